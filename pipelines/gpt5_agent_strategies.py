@@ -149,7 +149,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+"""About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -365,7 +365,7 @@ class ToolKind(NamedTuple):
     items: Mapping[str, ItemKind] = MappingProxyType({})
     """The items that it makes, by their types; none if it is not offered."""
     least: Mapping[str, Any] = MappingProxyType({})
-    """What the API demands beside the type."""
+    """What the API demands in addition to the type."""
     include: str = ""
     """What a request must ask for to get all of its items."""
     refused_at_minimal: bool = False
@@ -778,7 +778,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
     return paired
 
 
-def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` without messages between calls and their outputs.
 
     They follow the last of the outputs. A call without an output moves nothing.
@@ -1235,9 +1235,9 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+    def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
         """Keep the settings that can be the cause."""
-        super().__init__(sentence)
+        super().__init__(message)
         self.fault = fault
 
 
@@ -1251,13 +1251,13 @@ class InvalidRequest(ResponsesError, ValueError):
 
     def __init__(
         self,
-        sentence: str = "",
+        message: str = "",
         fault: SettingFault = NO_FAULT,
         *,
         remedy: Remedy = "request",
     ) -> None:
         """Note what has to change; a setting that is at fault is never the caller's."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
@@ -1284,10 +1284,10 @@ class ConnectionFailed(ResponsesError):
     failure = Failure()
 
     def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+        self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.was_sent = was_sent
 
 
@@ -1336,13 +1336,13 @@ class ApiRefused(ResponsesError):
 
     def __init__(
         self,
-        sentence: str,
+        message: str,
         failure: Failure,
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -1492,7 +1492,7 @@ _MAX_INNER_BODY = 100_000
 #
 # Removes secrets from text: known values, then what looks like a secret.
 #
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# Text that is already `[redacted]` is left alone. No rule may look back past a character
 # that another rule can take, and none may end in front of a letter or digit, so a second
 # pass finds nothing new. What repeats without limit is possessive, or starts with a
 # character that it cannot repeat, so the time is linear.
@@ -1838,7 +1838,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
-SENTENCES: Mapping[str, Mapping[str, str]] = {
+MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
@@ -2004,7 +2004,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
@@ -2039,7 +2039,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
 
 
 _CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
@@ -2059,7 +2059,7 @@ class Ending(NamedTuple):
 
     kind: str
     code: str | None = None
-    sentence: str = ""
+    message: str = ""
     fault: SettingFault = NO_FAULT
     """The settings that can be the cause."""
 
@@ -2080,16 +2080,16 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.sentence.partition(_ARRIVED)
+        before, _, advice = self.message.partition(_ARRIVED)
         if not advice:
             return self
-        return self._replace(sentence=f"{before}Try again.")
+        return self._replace(message=f"{before}Try again.")
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
     """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
@@ -2100,7 +2100,7 @@ QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
-"""Stands in a sentence for the id that was asked for, until a run puts it in."""
+"""Stands in a message for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -2109,27 +2109,27 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentences = SENTENCES["incomplete"]
-    sentence = sentences.get(code or "", sentences[""])
-    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
+    messages = MESSAGES["incomplete"]
+    message = messages.get(code or "", messages[""])
+    return Ending("incomplete", code, message.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     code = _find_code(error)
-    return Ending(kind, code, failure_sentence(error), failure_fault(error))
+    return Ending(kind, code, failure_message(error), failure_fault(error))
 
 
-_OWN_SENTENCE = "-"
-"""In the place of a word of SENTENCES: the exception's own text is shown."""
+_OWN_MESSAGE = "-"
+"""In the place of a word of MESSAGES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
-    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
+    InvalidRequest: ("invalid", _OWN_MESSAGE),
 }
-"""Kind and word of the sentence for each exception and its subclasses."""
+"""Kind and word of the message for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -2138,13 +2138,13 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
     for ancestor in type(error).__mro__:  # shells have errors of their own
         if ancestor in _EXCEPTIONS:
             kind, word = _EXCEPTIONS[ancestor]
             break
-    if word == _OWN_SENTENCE:
-        return Ending(kind, sentence=str(error), fault=error.fault)
+    if word == _OWN_MESSAGE:
+        return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
@@ -2188,13 +2188,13 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
-def failure_sentence(error: ApiError) -> str:
+def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
-        return refusal_sentence(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
-    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
-    return sentence.format(
+        return refusal_message(error.status, error)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    return message.format(
         code=_fill_in(_find_code(error)),
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -2206,11 +2206,11 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
     "invalid_request_error",
@@ -2232,14 +2232,14 @@ def _list_failure_words(error: ApiError) -> list[str]:
     return words
 
 
-def refusal_sentence(status: int, error: ApiError) -> str:
+def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _SENTENCES_BY_CODE[word].format(
+    return _MESSAGES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -2249,7 +2249,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -2313,7 +2313,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _SENTENCES_BY_CODE)
+    word = _first_known(words, _MESSAGES_BY_CODE)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -2333,10 +2333,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in sentences:
+        if word and word in messages:
             return word
     return ""
 
@@ -2425,8 +2425,8 @@ def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     if not word:
         return None
-    for sentences in SENTENCES.values():
-        if word in sentences:
+    for messages in MESSAGES.values():
+        if word in messages:
             return word
     return word if _WORD_OF_API.fullmatch(word) else None
 
@@ -4310,9 +4310,9 @@ _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
-"""Behind a name, a dot or a bracket stands the end of another path."""
+"""After a name, a dot or a bracket is the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
-"""A text that the server could complete: it writes a number behind a key."""
+"""A text that the server could complete: it writes a number after a key."""
 _MAX_END_OF_PLACE = 20
 """Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
@@ -4833,7 +4833,7 @@ class PlainItems(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -4857,7 +4857,7 @@ class WordsAlone(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
         has_words = _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -5000,7 +5000,7 @@ def _apply_changes(
         if changes.keep_words_of(row.item):
             _drop_last_reasoning_rows(sent)
             sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
+        elif row.name in changes.left_out and not is_from_user(row.item):
             _drop_last_reasoning_rows(sent)
         elif row.name in changes.plain and (
             is_paired(row.item) or item_type(row.item) == "message"
@@ -5055,7 +5055,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def is_from_people(item: Item) -> bool:
+def is_from_user(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.
@@ -5466,7 +5466,7 @@ class MoveMessages(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with its items in the other order."""
-        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+        return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
 def repair_request(
@@ -5684,8 +5684,8 @@ def says_no_cause(failure: Failure) -> bool:
 
 _KNOWN_REFUSALS = (
     {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+    | MESSAGES["failed"].keys()
+    | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
 
@@ -5730,7 +5730,7 @@ def read_duration(text: str) -> float | None:
 #
 # If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
 # coincide with a server that recovers, so it helps one request and teaches nothing:
-# `Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+# `TriedRepair.is_lasting` is true only for what rests on a code, a parameter or a place that
 # exists in the request, or on words that the request could not have said.
 # --------------------------------------------------------------------------------------
 
@@ -5748,7 +5748,7 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
-    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+    NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(
@@ -5777,8 +5777,8 @@ _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
 
-class Trial(NamedTuple):
-    """A repair on trial, which is remembered if it is seen to help."""
+class TriedRepair(NamedTuple):
+    """A repair that is tried, and remembered if it is seen to help."""
 
     repair: Repair
     error: ApiError = ApiError()
@@ -5798,7 +5798,9 @@ def may_be_repaired(failure: Failure) -> bool:
     return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
-def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+def find_repair(
+    sent: SentRequest, failure: Failure, done: int = 0
+) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
@@ -5806,18 +5808,18 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
     if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
-    trials: Iterator[Trial] = iter(())
+    candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
-        trials = _candidates(refusal)
+        candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        trials = _by_unseen_images(refusal)
-    for trial in trials:
-        if _is_worth_trying(trial.repair, sent):
-            return trial._replace(error=failure.error)
+        candidates = _by_unseen_images(refusal)
+    for tried in candidates:
+        if _is_worth_trying(tried.repair, sent):
+            return tried._replace(error=failure.error)
     return None
 
 
-def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
@@ -5836,7 +5838,7 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error, is_lasting=False)
+            return TriedRepair(repair, error, is_lasting=False)
     return None
 
 
@@ -5863,13 +5865,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
-        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
+        yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_unseen_images(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
@@ -5879,42 +5881,44 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
     if not_taken:
         repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
 
 
-def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
-        yield Trial(LeaveOutReasoning(last))
+        yield TriedRepair(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
     if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
-        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
+        yield TriedRepair(
+            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
+        )
     # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
-            yield Trial(LowerItems(kind), is_lasting=is_lasting)
+            yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
 
 
-def _by_place(refusal: Refusal) -> Iterator[Trial]:
+def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs of the item or the tool that is named."""
     place = refusal.place
     if place is None:
@@ -5924,60 +5928,62 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     if tool is not None:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
-            yield Trial(LeaveOutStrict(), is_named=is_named)
+            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a person wrote may have the field by that person's choice.
-        is_the_models = not is_from_people(place.value)
+        is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
-        yield Trial(repair, is_named=is_named and is_the_models)
+        yield TriedRepair(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
-def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+def _without_tool(
+    refusal: Refusal, tool: Item, *, is_named: bool = False
+) -> TriedRepair:
     """Return the repair of a tool; a server that is not reached may be back soon."""
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
-) -> Iterator[Trial]:
+) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what people wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:
-        yield Trial(LowerItems(kind), is_named=is_named)
+        yield TriedRepair(LowerItems(kind), is_named=is_named)
         return
     if has_plain_reasoning(item):
-        yield Trial(LeaveOutPlainReasoning())
+        yield TriedRepair(LeaveOutPlainReasoning())
         return
     noun = kind.replace("_", " ")[:_MAX_NAME]
     if has_media(item):
-        yield Trial(SendAsText(name, noun, had_media=True))
+        yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
-        yield Trial(SendAsText(name, noun))
+        yield TriedRepair(SendAsText(name, noun))
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
-    if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_user(item):
+        yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[Trial]:
+def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that cannot see."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield Trial(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
-def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
@@ -5986,11 +5992,11 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     ]
     if numbers:
         # Of several images the newest is a guess, which must not cost the chat another.
-        for trial in _without_item(refusal, numbers[-1]):
-            yield trial._replace(is_lasting=len(numbers) == 1)
+        for tried in _without_item(refusal, numbers[-1]):
+            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
@@ -5999,16 +6005,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
     if path == "tool_choice":
-        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
     if path == "reasoning.effort" and not refusal.is_unknown:
         nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
         if nearest:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
-            yield Trial(repair, is_named=is_named)
+            yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
-    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -6110,7 +6116,7 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
-"""Fields that Chat Completions has beside the API's objects, and their names there."""
+"""Fields that Chat Completions has outside of the API's objects, and their names there."""
 
 _MAX_FORMAT = 300_000
 """As `json_size` counts, like the schema of a tool. A user can store a format with a
@@ -6146,8 +6152,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
-            beside = given.pop(name, None)
-            value = own.pop(field, None) or beside
+            flat = given.pop(name, None)
+            value = own.pop(field, None) or flat
             if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
@@ -6206,11 +6212,11 @@ def _read_word(name: str, value: object) -> str:
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
-    beside = given.pop("json_schema", None)
+    schema = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
     if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": beside}
+        return {**form, "json_schema": schema}
     return form
 
 
@@ -6370,7 +6376,7 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that the guide does not list, and that only remark on values or limit them.
+"""Keywords that the guide does not list, and that only describe values or limit them.
 
 `default` and `minLength` are accepted all the same (recorded); of the others nobody says
 it. Definitions are among them: a schema that refers to one has no strict form.
@@ -7502,11 +7508,11 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        complaints: list[str] = []
+        messages: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(InvalidParameter(name, reason)))
-        return kept, complaints
+            messages.append(str(InvalidParameter(name, reason)))
+        return kept, messages
     return kept, []
 
 
@@ -7568,12 +7574,12 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = _sent_settings(request)
-    passed_on, complaints = _check_passed_on(given)
+    passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
         error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
-        complaints.append(str(error))
+        messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
         for inner in given.pop(key):
@@ -7581,7 +7587,7 @@ def unsent_parameters(
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
-    return shown_names, errors + complaints
+    return shown_names, errors + messages
 
 
 def is_api_parameter(name: str) -> bool:
@@ -7739,13 +7745,13 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
+"""What a line of an event takes in memory in addition to its text."""
 _BLANK_LINE = b"\n\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
-"""Of such an event. If a text has no others, nothing stands between the events."""
+"""Of such an event. If a text has no others, there is nothing between the events."""
 
 
 class EventStreamDecoder:
@@ -7820,7 +7826,8 @@ class EventStreamDecoder:
             events += self._take_lines(first + blank_line)
         whole, blank_line, last = text.rpartition(_BLANK_LINE)
         events += self._take_whole(whole + blank_line)
-        events += self._take_lines(last)
+        if last:
+            events += self._take_lines(last)
         return events
 
     def _take_whole(self, text: bytes) -> list[ServerSentEvent]:
@@ -7830,7 +7837,8 @@ class EventStreamDecoder:
         takes a third of the time. Each is made as a plain tuple, in half the time.
         """
         decoded = text.decode("utf-8", "replace")
-        if self._joins_deltas:
+        if self._joins_deltas and decoded.count("\n\n") > 1:
+            # To find that one event is no run takes longer than all else done with it.
             decoded = join_delta_runs(decoded)
         rows = _USUAL_EVENT.findall(decoded)
         if len(rows) * _USUAL_LINES < decoded.count("\n"):
@@ -7963,7 +7971,7 @@ for none. Behind `loop.response` the index alone does, and counts over the whole
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
+"""None means all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -8079,7 +8087,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:
@@ -8279,8 +8287,8 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits."""
 
-    sentence: str
-    trial: Trial | None = None
+    message: str
+    tried: TriedRepair | None = None
     """The repair that is tried after a refusal."""
     reason: str = ""
     """For the log."""
@@ -8443,15 +8451,15 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return _host_of(self.base_url)
 
-    def name_server(self, sentence: str) -> str:
-        """Return the `sentence` about OpenAI as one about this server."""
+    def name_server(self, message: str) -> str:
+        """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in sentence:
-            return sentence
+        if "OpenAI" not in message:
+            return message
         if self._has_openai_host:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+            return message
+        return message.replace("OpenAI", self.host)
 
     @property
     def _has_openai_host(self) -> bool:
@@ -9514,7 +9522,10 @@ class _TaggedText:
     def __init__(self, tags: ThoughtTags) -> None:
         self._pairs = dict(tags)
         self._lone_end = tags[0][1]
-        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._tags = (*self._pairs, self._lone_end)
+        """Those that a text is searched for."""
+        self._first_letters = {tag[0] for tag in self._tags}
+        self._place: Literal["start", "thought", "text", "after thought", "answer"]
         self._place = "start"
         """`text` may still turn out to be a thought, an `answer` may not."""
         self._end = ""
@@ -9542,7 +9553,7 @@ class _TaggedText:
             text = self._read_text(text, pieces, at_end)
         if self._place == "thought":
             text = self._read_thought(text, pieces, at_end)
-        if self._place == "behind thought":
+        if self._place == "after thought":
             text = text.lstrip()
             if text:
                 self._place = "answer"
@@ -9586,17 +9597,19 @@ class _TaggedText:
             self._is_blank = False
             pieces.append(_TextPiece("thought", thought))
         if end:
-            self._place = "behind thought"
+            self._place = "after thought"
             pieces.append(_TextPiece("end of thought"))
         return rest
 
     def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
-        tags = [*self._pairs, self._lone_end]
-        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        found: list[tuple[int, str]] = []
+        may_have_tag = any(letter in text for letter in self._first_letters)
+        if may_have_tag:  # few texts have one: each delta of an answer comes here
+            found = [(text.index(tag), tag) for tag in self._tags if tag in text]
         if not found:
-            if not at_end:
-                text = self._hold_back(text, tags)
+            if may_have_tag and not at_end:
+                text = self._hold_back(text, self._tags)
             if text:
                 self._shown.append(text)
                 pieces.append(_TextPiece("text", text))
@@ -9608,7 +9621,7 @@ class _TaggedText:
         if tag != self._lone_end or _is_in_code(before):
             self._place = "answer"
             return text
-        self._place = "behind thought"
+        self._place = "after thought"
         pieces.append(_TextPiece("all before", before))
         return text[start + len(tag) :]
 
@@ -9617,7 +9630,7 @@ class _TaggedText:
         longest = 0
         for tag in tags:
             if tag[0] not in text[1 - len(tag) :]:
-                continue  # most texts: each delta of an answer comes here
+                continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length
@@ -10000,13 +10013,13 @@ def retirement_notice(
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
-    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
+    message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
+        return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
+        message += f" Use {resolve_model(successor).name} instead."
+    return message
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
@@ -10022,14 +10035,14 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     return successor if successor.pro else None
 
 
-def name_asked_model(sentence: str, model_id: str) -> str:
+def name_asked_model(message: str, model_id: str) -> str:
     """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
     If OpenAI has switched that model off, the message names the successor, too.
     """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
+    if ASKED_MODEL not in message:
+        return message
+    named = message.replace(ASKED_MODEL, model_id)
     successor = successor_of(model_id)
     if successor is None:
         return named
@@ -10341,14 +10354,14 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        sentence = SENTENCES["refused"]["407"]
+        message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
-        form = SENTENCES["unreachable"][word]
-        sentence = form.format(server=server, reason=reason)
+        form = MESSAGES["unreachable"][word]
+        message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
 
 
 def _find_cause(
@@ -10787,7 +10800,7 @@ class HttpResponse:
         if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
-                failure_sentence(error),
+                failure_message(error),
                 failure,
                 self.request_id,
                 failure_fault(error),
@@ -10811,9 +10824,9 @@ class HttpResponse:
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             retry_after = _reset_of_used_up(headers)
         failure = Failure(status, error, retry_after, should_retry)
-        sentence = refusal_sentence(status, error)
+        message = refusal_message(status, error)
         fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
+        return ApiRefused(message, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -11058,7 +11071,7 @@ async def _receive(
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
+    return UnreadableAnswer(ending.message, ending.fault)
 
 
 def _path_step(text: str) -> str:
@@ -11277,7 +11290,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.sentence)
+            raise UnreadableAnswer(QUEUED.message)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -11348,13 +11361,13 @@ class Attempt:
                 ending = ending_of_incomplete("max_output_tokens")
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
-        sentence = endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
+        message = endpoint.name_server(ending.message)
+        message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
+        return ending._replace(message=f"{message} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
@@ -11380,9 +11393,12 @@ IN_PROGRESS = frozenset({"queued", "in_progress"})
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
+_LATE = 0.8
+"""If the next delta comes so many waits after a wait for more of them, they are slow. It
+is no smaller part, because in a busy process all of them come late."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-behind them must not wait."""
+after them must not wait."""
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -11417,7 +11433,7 @@ class _StreamReader:
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
-        # A stream is resumed behind the number of its last event.
+        # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
@@ -11428,8 +11444,7 @@ class _StreamReader:
         self._waited = 0.0
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
-        """For how many seconds a delta may be waited for so that joining it with the
-        next one pays."""
+        """After how many seconds the next delta is a slow one."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -11465,14 +11480,14 @@ class _StreamReader:
         if self._waited > patience:
             self._patience = longest
             return
-        self._patience = longest / 2  # what follows this wait
+        self._patience = longest * _LATE
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():
             await asyncio.sleep(max(0.0, seconds))
 
     async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
+        """Return the run events after the last event of a refused stream: its reason.
 
         Nothing else of an answer that has ended is read.
         """
@@ -11701,7 +11716,7 @@ def check_arguments(
 
     Nulls that mean "not given" are left out. A null means that if its property is
     optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
+    decides. The error is a message for the model.
     """
     if arguments is None:  # some models write null for none
         arguments = {}
@@ -11714,8 +11729,8 @@ def check_arguments(
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
         error = check.find_error(kept, schema)
-    complaint = f"The argument {error}." if error else None
-    return kept, complaint
+    problem = f"The argument {error}." if error else None
+    return kept, problem
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -11916,7 +11931,7 @@ class Spending:
     def pause(self) -> Iterator[None]:
         """Count no time while a person decides.
 
-        Calls run in parallel, so several pauses can overlap: the clock stands still from
+        Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
         """
         if self._pauses == 0:
@@ -12471,9 +12486,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
+    checked, problem = check_arguments(arguments, schema)
+    if problem is not None:
+        return tool_error(f"{name} was not called: {problem}")
     return ReadyCall(name, checked, tools.call_kind(name))
 
 
@@ -12633,7 +12648,10 @@ class RepairMemory:
         return tuple(repairs)
 
     def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
     ) -> None:
         """Remember what helped, for all users or for one.
 
@@ -12641,15 +12659,15 @@ class RepairMemory:
         set; it may cost a moment, and is called only if it matters.
         """
         longest_name = max(len(name) for name in scope)
-        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
         may_be_for_all = (
-            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
         )
         if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
         elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
 
     def _remember(
         self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
@@ -12679,22 +12697,22 @@ class RepairMemory:
                 return
 
 
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
 
-    A trial was in vain if the same refusal came again and something else removed it.
+    A repair was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
-    if not trials:
+    if not all_tried:
         return []
-    helped: list[Trial] = []
-    for trial, following in pairwise(trials):
-        is_same_refusal = trial.error == following.error
-        is_same_kind = type(trial.repair) is type(following.repair)
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
         if is_same_kind or not is_same_refusal:
-            helped.append(trial)
+            helped.append(tried)
     # The request with the last one was accepted.
-    helped.append(trials[-1]._replace(helped_at_once=True))
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
     return helped
 
 
@@ -13011,27 +13029,27 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
+# openai_responses.loop.tried_repairs
 #
 # Follows the repairs of a run until the server accepts a request.
 # --------------------------------------------------------------------------------------
 
 
-class RunTrials:
-    """The repairs on trial in a run."""
+class TriedRepairs:
+    """The repairs that a run tries."""
 
     def __init__(self) -> None:
         """Begin a run."""
-        self.confirmed: list[Trial] = []
+        self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
-        self._open: list[Trial] = []
+        self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
+    def note(self, event: RunEvent) -> list[TriedRepair]:
+        """Note an event; return the repairs that it shows to have helped."""
         if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
+            if event.tried:
+                self._open.append(event.tried)
             return []
         # A thought may begin in an answer that ends as a refusal.
         is_answered = not isinstance(event, ItemAdded)
@@ -13039,7 +13057,7 @@ class RunTrials:
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:
             return []
-        helped = trials_that_helped(self._open)
+        helped = repairs_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped
@@ -13051,7 +13069,7 @@ class RunTrials:
 # An attempt with a background response, over as many requests as its answer takes.
 #
 # A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# resumed after the last event (OpenAI's guide "Background mode"). The response itself is
 # requested if a stream brought nothing new, because there is no event for a cancelled
 # response, and if the API refuses to resume, five minutes after the beginning.
 # --------------------------------------------------------------------------------------
@@ -13166,7 +13184,7 @@ class BackgroundAttempt(Attempt):
             return True
         if self._is_ignored:
             # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
+            error = error or ConnectionFailed(CUT.message)
             error.was_sent = False
             raise error
         if error is None:
@@ -13204,7 +13222,7 @@ class BackgroundAttempt(Attempt):
 
     @property
     def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
+        """Whether the stream can be requested again after its last event."""
         return self._resumable and self._last_sequence >= 0
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
@@ -13317,7 +13335,7 @@ class Attempts:
             is_call(item) or is_approval_request(item) for item in output
         )
         if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", sentence=used_up)
+            attempt.response.ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
             ending=attempt.ending,
             request=attempt.request,
@@ -13380,9 +13398,9 @@ class _NextAttempt:
         # and only if that did not help less of the chat: a step that coincides with a
         # server's recovery must not look like a cure.
         sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is not None:
-            return self._repair(sent, trial), 0.0
+        tried = find_repair(sent, failure, self._repaired)
+        if tried is not None:
+            return self._repair(sent, tried), 0.0
         policy = self._limits.retries
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
@@ -13391,21 +13409,21 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                trial = blind_repair(sent, failure)
-            return (self._repair(sent, trial) if trial else None), 0.0
+                tried = blind_repair(sent, failure)
+            return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
+        message = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(message, is_retry=True), wait
 
-    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+    def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, trial.error)
+        subject = named_subject(sent, tried.error)
         self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
+        repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
+        reason = f"{subject} {tried.error.message}".strip()
+        return Status(tried.repair.message, tried, reason)
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -14537,8 +14555,8 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
-    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
+    """Return `LEFT_OUT` if the parts of a chat begin with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:1] else ""
 
 
 def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
@@ -15625,7 +15643,7 @@ _COMPRESSED_TYPES = MappingProxyType(
         "xz": "application/x-xz",
     }
 )
-"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
 """
 
 _IMAGE_ENDINGS = MappingProxyType(
@@ -16711,107 +16729,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.answers
-#
-# What the answer of a run is: its commentary, if that is all; or nothing to be seen.
-# --------------------------------------------------------------------------------------
-
-
-COMMENTARY_TYPE = "openai_responses:remark"
-"""The type of the item that shows commentary; the host sends it to no model."""
-
-
-def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
-    if open_calls(output):
-        return None
-    for item in reversed(output):
-        if is_call(item) or is_call_output(item) or is_approval_request(item):
-            return None
-        if item_type(item) == "message" and message_text(item).strip():
-            return item if is_commentary(item) else None
-    return None
-
-
-def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
-    """Return how a run ended; if nothing is shown of its answer, with the reason.
-
-    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
-    answer would run the tools once more. `earlier` are items of the same answer from
-    before this run, like the outputs of a client's own tools.
-    """
-    ending = ended.ending
-    output = ended.output
-    if open_calls(output) or closing_commentary(output):
-        return ending
-    for item in output:
-        is_message = item_type(item) == "message" and not is_commentary(item)
-        if is_message and message_text(item).strip():
-            return ending
-        if has_image(item) or is_code(item):
-            return ending
-    if ending.kind == "completed":
-        if ended.limit:
-            is_of_calls = ended.limit in ("rounds", "calls")
-            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
-        for item in (*earlier, *output):
-            # A tool has run, here or at a remote server.
-            if is_call_output(item) or item_type(item) == "mcp_call":
-                return ending
-        return ending_of_incomplete("no_answer")
-    has_reasoning = any(is_reasoning(item) for item in output)
-    if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.events
-#
-# The events of an answer: those of its run, with what is shown and stored of it.
-#
-# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
-# adds markers and records, and `render.native` shows the result.
-# --------------------------------------------------------------------------------------
-
-
-class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
-
-    source: JsonObject
-
-
-class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It comes before the text of a delta, after commentary that ended, or alone at the
-    end of the run.
-    """
-
-    text: str
-
-
-class StoredRecord(NamedTuple):
-    """A record to store in the answer's own output, as an item of it."""
-
-    item: Item
-    output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.render.chunks
 #
 # Chunks that Open WebUI understands in addition to an answer's text.
@@ -17044,7 +16961,7 @@ def ending_error(ended: RunDone) -> Chunk:
     error = ended.trace.error
     if not error.code and ending.code != error.type:
         error = error._replace(code=ending.code)  # what the server's words mean
-    chunk = client_error(ending.sentence, ending_status(ended), error)
+    chunk = client_error(ending.message, ending_status(ended), error)
     seconds = seconds_to_wait(ended)
     if seconds is not None:
         chunk["error"]["retry_after"] = seconds
@@ -17077,6 +16994,107 @@ def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chun
             "status": int(status),
         }
     }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.answers
+#
+# What the answer of a run is: its commentary, if that is all; or nothing to be seen.
+# --------------------------------------------------------------------------------------
+
+
+COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
+
+
+def closing_commentary(output: Sequence[Item]) -> Item | None:
+    """Return the commentary that is the last output of a run or of its last response."""
+    if open_calls(output):
+        return None
+    for item in reversed(output):
+        if is_call(item) or is_call_output(item) or is_approval_request(item):
+            return None
+        if item_type(item) == "message" and message_text(item).strip():
+            return item if is_commentary(item) else None
+    return None
+
+
+def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
+    """Return how a run ended; if nothing is shown of its answer, with the reason.
+
+    After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
+    end with an empty message). That is no failure: a person who regenerates the
+    answer would run the tools once more. `earlier` are items of the same answer from
+    before this run, like the outputs of a client's own tools.
+    """
+    ending = ended.ending
+    output = ended.output
+    if open_calls(output) or closing_commentary(output):
+        return ending
+    for item in output:
+        is_message = item_type(item) == "message" and not is_commentary(item)
+        if is_message and message_text(item).strip():
+            return ending
+        if has_image(item) or is_code(item):
+            return ending
+    if ending.kind == "completed":
+        if ended.limit:
+            is_of_calls = ended.limit in ("rounds", "calls")
+            return ending_of_incomplete("only_calls" if is_of_calls else "used_up")
+        for item in (*earlier, *output):
+            # A tool has run, here or at a remote server.
+            if is_call_output(item) or item_type(item) == "mcp_call":
+                return ending
+        return ending_of_incomplete("no_answer")
+    has_reasoning = any(is_reasoning(item) for item in output)
+    if ending.code == "max_output_tokens" and has_reasoning:
+        message = ending_of_incomplete("only_tokens").message
+        return ending._replace(message=message)
+    return ending
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: JsonObject
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It comes before the text of a delta, after commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A record to store in the answer's own output, as an item of it."""
+
+    item: Item
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
 # --------------------------------------------------------------------------------------
@@ -17216,56 +17234,39 @@ class Citations:
         self._shown = 0
         """How many sources of ours the page knows."""
 
-    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names.
-
-        A delta is common: it needs no generator.
-        """
-        if not isinstance(event, TextDelta):
-            return self._feed_other(event)
-        if event.kind not in ("text", "refusal"):
-            return (event,)
-        text = self._grow(event)
-        if text != event.text:
-            event = event._replace(text=text)
-        return (event,)
-
-    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield an event that is not a delta, with what it completes."""
+    def feed(self, event: RunEvent) -> list[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
         match event:
+            case TextDelta() if event.kind in ("text", "refusal"):
+                text = self._grow(event)
+                return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
-                yield event
-                yield from self._sources(ended=False)
+                return [event, *self._sources(ended=False)]
             case ItemDone() if item_type(event.item) == "message":
-                yield from self._rest(event.output_index)
-                yield event._replace(shown=self._shown_text(event))
-                yield from self._sources(ended=True)
-            case ItemDone() if event.output_index in self._growing:
-                # Its text was a thought (loop/tagged_thoughts.py).
-                del self._growing[event.output_index]
-                yield event
+                rest = self._rest(event.output_index)
+                shown = event._replace(shown=self._shown_text(event))
+                return [*rest, shown, *self._sources(ended=True)]
+            case ItemDone():
+                # If it grew, its text was a thought (loop/tagged_thoughts.py).
+                self._growing.pop(event.output_index, None)
             case ToolOutput():
-                yield event
-                yield from self._sources(ended=True)
+                cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                for source in sources:
-                    yield SourceCited(source)
+                return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
+                left: list[CitedEvent] = []
                 for index in list(self._growing):
-                    yield from self._rest(index)
-                yield from self._sources(ended=True)
-                yield event
-            case _:
-                yield event
+                    left += self._rest(index)
+                return [*left, *self._sources(ended=True), event]
+        return [event]
 
-    def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the text of an item that was held back."""
+    def _rest(self, index: int) -> list[CitedEvent]:
+        """Return the text of an item that was held back."""
         text = self._take_held(index)
-        if text:
-            yield TextDelta(index, "text", 0, text)
+        return [TextDelta(index, "text", 0, text)] if text else []
 
     def _take_held(self, index: int) -> str:
         """Return the text of an item that was held back, as it is shown; end holding."""
@@ -17298,8 +17299,8 @@ class Citations:
             return ""
         return "\n\n" + "\n".join(lines)
 
-    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers, as one event.
+    def _sources(self, *, ended: bool) -> list[CitedEvent]:
+        """Return the sources to show now, in the order of their numbers, as one event.
 
         For each event the host reads and writes all sources of the message
         (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
@@ -17313,7 +17314,7 @@ class Citations:
             names[key] = self._names.get(key, key)
         is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
         if not names or not is_due:
-            return
+            return []
         self._shown += len(names)
         for _ in names:
             self._waiting.popleft()
@@ -17323,7 +17324,7 @@ class Citations:
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
         cited = {"source": source, "document": [*names.values()], "metadata": metadata}
-        yield SourceCited(cited)
+        return [SourceCited(cited)]
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -18372,20 +18373,20 @@ class NativeRenderer:
             case RunDone():
                 yield from self._end_run(event)
             case _:
-                yield from self._render_beside(event)
+                yield from self._render_other(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
+    def _render_other(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence and event.is_note:
+                if event.message and event.is_note:
                     self._notes += 1
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
-                yield status_chunk(event.sentence)
+                yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
                 host_index: int | None = None
@@ -18417,7 +18418,7 @@ class NativeRenderer:
             yield from commentary.become_answer(closing, gap)
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
-            self.advice = ending.sentence
+            self.advice = ending.message
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
@@ -18437,7 +18438,7 @@ class NativeRenderer:
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
+            yield error_chunk(event.ending.message)
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
@@ -18735,10 +18736,11 @@ def _clean(content: object) -> object:
 # --------------------------------------------------------------------------------------
 # settings.table
 #
-# How a valve is written: as a field of a class, with all that is known of it.
+# How a setting is written: as a field of a class, with all that is known of it.
 #
-# The name and the type are those of the field, so that mypy follows who reads it. From the
-# row come the default, the bounds, what the page and docs/ say, and the place there.
+# A setting is a valve, or a key of a valve that holds a JSON object. The name and the type
+# are those of the field, so that mypy follows who reads it. From the row come the default,
+# the bounds, what the page, the messages and docs/ say, and the place there.
 # --------------------------------------------------------------------------------------
 
 
@@ -18748,16 +18750,17 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
-    """What the Pipelines server says instead, where the valve is not quite the same."""
+    """What the Pipelines server says instead, where the setting is not quite the same."""
     example: str = ""
     is_secret: bool = False
     bounds: tuple[int, int] | None = None
-    """The least and the most of a number. The host shows no reason for a refused value,
-    so one outside of them becomes the nearest."""
+    """The least and the most of a number; one outside of them becomes the nearest. The
+    host shows no reason for a refused value, so nobody is told for a valve. For a key,
+    an administrator is (shells/json_valve.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -18801,8 +18804,37 @@ def row_field(default: object, row: Row, **limits: Any) -> Any:
     return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
+def key(
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    bounds: tuple[int, int] | None = None,
+    **limits: Any,
+) -> Any:
+    """Return the field of a key of a JSON object; `limits` are pydantic's.
+
+    Its text tells its bounds, because an administrator types it without a form.
+    """
+    if bounds:
+        text = f"{text.removesuffix('.')}, {bounds[0]} to {bounds[1]}."
+    return _key_field(default, Row(text, pipelines, bounds=bounds), **limits)
+
+
+def key_at_pipelines(form: type[BaseModel], name: str, default: object) -> Any:
+    """Return the field of a key that has another default at the Pipelines server."""
+    row = rows_of(form)[name]
+    return _key_field(default, replace(row, text=row.pipelines or row.text))
+
+
+def _key_field(default: object, row: Row, **limits: Any) -> Any:
+    if row.bounds:
+        limits["ge"], limits["le"] = row.bounds
+    return row_field(default, row, **limits)
+
+
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
-    """Return the rows of a class of valves, by their names."""
+    """Return the rows of a class of settings, by their names."""
     rows: dict[str, Row] = {}
     for name, field in valves.model_fields.items():
         if isinstance(field.json_schema_extra, Row):
@@ -18938,6 +18970,63 @@ def page_texts(
         name: describe(rows[name], valves.model_fields[name].default, door)
         for name in page_order(valves, shared)
     }
+
+
+# --------------------------------------------------------------------------------------
+# settings.expert_keys
+#
+# The keys of EXPERT_JSON that the pipe and the agents both have.
+#
+# Those of the pipe alone are in owui_manifold/call/expert.py. One that is added here is on
+# both pages, in docs/settings.md and in docs/agent-settings.md.
+# --------------------------------------------------------------------------------------
+
+
+class ExpertKeys(BaseModel):
+    """Keys of EXPERT_JSON at both doors."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = key(30, "Time limit to open a connection.", gt=0)
+    first_event_timeout_seconds: float = key(
+        300, "Longest silence before an answer begins.", bounds=(30, 900)
+    )
+    idle_timeout_seconds: float = key(
+        300,
+        "Longest silence within an answer, also in reasoning.",
+        bounds=(30, 900),
+    )
+    max_retries: int = key(
+        2,
+        "How often a request that failed before any text is retried.",
+        bounds=(0, 5),
+    )
+    caller_may_set: str = key(
+        "",
+        "What requests may set although it is reserved for administrators, separated by "
+        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
+        "`admin:service_tier` opens a name for administrators' requests only "
+        "(docs/parameters.md).",
+        pipelines="What a request may set in addition to its chat, tools, sampling and format, "
+        "separated by commas; also possible: `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may chat "
+        "can then spend more, or change the rules.",
+    )
+    audit_log: bool = key(
+        False,
+        "Log one JSON line for each request, success and error, without text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+    )
+
+
+class AgentExpertKeys(ExpertKeys):
+    """What EXPERT_JSON can hold at the Pipelines server."""
+
+    max_retries: int = key_at_pipelines(ExpertKeys, "max_retries", 1)
+    caller_may_set: str = key_at_pipelines(
+        ExpertKeys, "caller_may_set", "context, query, emit_intermediate_thoughts"
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -19124,7 +19213,8 @@ class SharedValves(StoredValves):
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
         "times the default. Open WebUI's sub-agents and images time out after one "
         "hour.",
-        pipelines="Time limits of tool calls in seconds, by name or pattern.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern. Parallel "
+        "calls share five times the default.",
         example="default: 120, python_execute: 300",
     )
     TOOL_OUTPUT_CHARACTERS: int = valve(
@@ -19160,6 +19250,87 @@ class SharedValves(StoredValves):
 
 SHARED = tuple(SharedValves.model_fields)
 """Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_MAX_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Begin; `secrets` are removed from every line."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may be of any length.
+        """
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write a line of level INFO."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write a line of level WARNING, which an administrator should read."""
+        self.line("WARNING", text)
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
+        raise NotImplementedError
+
+
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -19212,7 +19383,7 @@ class ChatCaller(NamedTuple):
     is_admin: bool = False
 
     @property
-    def host_reads(self) -> bool:
+    def is_open_webui(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
         True exactly if the request has a chat id and a message id. A session id only
@@ -19229,63 +19400,6 @@ class ChatCaller(NamedTuple):
         if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
         """
         return self.task == "moa_response_generation"
-
-
-# --------------------------------------------------------------------------------------
-# shells.expert_keys
-#
-# The keys of EXPERT_JSON that pipe and agents share, the time limits among them.
-# --------------------------------------------------------------------------------------
-
-
-_LONG_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between; research
-is as slow."""
-
-
-class ExpertKeys(BaseModel):
-    """Keys of EXPERT_JSON that pipe and agents share."""
-
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence before an answer begins, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
-
-    audit_log: bool = Field(
-        default=False,
-        description="Log one JSON line for each request, success and error, without "
-        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
-        "same.",
-    )
-
-    def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by setting or by environment."""
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.audit_log or by_environment == "true"
-
-    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
-        """Return the limits of a request to a model; `total` is that of its answer."""
-        is_slow = model.pro or model.research or "-pro" in model.id
-        least = _LONG_SILENCE if is_slow else 0.0
-        return Timeouts(
-            connect=self.connect_timeout_seconds,
-            first_event=max(self.first_event_timeout_seconds, least),
-            idle=max(self.idle_timeout_seconds, least),
-            total=total,
-        )
 
 
 # --------------------------------------------------------------------------------------
@@ -19493,8 +19607,8 @@ def error_message(error: ResponsesError, shell: Shell) -> str:
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
+    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(message=message, fault=NO_FAULT)
 
 
 def valve_message(problem: str, shell: Shell, example: str = "") -> str:
@@ -19635,87 +19749,6 @@ def _read_entries(
         elif not unread:
             unread = entry
     return rows, unread
-
-
-# --------------------------------------------------------------------------------------
-# shells.answer_log
-#
-# The log of one answer, for pipe and agents: lines without secrets.
-# --------------------------------------------------------------------------------------
-
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_MAX_LINE = 4000
-
-
-class AnswerLog:
-    """Writes lines from any thread; a shell's own log says where they go.
-
-    `run_id` names the answer: it is in front of every line of the server's log, and the
-    error id that people see.
-    """
-
-    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Begin; `secrets` are removed from every line."""
-        self.run_id = run_id
-        self._secrets = tuple(secrets)
-
-    def hide(self, *secrets: str) -> None:
-        """Remove these texts too from every line from now on."""
-        # Each once: a tool that fails hundreds of times names the same ones each time.
-        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
-
-    def redacted(self, text: str) -> str:
-        """Return a text as one line without secrets."""
-        return redact_line(text, self._secrets)
-
-    def redacted_for_model(self, text: str) -> str:
-        """Return a text without secrets, and without the paths of this server."""
-        return hide_paths(redact(text, self._secrets), _installation_roots())
-
-    def redacted_words(self, text: str) -> str:
-        """Return a text as one line without secrets, for people."""
-        return redact_words(text, self._secrets)
-
-    def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line.
-
-        Long text is cut: an exception of a tool may be of any length.
-        """
-        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
-        self._write(level, one_line)
-
-    def note(self, text: str) -> None:
-        """Write a line of level INFO."""
-        self.line("INFO", text)
-
-    def warn(self, text: str) -> None:
-        """Write a line of level WARNING, which an administrator should read."""
-        self.line("WARNING", text)
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own setting, at any level."""
-        self._write_audit(redact(line, self._secrets))
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        """Write a line without secrets and line breaks to the log of the shell."""
-        raise NotImplementedError
-
-    def _write_audit(self, line: str) -> None:
-        """Write a line without secrets, whatever the level of the log is."""
-        raise NotImplementedError
-
-
-def _installation_roots() -> set[str]:
-    """Return the folders of Python, of the host and of its data."""
-    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
-    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
-        roots.update((str(Path.cwd()), str(Path.home())))
-    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
-    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -19924,8 +19957,13 @@ class AuditLog:
 
 
 def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off."""
-    return AuditLog(log, host) if keys.writes_audit_log() else None
+    """Return what writes the audit log of a run at `host`; None if it is off.
+
+    Setting or environment turn it on.
+    """
+    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+    is_on = keys.audit_log or in_environment == "true"
+    return AuditLog(log, host) if is_on else None
 
 
 # --------------------------------------------------------------------------------------
@@ -20002,16 +20040,16 @@ def _report_failure(
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     # Without an answer, our own message is all that says why.
-    cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
+    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
-    shown = with_error_id(log, message or ending.sentence)
+    shown = with_error_id(log, message or ending.message)
     if is_admin:
         shown = f"{shown} {answer}".strip()
-    return ending._replace(sentence=shown)
+    return ending._replace(message=shown)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -20053,7 +20091,7 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# The messages about `caller_may_set`: what callers may set besides their chat.
+# The messages about `caller_may_set`: what callers may set in addition to their chat.
 #
 # The words differ: in the pipe they open what is otherwise the administrator's, in the
 # agents any key of a request. The messages are the same.
@@ -20179,9 +20217,9 @@ class RunMetadata(NamedTuple):
     strategy: str
     model: str
     ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
+    rounds: int = 0
+    tool_calls: int = 0
+    latency: float = 0.0
     cost: Cost | None = None
     usage: Usage = Usage()
     window_share: int = 0
@@ -20896,7 +20934,6 @@ def build_strategy_instructions(
     parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
-    sources: Sequence[ContextSource] = (),
     host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
@@ -20909,7 +20946,11 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    blocks = (instruction, host_policy, format_context(sources))
+    blocks = (
+        instruction,
+        host_policy,
+        format_context(read_context(parameters.context)),
+    )
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -21018,12 +21059,11 @@ class ShownPart:
         """Return the end event, which contains the type and the whole text again."""
         return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
+    def events(self, text: str) -> list[RunEvent]:
+        """Return the whole part at once."""
+        start = self.start_event()
+        added = [self.add_text(text)] if text else []
+        return [start, *added, self.end_event()]
 
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
@@ -21185,34 +21225,28 @@ class IntermediateTexts:
         self._has_called = False
         self._has_answer = False
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown of an event."""
+        if self._are_shown:
+            return [event]
         match event:
-            case _ if self._are_shown:
-                yield event
             case ItemAdded() if is_call(event.item):
                 self._has_called = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ResponseDone():
-                yield from self._release()
-                yield event
+                return [*self._release(), event]
             case RunDone():
-                yield from self._release()
+                rest = self._release()
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
-                yield event._replace(output=tuple(output))
+                return [*rest, event._replace(output=tuple(output))]
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
-                yield HiddenMessage(event.output_index, event.item)
-            case _:
-                is_held = self._hold(event)
-                if not is_held:
-                    yield event
+                return [HiddenMessage(event.output_index, event.item)]
+        return [] if self._hold(event) else [event]
 
     def _hold(self, event: RunEvent) -> bool:
         """Hold an event back if it belongs to a message that may be hidden.
@@ -21235,31 +21269,35 @@ class IntermediateTexts:
         self._held[event.output_index].append(event)
         return True
 
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
+    def _release(self) -> list[RunEvent]:
+        """Return what is left at the end of a response.
 
         Commentary is the answer only if there is no other.
         """
         for events in self._held.values():
             if not _is_commentary_message(events):
                 self._has_answer = True
+        released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
             if self._has_called or is_step:
-                yield from self._hide([index])
+                released += self._hide([index])
             else:
-                yield from events
+                released += events
         self._held = {}
+        return released
 
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+    def _hide(self, indexes: Iterable[int]) -> list[RunEvent]:
+        """Return the messages at `indexes` as hidden ones, if they are complete."""
+        hidden: list[RunEvent] = []
         for index in list(indexes):  # a copy: hidden messages leave `_held`
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]
                 self._hidden.append(last.item)
                 self._hidden_indexes.add(index)
-                yield HiddenMessage(index, last.item)
+                hidden.append(HiddenMessage(index, last.item))
+        return hidden
 
 
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
@@ -21277,7 +21315,7 @@ class _Message:
 
     added: ItemAdded
     """Its beginning, which waits for the first text of the answer: a thought that comes
-    before stands in front of the message."""
+    before precedes the message."""
     is_step: bool
     """Whether all of it is shown as a thought."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
@@ -21293,6 +21331,11 @@ class _Message:
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
+
+    @property
+    def owner(self) -> str:
+        """The id that its parts are named after."""
+        return str(self.added.item.get("id") or "msg")
 
 
 class ShownThoughts:
@@ -21329,95 +21372,88 @@ class ShownThoughts:
         self._has_called = False
         self._has_words = False
 
-    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: CitedEvent) -> list[CitedEvent]:
+        """Return the events that replace an event."""
+        shown: list[CitedEvent] = []
+        if isinstance(event, TextDelta) and event.kind in _READ_KINDS:
+            self._has_words = self._has_words or bool(event.text.strip())
         match event:
             case ItemAdded():
-                yield from self._begin(event)
+                if self._keeps_messages:
+                    for message in self._open.values():
+                        shown += _begin_message(message)
+                if item_type(event.item) == "message":
+                    is_step = self._has_called or is_commentary(event.item)
+                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    self._messages[event.output_index] = message
+                    self._open[event.output_index] = message
+                    return shown  # its beginning waits
+                if is_call(event.item) and not self._has_called:
+                    self._has_called = True
+                    if self._turns_steps:
+                        shown += self._turn_messages()
+                    if self._are_shown and not self._has_words:
+                        # A response without a word: a thought names the tool.
+                        call_id = str(event.item.get("call_id"))
+                        thought = self._new_thought(call_id)
+                        shown += thought.events(announcement(event.item))
+                        self._announced[call_id] = thought.end_event().item
+                shown.append(event)
             case TextDelta() if event.output_index in self._open:
-                yield from self._grow(self._open[event.output_index], event)
+                message = self._open[event.output_index]
+                if event.kind == "text":
+                    spans = message.parser.feed(event.text)
+                    shown += self._show_spans(message, spans)
+                else:
+                    shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
-                yield from self._end(event)
+                shown += self._end(event)
             case ResponseDone() | RunDone():
-                yield from self._end_response()
-                yield event
+                shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
                     self.begin_round()
             case _:
-                self._note_words(event)
-                yield event
+                shown.append(event)
+        return shown
 
     def get_text(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
-    def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
-        yield from self._new_thought("carrier").events("")
+    def build_carrier(self) -> list[RunEvent]:
+        """Return an empty thought to which details can be attached."""
+        return self._new_thought("carrier").events("")
 
     def new_index(self) -> int:
         """Return an index that no item of the run has."""
         self._last_index -= 1
         return self._last_index
 
-    def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
-        """Yield the beginning of an item; that of a message waits."""
-        if self._keeps_messages:
-            for message in self._open.values():
-                yield from _begin_message(message)
-        if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
-            message = _Message(event, is_step=is_step and self._turns_steps)
-            self._messages[event.output_index] = message
-            self._open[event.output_index] = message
-            return
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
-            if self._turns_steps:
-                yield from self._turn_messages()
-            if self._are_shown and not self._has_words:
-                yield from self._announce(event.item)
-        yield event
-
-    def _turn_messages(self) -> Iterator[CitedEvent]:
-        """Yield the messages that were shown as the answer again, now as thoughts."""
+    def _turn_messages(self) -> list[CitedEvent]:
+        """Return the messages that were shown as the answer again, now as thoughts."""
+        turned: list[CitedEvent] = []
         for index, message in self._messages.items():
             self._answers.pop(index, None)
             if message.repeated:
                 message.repeated.is_thought = True
-                yield message.repeated.end_event()
+                turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
-                owner = str(message.added.item.get("id") or "msg")
                 text = "".join(message.texts)
-                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                turned.append(step.end_event())
             message.is_step = True
+        return turned
 
-    def _announce(self, call: Item) -> Iterator[CitedEvent]:
-        """Yield a thought about the first call of a response without a word."""
-        call_id = str(call.get("call_id"))
-        thought = self._new_thought(call_id)
-        yield from thought.events(announcement(call))
-        self._announced[call_id] = thought.end_event().item
-
-    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
-        """Yield more text of a message."""
-        self._note_words(event)
-        if event.kind != "text":
-            yield from _begin_message(message)
-            yield event
-            return
-        yield from self._show_spans(message, message.parser.feed(event.text))
-
-    def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
-        """Yield the rest of a message, and its end with the text of the answer."""
+    def _end(self, event: ItemDone) -> list[CitedEvent]:
+        """Return the rest of a message, and its end with the text of the answer."""
         index = event.output_index
         message = self._open.pop(index)
-        yield from self._close(message)
+        shown = self._close(message)
         if self._keeps_messages:
-            yield from _begin_message(message)
+            shown += _begin_message(message)
             if not message.texts and message_text(event.item):
                 # Whoever records the message does it at its first text.
-                yield TextDelta(index, "text", 0, "")
+                shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
             message.whole = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
@@ -21425,17 +21461,19 @@ class ShownThoughts:
         if message.has_begun and not message.is_step:
             if message.whole:
                 self._answers[index] = answer_text(message_text(message.whole))
-            yield event._replace(shown=answer_text(event.shown))
+            shown.append(event._replace(shown=answer_text(event.shown)))
+        return shown
 
-    def _end_response(self) -> Iterator[CitedEvent]:
-        """Yield what is left of messages that were interrupted.
+    def _end_response(self) -> list[CitedEvent]:
+        """Return what is left of messages that were interrupted.
 
         Commentary that was shown as a thought is the answer too, if there is no other.
         """
+        shown: list[CitedEvent] = []
         for index, message in self._open.items():
-            yield from self._close(message)
+            shown += self._close(message)
             if self._keeps_messages:
-                yield from _begin_message(message)
+                shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
         if self._turns_steps and messages and not self._has_called:
@@ -21443,57 +21481,49 @@ class ShownThoughts:
             text = answer_text(message_text(last.whole or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
-                owner = str(last.added.item.get("id") or "msg")
                 part_index = self.new_index()
-                part_id = f"{owner}_{-part_index}"
+                part_id = f"{last.owner}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
-                yield from last.repeated.events(text)
+                shown += last.repeated.events(text)
                 self._answers[index] = text
         self._open = {}
+        return shown
 
-    def _close(self, message: _Message) -> Iterator[CitedEvent]:
-        """Yield text that could have been the beginning of a tag, and end a thought."""
+    def _close(self, message: _Message) -> list[CitedEvent]:
+        """Return text that could have been the beginning of a tag, and end a thought."""
         last_spans = message.parser.feed("", at_end=True)
-        yield from self._show_spans(message, last_spans)
-        yield from _end_thought(message)
+        return [*self._show_spans(message, last_spans), *_end_thought(message)]
 
     def _show_spans(
         self, message: _Message, spans: Sequence[TextSpan]
-    ) -> Iterator[CitedEvent]:
-        """Yield the spans of a message: thoughts if they are shown, and texts."""
+    ) -> list[CitedEvent]:
+        """Return the spans of a message: thoughts if they are shown, and texts."""
+        shown: list[CitedEvent] = []
         for span in spans:
+            text = span.text
             if span.is_thought or message.is_step:
                 message.has_thought = True
-                if self._are_shown:
-                    yield from self._show_thought(message, span.text)
+                if not self._are_shown:
+                    continue
+                if message.thought is None:
+                    text = text.lstrip()
+                    if not text:
+                        continue
+                    message.thought = self._new_thought(message.owner)
+                    shown.append(message.thought.start_event())
+                shown.append(message.thought.add_text(text))
                 continue
-            yield from _end_thought(message)
-            yield from self._show_text(message, span.text)
-
-    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines after a thought are no part of it.
-
-        A message that may become a thought does not begin with blank lines either.
-        """
-        is_first = not message.texts
-        if is_first and (message.has_thought or not self._keeps_messages):
-            text = text.lstrip()
-        if not text:
-            return
-        message.texts.append(text)
-        yield from _begin_message(message)
-        yield TextDelta(message.added.output_index, "text", 0, text)
-
-    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of a thought, or a new one without the blank lines before it."""
-        if message.thought is None:
-            text = text.lstrip()
-            if not text:
-                return
-            owner = str(message.added.item.get("id") or "msg")
-            message.thought = self._new_thought(owner)
-            yield message.thought.start_event()
-        yield message.thought.add_text(text)
+            shown += _end_thought(message)
+            # Blank lines after a thought are no part of the answer, and a message that
+            # may become a thought does not begin with any.
+            is_first = not message.texts
+            if is_first and (message.has_thought or not self._keeps_messages):
+                text = text.lstrip()
+            if text:
+                message.texts.append(text)
+                shown += _begin_message(message)
+                shown.append(TextDelta(message.added.output_index, "text", 0, text))
+        return shown
 
     def finish(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
@@ -21512,8 +21542,15 @@ class ShownThoughts:
                 announced = self._announced.get(str(item.get("call_id")))
                 if announced:
                     output.append(announced)
-            elif self._are_shown:
-                output += _thought_items(item)
+            elif self._are_shown and _has_tags(item):
+                # Its thoughts come before it, as one reasoning item.
+                spans = parse_spans(message_text(item))
+                texts = [span.text.strip() for span in spans if span.is_thought]
+                text = "\n\n".join(text for text in texts if text)
+                if text:
+                    owner = str(item.get("id") or "msg")
+                    thought = ShownPart(-1, owner, is_thought=True, text=text)
+                    output.append(thought.end_event().item)
             output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
 
@@ -21521,13 +21558,6 @@ class ShownThoughts:
         """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
-
-    def _note_words(self, event: CitedEvent) -> None:
-        """Remember that a response has something to read."""
-        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
-            return
-        if event.text.strip():
-            self._has_words = True
 
 
 class RunTexts:
@@ -21547,40 +21577,33 @@ class RunTexts:
         self._texts.begin_round(may_call=may_call)
         self._thoughts.begin_round()
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event."""
+        replaced: list[RunEvent] = []
         for kept in self._texts.feed(event):
             for shown in self._thoughts.feed(kept):
                 if isinstance(shown, ItemDone):
-                    yield shown._replace(item=_answer_item(shown.item))
+                    replaced.append(shown._replace(item=_answer_item(shown.item)))
                 elif not isinstance(shown, SourceCited):  # they are added later
-                    yield shown
+                    replaced.append(shown)
+        return replaced
 
 
-def _begin_message(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the beginning of a message, if it still waits."""
-    if not message.has_begun:
-        message.has_begun = True
-        yield message.added
+def _begin_message(message: _Message) -> list[CitedEvent]:
+    """Return the beginning of a message, if it still waits."""
+    if message.has_begun:
+        return []
+    message.has_begun = True
+    return [message.added]
 
 
-def _end_thought(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the end of the thought that is open, if there is one."""
-    if message.thought:
-        yield message.thought.end_event()
-        message.thought = None
-
-
-def _thought_items(item: Item) -> Iterator[Item]:
-    """Yield the thoughts of a message, as one reasoning item."""
-    if not _has_tags(item):
-        return
-    spans = parse_spans(message_text(item))
-    texts = [span.text.strip() for span in spans if span.is_thought]
-    if any(texts):
-        thought = ShownPart(-1, str(item.get("id") or "msg"), is_thought=True)
-        thought.add_text("\n\n".join(text for text in texts if text))
-        yield thought.end_event().item
+def _end_thought(message: _Message) -> list[CitedEvent]:
+    """Return the end of the thought that is open, if there is one."""
+    if message.thought is None:
+        return []
+    end = message.thought.end_event()
+    message.thought = None
+    return [end]
 
 
 def _answer_item(item: Item) -> Item:
@@ -21624,28 +21647,6 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# manifold.history
-#
-# The input of a request, as far as one request takes it.
-# --------------------------------------------------------------------------------------
-
-
-def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
-    """Return the items of a chat without what is too long for a request.
-
-    Open WebUI, and other clients, know no limit for the outputs of the calls that they
-    make; an output that was cut before stays as it is. None: outputs stay whole.
-    """
-    fitted: list[Item] = []
-    for item in items:
-        if most_output is not None and is_call_output(item):
-            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
-            item = {**item, "output": output}  # noqa: PLW2901
-        fitted.append(item)
-    return fit_input(fitted)
-
-
-# --------------------------------------------------------------------------------------
 # manifold.learning
 #
 # What the refusals of a run teach for later requests, and for the chat itself.
@@ -21671,38 +21672,172 @@ class RepairLearning:
         self._scope = scope
         self._is_as_configured = is_as_configured
         self._has_row = has_row
-        self._trials = RunTrials()
+        self._tried = TriedRepairs()
 
     def note(self, event: RunEvent) -> list[ChatRepair]:
         """Note an event; return the repairs that the row of the chat has to keep."""
         for_row: list[ChatRepair] = []
-        for trial in self._trials.note(event):
-            repair = trial.repair
+        for tried in self._tried.note(event):
+            repair = tried.repair
             if (
                 self._has_row
                 and isinstance(repair, ChatRepair)
                 and repair.is_about_chat
             ):
-                if trial.is_lasting:
+                if tried.is_lasting:
                     for_row.append(repair)
             else:
-                self._memory.learn(self._scope, trial, self._is_as_configured)
+                self._memory.learn(self._scope, tried, self._is_as_configured)
         return for_row
 
 
-def is_built_of(
-    sent: ResponsesRequest,
-    model: ResolvedModel,
-    body: JsonObject,
-    settings: Settings,
-) -> bool:
-    """Say whether a request is what `body` and `settings` make of its chat.
+def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
+    """Say whether two requests differ in their chats alone.
 
     The repairs do not count: they are what the comparison is about.
     """
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    chat = {"input": (), "instructions": None, "repairs": ()}
+    return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(endpoint.account(), model, user_id)
+
+
+# --------------------------------------------------------------------------------------
+# manifold.preparation
+#
+# What both doors do to make a request of a chat, in the order in which they do it.
+#
+# A chat is read; its tools are offered; the fields are built; its parts become the input.
+# What only one of the hosts knows of a chat, its row or an answer that waits, is added in
+# between by its door: `owui_manifold/prepare/chat.py`, `gpt5_agent/agent/preparation.py`.
+# --------------------------------------------------------------------------------------
+
+
+class Chat(NamedTuple):
+    """A chat on its way from the host's form to the input of a request."""
+
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    """What earlier answers of the chat stored."""
+    notices: Sequence[str] = ()
+    """What the person who asked is told of it."""
+
+
+def parse_chat(
+    messages: Sequence[Mapping[str, Any]],
+    sign: Sign | None,
+    agent: StrategyParameters | None,
+    detail: str = "auto",
+) -> Chat:
+    """Return a chat with what the details of its answers carry, signed by `sign`.
+
+    An `agent` may remember only the last turns. Images without a `detail` get this one.
+    Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
+    """
+    memory_note = ""
+    if agent:
+        policy = agent.guide.memory_policy
+        messages, memory_note = apply_memory_policy(messages, policy)
+    instructions, parts = parse_messages(messages, detail)
+    notices = (memory_note, cut_notice(parts))
+    parts, records = restore_from_details(parts, sign)
+    return Chat(instructions, parts, records, notices)
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. Of more tools than the API takes, OpenAI's come first, because they are few and
+    an administrator switched them on; then those that people attached or filters added;
+    then the host's own, which `builtin` names. Each group keeps its order. Raises
+    InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    notice = ""
+    left_out = len(tools) - MAX_TOOLS
+    if left_out > 0:
+        notice = _TOO_MANY.format(left_out=left_out, count=len(tools), most=MAX_TOOLS)
+        first = [tool for tool in tools if is_hosted_tool(tool)]
+        functions = [tool for tool in tools if not is_hosted_tool(tool)]
+        first += [tool for tool in functions if tool["name"] not in builtin]
+        first += [tool for tool in functions if tool["name"] in builtin]
+        tools = first[:MAX_TOOLS]
+    own_names = [str(tool["name"]) for tool in tools if not is_hosted_tool(tool)]
+    names = ToolNames(tuple(own_names))
+    items = names.rename_tools(tools)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, notice)
+
+
+def build_fields(
+    model: ResolvedModel,
+    body: JsonObject,
+    settings: Settings,
+    agent: StrategyParameters | None,
+    *,
+    is_empty: bool = False,
+) -> ResponsesRequest:
+    """Return the request of a chat, still without instructions and input.
+
+    `body` has the caller's keys; the temperature of an agent's guide holds where they
+    say nothing. Raises InvalidRequest for a chat that `is_empty`.
+    """
+    if agent and body.get("temperature") is None:
+        body = {**body, "temperature": agent.guide.temperature}
+    items: list[Item] = [] if is_empty else [{}]
+    return build_request(model, "", items, body, settings)
+
+
+def memories(agent: StrategyParameters) -> list[ChatPart]:
+    """Return what an agent remembers from before the chat, as the chat's beginning."""
+    return [UserMessage(item) for item in build_memory_items(agent.guide)]
+
+
+def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
+    """Return the items of a chat without what is too long for a request.
+
+    Open WebUI, and other clients, know no limit for the outputs of the calls that they
+    make; an output that was cut before stays as it is. None: outputs stay whole.
+    """
+    fitted: list[Item] = []
+    for item in items:
+        if most_output is not None and is_call_output(item):
+            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+            item = {**item, "output": output}  # noqa: PLW2901
+        fitted.append(item)
+    return fit_input(fitted)
 
 
 # --------------------------------------------------------------------------------------
@@ -21737,6 +21872,114 @@ def completion_window(request: ResponsesRequest) -> str:
         return ""
     options = as_mapping(request.payload().get("background_options"))
     return as_text(options.get("completion_window"))
+
+
+# --------------------------------------------------------------------------------------
+# manifold.views
+#
+# The forms of an answer for its reader: Open WebUI, or a plain client.
+# --------------------------------------------------------------------------------------
+
+
+def client_view(model: str) -> ChunkRenderer:
+    """Return what renders a stream for a plain client."""
+    return ChunkRenderer(_completion_id(), unix_seconds(), model)
+
+
+def whole_completion(ended: RunDone, model: str) -> Chunk:
+    """Return the whole answer at once, for a plain client."""
+    return completion(ended, _completion_id(), unix_seconds(), model)
+
+
+def page_result(
+    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+) -> Chunk:
+    """Return the whole answer at once, with the output items that Open WebUI stores.
+
+    The page shows no finish_reason, so an answer that ended early gets its message as
+    an error, unless a status line `has_advice` about it.
+    """
+    result = whole_completion(ended, model)
+    if "usage" in result:
+        result |= host_usage(ended)
+    if has_advice and "choices" in result:
+        result.pop("error", None)
+    elif ended.ending.is_failure:
+        result |= error_chunk(ended.ending.message)
+    if items:
+        result["output"] = items
+    return result
+
+
+def refused_metadata(
+    log: AnswerLog, strategy: str, model: str, error: Exception
+) -> RunMetadata | None:
+    """Log what an agent's answer took that was refused before its run, and return it.
+
+    None if something else went wrong.
+    """
+    if not isinstance(error, ResponsesError):
+        return None
+    ending = ending_of_exception(error, has_begun=False)
+    metadata = RunMetadata(strategy, model, ending.kind)
+    log_metadata(log, metadata)
+    return metadata
+
+
+def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
+    """Write a line with what an agent's answer took."""
+    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
+    """Return what an agent's answer took that did not begin; a `client` has no page."""
+    if client:
+        return {**client.head, "choices": [], METADATA_KEY: metadata.wire()}
+    return closing_chunk(metadata.describe(), metadata.wire())
+
+
+def failure_chunks(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+    client: ChunkRenderer | None = None,
+) -> list[Chunk]:
+    """Return the chunks of an answer that an exception stopped.
+
+    What it took comes first, if it was refused before its run: as a line of the page, or
+    in the form of a `client`, which has no page.
+    """
+    chunks: list[Chunk] = []
+    if metadata:
+        chunks.append(metadata_chunk(metadata, client))
+    return [*chunks, readable_chunk(_failure_chunk(caller, message, error), caller)]
+
+
+def whole_failure(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+) -> Chunk:
+    """Return the whole of an answer that an exception stopped, with what it took."""
+    took = {METADATA_KEY: metadata.wire()} if metadata else {}
+    return {**_failure_chunk(caller, message, error), **took}
+
+
+def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
+    """Return a chunk in a form that its reader shows."""
+    return error_as_text(chunk) if caller.drops_errors else chunk
+
+
+def _completion_id() -> str:
+    return f"chatcmpl-{new_ulid()}"
+
+
+def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    if caller.is_open_webui:
+        return error_chunk(message)
+    return exception_error(message, error)
 
 
 # --------------------------------------------------------------------------------------
@@ -21782,6 +22025,9 @@ _MIN_THRESHOLD = 1000
 """The API refuses to compact a shorter chat."""
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
 
 
 def settings_of_valves(
@@ -21790,7 +22036,6 @@ def settings_of_valves(
     ids: Mapping[str, str | None],
     *,
     streams: bool,
-    summary: str,
     compaction_tokens: int,
 ) -> Settings:
     """Return the settings of a request that both shells have.
@@ -21800,6 +22045,7 @@ def settings_of_valves(
     depend on them
     (docs/reference/responses-api.md, "Changed beginnings").
     """
+    summary = valves.REASONING_SUMMARY
     defaults: dict[str, Any] = dict(ids)
     if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
         threshold = max(compaction_tokens, _MIN_THRESHOLD)
@@ -21813,69 +22059,32 @@ def settings_of_valves(
     )
 
 
-def call_limits(
-    valves: SharedValves, seconds: float, own: Sequence[tuple[str, float]]
-) -> CallLimits:
-    """Return the limits of calls, with the time of one and those of names of `own`."""
-    return CallLimits(
-        seconds=seconds,
-        batch_seconds=_BATCH_SHARE * seconds,
-        characters=valves.TOOL_OUTPUT_CHARACTERS,
-        own=own,
+def request_timeouts(
+    keys: ExpertKeys, model: ResolvedModel, total: float = 0
+) -> Timeouts:
+    """Return the limits of a request to a model; `total` is that of its answer."""
+    is_slow = model.pro or model.research or "-pro" in model.id
+    least = _LONG_SILENCE if is_slow else 0.0
+    return Timeouts(
+        connect=keys.connect_timeout_seconds,
+        first_event=max(keys.first_event_timeout_seconds, least),
+        idle=max(keys.idle_timeout_seconds, least),
+        total=total,
     )
 
 
-# --------------------------------------------------------------------------------------
-# manifold.views
-#
-# The forms of an answer for its reader: Open WebUI, or a plain client.
-# --------------------------------------------------------------------------------------
-
-
-def client_view(model: str) -> ChunkRenderer:
-    """Return what renders a stream for a plain client."""
-    return ChunkRenderer(_completion_id(), unix_seconds(), model)
-
-
-def whole_completion(ended: RunDone, model: str) -> Chunk:
-    """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model)
-
-
-def page_result(
-    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
-) -> Chunk:
-    """Return the whole answer at once, with the output items that Open WebUI stores.
-
-    The page shows no finish_reason, so an answer that ended early gets its message as
-    an error, unless a status line `has_advice` about it.
-    """
-    result = whole_completion(ended, model)
-    if "usage" in result:
-        result |= host_usage(ended)
-    if has_advice and "choices" in result:
-        result.pop("error", None)
-    elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
-    if items:
-        result["output"] = items
-    return result
-
-
-def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
-    """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
-
-
-def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
-    """Return a chunk in a form that its reader shows."""
-    return error_as_text(chunk) if caller.drops_errors else chunk
-
-
-def _completion_id() -> str:
-    return f"chatcmpl-{new_ulid()}"
+def call_limits(
+    valves: SharedValves,
+    timeouts: ReadTimeouts,
+    others: Sequence[tuple[str, float]] = (),
+) -> CallLimits:
+    """Return the limits of calls; `others` has seconds by names that TOOL_TIMEOUTS lacks."""
+    return CallLimits(
+        seconds=timeouts.default,
+        batch_seconds=_BATCH_SHARE * timeouts.default,
+        characters=valves.TOOL_OUTPUT_CHARACTERS,
+        own=[*timeouts.by_pattern, *others],
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -22241,7 +22450,11 @@ def _measure_root(root: str) -> int:
     buffers: set[str] = set()
     for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
         memory = 0
-        for folder in _list_threads(f"{root}/proc/{number}"):
+        threads: list[str] = []
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            threads = os.listdir(f"{root}/proc/{number}/task")
+        for thread in threads:
+            folder = f"{root}/proc/{number}/task/{thread}"
             # All threads have the same memory, but the first may have ended, and each
             # may have open files of its own.
             with _unless_it_ended(folder):
@@ -22252,16 +22465,11 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:
-        size += _estimate_inode_memory(f"{root}/{name}")
+    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+        with suppress(FileNotFoundError):
+            filesystem = os.statvfs(f"{root}/{name}")
+            size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
-
-
-def _list_threads(process: str) -> list[str]:
-    """Return the folders in `/proc` of the threads of a process."""
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
-    return []
 
 
 @contextmanager
@@ -22321,14 +22529,6 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
     return entries
 
 
-def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes files need in addition to their content."""
-    with suppress(FileNotFoundError):
-        filesystem = os.statvfs(path)
-        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
-    return 0
-
-
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
     "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
@@ -22365,7 +22565,12 @@ class BubblewrapBackend:
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a sandbox; raises SandboxUnavailable."""
-        command = [_find_bwrap(), *self._options(limits)]
+        bwrap = find_program("bwrap")
+        if os.stat(bwrap).st_mode & stat.S_ISUID:
+            raise SandboxUnavailable(
+                "bwrap is setuid root, which gives it more privileges than it needs"
+            )
+        command = [bwrap, *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
@@ -22396,22 +22601,28 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
-        for path in _READ_ONLY_PATHS:
-            yield from ("--ro-bind-try", path, path)
+        for name in _READ_ONLY_PATHS:
+            yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
-            for path in _PROGRAM_PATHS:
-                yield from ("--ro-bind-try", path, path)
+            for name in _PROGRAM_PATHS:
+                yield from ("--ro-bind-try", name, name)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
             yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
-        yield from _hiding_options(
-            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
-        )
-        for path in ("/work", "/tmp"):
-            yield from ("--size", str(limits.disk), "--tmpfs", path)
+        # An empty folder hides each folder of packages.
+        hidden = {
+            path.resolve()
+            for folder in (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+            for name in _PACKAGE_FOLDERS
+            for path in Path(folder).glob(f"*/{name}")
+        }
+        for path in sorted(hidden):
+            yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+        for name in ("/work", "/tmp"):
+            yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
@@ -22431,15 +22642,6 @@ def find_interpreters() -> list[Path]:
         if path.exists() and path.resolve() not in interpreters:
             interpreters.append(path.resolve())
     return interpreters
-
-
-def _find_bwrap() -> str:
-    path = find_program("bwrap")
-    if os.stat(path).st_mode & stat.S_ISUID:
-        raise SandboxUnavailable(
-            "bwrap is setuid root, which gives it more privileges than it needs"
-        )
-    return path
 
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
@@ -22470,18 +22672,6 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--symlink", os.readlink(path), str(path))
             else:
                 yield from ("--ro-bind", str(path), str(path))
-
-
-def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the options that put an empty folder over each folder of packages."""
-    hidden = {
-        path.resolve()
-        for folder in folders
-        for name in _PACKAGE_FOLDERS
-        for path in Path(folder).glob(f"*/{name}")
-    }
-    for path in sorted(hidden):
-        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
 
 
 @contextmanager
@@ -23356,20 +23546,15 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         has_archive = bool(file.readline())
         begin = file.tell()
         end = path.stat().st_size
-    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
-    returned = changed[: limits.returned_files]
-    return SandboxReply(answer, archive if has_archive else None, returned)
-
-
-def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that a reply names, if they lie between `begin` and `end`."""
-    if not isinstance(changed, list):
-        return
-    for entry in changed:
+    changed = answer.get("changed")
+    slices: list[FileSlice] = []
+    for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
-                    yield FileSlice(name, begin + offset, size)
+                    slices.append(FileSlice(name, begin + offset, size))
+    returned = tuple(slices[: limits.returned_files])
+    return SandboxReply(answer, archive if has_archive else None, returned)
 
 
 _REPLY_GRACE_SECONDS = 10.0
@@ -23393,6 +23578,17 @@ class WorkspaceArchive(NamedTuple):
 
 PrivatePaths = Mapping[str, Path]
 """What only the server may read, by what an administrator calls it."""
+
+
+_EXPECTED_CONFINEMENT = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+    "seen": [],
+}
+"""What the program in a sandbox has to see there."""
 
 
 class Sandbox:
@@ -23433,7 +23629,14 @@ class Sandbox:
 
         A sandbox in which any of the `private` paths can be seen confines nothing.
         """
-        request = {"operation": "describe", "private": dict(_locate(private))}
+        # By device and number a sandbox tells a path from one of the same name in a
+        # container's image.
+        places: dict[str, tuple[str, int, int]] = {}
+        for name, path in private.items():
+            with suppress(OSError):  # it is not there
+                status = path.stat()
+                places[name] = (str(path.resolve()), status.st_dev, status.st_ino)
+        request = {"operation": "describe", "private": places}
         try:
             reply = await self.run(request, None, spool)
         except OSError as error:
@@ -23450,7 +23653,13 @@ class Sandbox:
                     f"code in it could read {', '.join(map(str, seen))} of the server, "
                     "which must not lie among programs or libraries"
                 )
-        gaps = list(_find_confinement_gaps(reply.answer))
+        gaps = [
+            name
+            for name, value in _EXPECTED_CONFINEMENT.items()
+            if reply.answer.get(name) != value
+        ]
+        if not reply.answer.get("user"):
+            gaps.append("user")
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
@@ -23519,12 +23728,10 @@ class _SandboxRun:
         """Store the answer in a file; raises RunStopped if it is too long."""
         bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            piece = await self._stdout.read(_READ_BYTES)
-            while piece:
+            while piece := await self._stdout.read(_READ_BYTES):
                 bytes_left -= file.write(piece)
                 if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
-                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
@@ -23564,56 +23771,19 @@ async def _send_request(
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            await _send_archive(stdin, archive)
+            with archive.path.open("rb") as file:
+                file.seek(archive.start)
+                while piece := file.read(_READ_BYTES):
+                    stdin.write(piece)
+                    await stdin.drain()
         await stdin.drain()
         stdin.close()
-
-
-async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
-    """Send a stored workspace piece by piece."""
-    with archive.path.open("rb") as file:
-        file.seek(archive.start)
-        piece = file.read(_READ_BYTES)
-        while piece:
-            stdin.write(piece)
-            await stdin.drain()
-            piece = file.read(_READ_BYTES)
 
 
 async def _drain(stream: StreamReader) -> None:
     """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
-
-
-def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
-    """Yield where each path leads, with the device and the number of what is there.
-
-    By these a sandbox tells it from a path of the same name in a container's image.
-    """
-    for name, path in private.items():
-        with suppress(OSError):  # it is not there
-            status = path.stat()
-            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
-
-
-_EXPECTED_CONFINEMENT = {
-    "capabilities": 0,
-    "no_new_privileges": "1",
-    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
-    "networks": ["lo"],
-    "namespaces": False,
-    "seen": [],
-}
-
-
-def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of what a sandbox does not confine as it has to."""
-    for name, value in _EXPECTED_CONFINEMENT.items():
-        if confinement.get(name) != value:
-            yield name
-    if not confinement.get("user"):
-        yield "user"
 
 
 # --------------------------------------------------------------------------------------
@@ -24087,7 +24257,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     return {"operation": operation, **values}
 
 
-_STOP_SENTENCES = {
+_STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
@@ -24142,11 +24312,17 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
     """
     answer = reply.answer
+    # The program writes the value of the last expression as JSON, or its repr.
+    value = None
+    with suppress(ValueError, RecursionError):
+        written = json.loads(str(answer["result"] or "null"))
+        if isinstance(written, dict):
+            value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
     report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
-        "result": _read_result_value(answer["result"]),
+        "result": value,
         "files": [part.name for part in reply.changed],
     }
     if notes:
@@ -24154,24 +24330,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     return _dump_json(report)
 
 
-def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
-    if not result:
-        return None
-    try:
-        value = json.loads(str(result))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return value.get("json", value.get("repr"))
-
-
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
-        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+        yield _STOP_MESSAGES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
         yield f"The code was ended by signal {-status}."
@@ -24415,8 +24578,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                nobody = WorkspaceKey("", "")
-                async with self._workspaces.acquire(nobody) as workspace:
+                of_no_chat = WorkspaceKey("", "")
+                async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
@@ -24773,18 +24936,17 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def show_always(name: str) -> bool:  # noqa: ARG001
-    """Say that a notice was not shown before."""
-    return True
+def no_notices() -> Sequence[str]:
+    """Return no notice."""
+    return ()
 
 
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys, `notices` what is read above the answer if its
-    name `is_new`. `chat` names the user and the chat for which approvals are kept;
-    without it each counts once. `on_request` is called with what is sent first, and `on_end` once,
-    however the answer ends.
+    `body` holds the caller's other keys. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_request` is called with what is
+    sent first.
     """
 
     strategy: str
@@ -24795,21 +24957,17 @@ class AgentRequest(NamedTuple):
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
+    log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    notices: Mapping[str, str] = MappingProxyType({})
-    """By the names under which it is remembered that they were shown."""
-    is_new: Callable[[str], bool] = show_always
+    take_notices: Callable[[], Sequence[str]] = no_notices
+    """Returns what is read above a complete answer; it is shown then."""
     chat: str = ""
-    log: Callable[[str], object] = ignore_report
-    redacted: Callable[[str], str] = redact
-    """Returns a text for the model without what only the server may know."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
@@ -24964,7 +25122,7 @@ _MAX_BLOCK_CHARACTERS = 20_000
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
-"""Stands in front of the rest of a line that was broken."""
+"""Precedes the rest of a line that was broken."""
 _REFERENCE_CHARACTERS = 4
 """Of the confirmation id, which the card and the block above it have in common."""
 
@@ -25696,10 +25854,6 @@ def describe_tool(tool: Tool) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-_MAX_TOOLS = 128
-"""The API refuses longer lists."""
-
-
 class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
@@ -25707,7 +25861,6 @@ class PreparedRun(NamedTuple):
     arguments of the host's tools) use the tools' own names.
     """
 
-    model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
     own_tools: OwnTools
@@ -25724,14 +25877,6 @@ class PreparedRun(NamedTuple):
         return {**call, "name": self.names.own_name(str(call["name"]))}
 
 
-class _ChatHistory(NamedTuple):
-    """A chat as input; `notice` says what was cut, if anything was."""
-
-    system_text: str
-    items: list[Item]
-    notice: str
-
-
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
     model = request.model
@@ -25743,44 +25888,60 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
+
+    # The chat as the host gives it, with what it carries for its later rounds.
     earlier = read_earlier_rounds(request.messages, request.sign)
     noted_style, permissions = read_chat_notes(request.messages, request.sign)
+    messages = drop_question_calls(request.messages)
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, request.sign)
+    chat = parse_chat(messages, request.sign, parameters)
+    parts = without_commands(chat.parts)
+
+    # The tools, the fields, and what the agent is told.
+    tools = _offer_functions(request, request.body)
+    first_request = _build_fields(request, tools, request.body, is_empty=not parts)
     style = noted_style or choose_style(parameters.policy_style, model.family)
-    memory = apply_memory_policy(request.messages, parameters.guide.memory_policy)
+    instructions = build_strategy_instructions(parameters, style, chat.instructions)
+
+    # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
-    history = _build_history(memory.messages, origin, earlier, request.sign)
-    items = history.items
+    parts = resolve_images([*memories(parameters), *parts], _leave_large_image)
+    items = build_input(parts, chat.records, origin)
+    maker = earlier.open_origin
+    is_readable = maker is not None and origin.can_decrypt(maker)
+    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
         items = request.pictures.restore(request.chat, items)
-    items = fit_history(items, request.own_tools.limits.characters)
-    sources = read_context(parameters.context)
-    tools, names = _offer_functions(request)
-    first_request = build_request(
-        model,
-        build_strategy_instructions(parameters, style, history.system_text, sources),
-        [*build_memory_items(parameters.guide), *items],
-        _merge_body(request, tools, names),
-        request.settings._replace(tools=tools),
-    )
+    repairs: Sequence[Repair] = ()
     if request.repairs:
-        known = request.repairs.repairs(repair_scope(request, model.id))
-        first_request = first_request.model_copy(update={"repairs": known})
+        scope = repair_scope(request.endpoint, model.id, request.user_id)
+        repairs = request.repairs.repairs(scope)
+    first_request = first_request.model_copy(
+        update={
+            "input": fit_history(items, request.own_tools.limits.characters),
+            "instructions": instructions or None,
+            "repairs": repairs,
+        }
+    )
+
     own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools:
-        name = names.own_name(str(tool["name"]))
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
         if name not in own_tools.schemas:
             host_schemas[name] = tool.get("parameters") or {}
+    sources = read_context(parameters.context)
+    notes = (tools.notice, *chat.notices)
     return PreparedRun(
-        model=model,
         request=first_request,
-        names=names,
+        names=tools.names,
         own_tools=own_tools,
         host_schemas=host_schemas,
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        notes=[note for note in (memory.note, history.notice) if note],
+        notes=[note for note in notes if note],
         permissions=permissions,
     )
 
@@ -25791,35 +25952,40 @@ def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
     The tools that run here are the administrator's, those of the host belong to the
     chat. What a caller may set is in the body.
     """
-    bare = request._replace(body={})
-    tools, names = _offer_functions(bare)
-    body = _merge_body(bare, tools, names)
-    settings = request.settings._replace(tools=tools)
-    return is_built_of(prepared.request, prepared.model, body, settings)
+    tools = _offer_functions(request, {})
+    return has_fields_of(prepared.request, _build_fields(request, tools, {}))
 
 
-def repair_scope(request: AgentRequest, model: str) -> RepairScope:
-    """Return whose requests a repair is about."""
-    return RepairScope(request.endpoint.account(), model, request.user_id)
+def _offer_functions(request: AgentRequest, body: JsonObject) -> OfferedTools:
+    """Return the host's tools and ours; ours win over one of the same name."""
+    host_tools = responses_tools(as_list(body.get("tools")), log=request.log.note)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log.note
+    )
+    functions = [
+        tool for tool in merge_tools(host_tools, own_tools) if not is_hosted_tool(tool)
+    ]
+    offered = offer_tools(body.get("tool_choice"), called=functions)
+    if offered.notice:
+        request.log.note(offered.notice)
+    return offered
 
 
-def _build_history(
-    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> _ChatHistory:
-    """Return the history of a chat.
-
-    An answer whose calls are still open is at the end: it goes on from there.
-    """
-    if earlier.open_turn:
-        messages = _drop_last_turn_details(messages, sign)
-    system_text, parts = parse_messages(drop_question_calls(messages))
-    parts, records = restore_from_details(without_commands(parts), sign)
-    parts = resolve_images(parts, _leave_large_image)
-    items = build_input(parts, records, reader)
-    maker = earlier.open_origin
-    is_readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
-    return _ChatHistory(system_text, [*items, *open_items], cut_notice(parts))
+def _build_fields(
+    request: AgentRequest,
+    tools: OfferedTools,
+    body: JsonObject,
+    *,
+    is_empty: bool = False,
+) -> ResponsesRequest:
+    """Return the request without its chat, with what `body` sets."""
+    return build_fields(
+        request.model,
+        {**body, "tool_choice": tools.choice},
+        request.settings._replace(tools=tools.items),
+        request.parameters,
+        is_empty=is_empty,
+    )
 
 
 def _leave_large_image(_encoded: str) -> bytes:
@@ -25837,44 +26003,6 @@ def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Mes
     kept = dict(messages[last])
     del kept[DETAILS_FIELD]
     return [*messages[:last], kept, *messages[last + 1 :]]
-
-
-def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
-    """Return the host's tools and ours; ours win over one of the same name.
-
-    Of too many the last are left out.
-    """
-    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
-    own_tools = responses_tools(
-        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
-    )
-    functions = [
-        tool
-        for tool in merge_tools(host_tools, own_tools)
-        if tool.get("type") in ("function", "custom")
-    ]
-    excess = len(functions) - _MAX_TOOLS
-    if excess > 0:
-        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
-        functions = functions[:_MAX_TOOLS]
-    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    return names.rename_tools(functions), names
-
-
-def _merge_body(
-    request: AgentRequest, tools: Sequence[Item], names: ToolNames
-) -> dict[str, Any]:
-    """Return the caller's keys; the guide's temperature is the default."""
-    body: dict[str, Any] = {"temperature": request.parameters.guide.temperature}
-    for key, value in request.body.items():
-        if value is not None:
-            body[key] = value
-    body["tool_choice"] = None
-    if tools:
-        body["tool_choice"] = responses_tool_choice(
-            request.body.get("tool_choice"), tools, names
-        )
-    return body
 
 
 # --------------------------------------------------------------------------------------
@@ -26061,7 +26189,7 @@ class ChatJudge:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
-            request.own_tools.approver, ask=self._ask_person, log=request.log
+            request.own_tools.approver, ask=self._ask_person, log=request.log.note
         )
         for call in earlier.signed_calls:
             self._add_permission(prepared.with_own_name(call))
@@ -26072,8 +26200,8 @@ class ChatJudge:
             tools=self._tools,
             approver=self._approver,
             limits=self._settings.limits,
-            log=request.log,
-            redacted=request.redacted,
+            log=request.log.note,
+            redacted=request.log.redacted_for_model,
             budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,
@@ -26458,7 +26586,7 @@ class _Agent:
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
             request.repairs or RepairMemory(),
-            repair_scope(request, prepared.request.model),
+            repair_scope(request.endpoint, prepared.request.model, request.user_id),
             partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
@@ -26473,10 +26601,7 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        request = self._request
-        notices = request.notices.items()
-        new = [text for name, text in notices if request.is_new(name)]
-        return [*self._prepared.notes, *new]
+        return [*self._prepared.notes, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -26490,7 +26615,7 @@ class _Agent:
             cost = cost_of_request(
                 self._prepared.request,
                 self._request.endpoint,
-                self._prepared.model.facts,
+                self._request.model.facts,
                 spending.own_usages,
             )
         earlier = self._prepared.request.input[-1:]
@@ -26506,7 +26631,7 @@ class _Agent:
     def shown_cost(self) -> Cost | None:
         """Return what the answer cost so far, unless only its server knows prices."""
         endpoint = self._request.endpoint
-        facts = self._prepared.model.facts
+        facts = self._request.model.facts
         if not endpoint.serves_openai:
             facts = facts._replace(prices=None)
         usages = self._spending.usages
@@ -26592,7 +26717,7 @@ class _Agent:
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._prepared.model.id} Thought"
+        label = f"{self._request.model.id} Thought"
         self._model_step = self._steps.start("model", label, parent=round_step.id)
         yield self._model_step
 
@@ -26730,14 +26855,14 @@ async def run_agent(
         if agent is None or agent.is_over:
             if request.pictures:
                 request.pictures.forget(request.chat)
-            request.on_end(_build_metadata(request, spending, kind, agent))
+            log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, spending: Spending
 ) -> _Agent:
     """Return the agent for a request; raises ResponsesError."""
-    steps = StepLog(request.log, debug=request.debug)
+    steps = StepLog(request.log.note, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()
@@ -26752,7 +26877,7 @@ async def _start_agent(
             task_spending.stop(ended)
             return tool_error("the task was stopped.")
         if ended.ending.is_failure:
-            return tool_error(ended.ending.sentence)
+            return tool_error(ended.ending.message)
         return ToolResult(read_answer_text(agent.answer))
 
     own = request.own_tools
@@ -27052,7 +27177,7 @@ class PipelineCaller(ChatCaller):
     @property
     def can_ask(self) -> bool:
         """Whether the host can show a card: it needs a stream."""
-        return self.host_reads and self.streams
+        return self.is_open_webui and self.streams
 
     @property
     def workspace(self) -> str:
@@ -27110,16 +27235,9 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     """Return what is attached to the chat of a body that passed the inlet."""
     context = as_mapping(body.get(CONTEXT_KEY))
-    return AttachedToChat(
-        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
-        files=tuple(_read_files(context.get("files"))),
-    )
-
-
-def _read_files(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
+    files: list[tuple[str, str]] = []
     taken: set[str] = set()
-    for number, entry in enumerate(as_list(rows), start=1):
+    for number, entry in enumerate(as_list(context.get("files")), start=1):
         row = as_mapping(entry)
         if row.get("type") not in ("file", "image") or not row.get("id"):
             continue
@@ -27127,32 +27245,27 @@ def _read_files(rows: object) -> Iterator[tuple[str, str]]:
         if name in taken:
             name = f"{number}-{name}"
         taken.add(name)
-        yield str(row["id"]), name
+        files.append((str(row["id"]), name))
+    return AttachedToChat(
+        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
+        files=tuple(files),
+    )
 
 
 def _read_tool_names(references: Iterable[object]) -> HostToolNames:
-    """Return what tools are called whose toolkits and servers are referred to."""
-    toolkit_ids: set[str] = set()
-    mcp_ids: set[str] = set()
-    for reference in references:
-        kind, tool_id = _read_tool_reference(str(reference))
-        if kind == "mcp":
-            mcp_ids.add(tool_id)
-        else:
-            toolkit_ids.add(tool_id)
-    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
-
-
-def _read_tool_reference(reference: str) -> tuple[str, str]:
-    """Return the kind of a server, empty if none is named, and the id.
+    """Return what tools are called whose toolkits and servers are referred to.
 
     A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     """
-    tool_id = reference.partition("|")[0].removeprefix("server:")
-    for kind in ("mcp", "openapi"):
-        if tool_id.startswith(f"{kind}:"):
-            return kind, tool_id.removeprefix(f"{kind}:")
-    return "", tool_id
+    toolkit_ids: set[str] = set()
+    mcp_ids: set[str] = set()
+    for reference in references:
+        tool_id = str(reference).partition("|")[0].removeprefix("server:")
+        if tool_id.startswith("mcp:"):
+            mcp_ids.add(tool_id.removeprefix("mcp:"))
+        else:
+            toolkit_ids.add(tool_id.removeprefix("openapi:"))
+    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
@@ -27409,6 +27522,28 @@ def _header_text(text: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.log
+#
+# The agents' lines in the server's log.
+# --------------------------------------------------------------------------------------
+
+
+_LOGGER = logging.getLogger("gpt5_agent_strategies")
+
+
+class AgentLog(AnswerLog):
+    """The log of one answer of the agents."""
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
+
+    def _write_audit(self, line: str) -> None:
+        _LOGGER.handle(
+            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
+        )
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.sealing
 #
 # Secrets in the valves: named by a reference, or encrypted.
@@ -27461,14 +27596,9 @@ def signing_secret(api_key: str) -> str:
     is_varied = len(set(key)) >= _MIN_DIFFERENT_CHARACTERS
     if len(key) >= _MIN_KEY_CHARACTERS and is_varied and has_digit:
         return key
-    return _server_secret()
-
-
-def _server_secret() -> str:
-    """Return a secret that only this server has; without a file, that of the process."""
     try:
         return _open_sealing_key().decode()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # without a file, the secret of the process
         return _process_key().decode()
 
 
@@ -27505,7 +27635,10 @@ def reveal_secret(stored: str, valve: str) -> str:
         case "env":
             secret = os.environ.get(reference.strip(), "")
         case "file":
-            secret = _read_secret_file(reference.strip())
+            secret = ""
+            path = reference.strip()
+            with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+                secret = file.read(_MAX_SECRET_CHARACTERS)
         case "sealed":
             secret = _decrypt(reference)
         case _:
@@ -27517,15 +27650,6 @@ def reveal_secret(stored: str, valve: str) -> str:
         "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
         "file that the Pipelines server can read."
     )
-
-
-def _read_secret_file(path: str) -> str:
-    """Return the text of a file, as much as a secret can have; empty without it."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read(_MAX_SECRET_CHARACTERS)
-    except (OSError, ValueError):
-        return ""
 
 
 def _decrypt(token: str) -> str:
@@ -27545,7 +27669,10 @@ def _open_sealing_key() -> bytes:
     """Return the key of this server, which is made if there is none; raises OSError."""
     folder = pipelines_folder()
     if folder:
-        _write_sealing_key(folder, _new_key())
+        opener = partial(os.open, mode=0o600)  # only its owner can read it
+        path = os.path.join(folder, _KEY_FILE)
+        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
+            file.write(_new_key())
     return _read_sealing_key()
 
 
@@ -27570,18 +27697,10 @@ def pipelines_folder() -> str:
     return str(getattr(sys.modules.get("config"), "PIPELINES_DIR", ""))
 
 
-def _write_sealing_key(folder: str, key: bytes) -> None:
-    """Write a key that only its owner can read, unless there is one."""
-    opener = partial(os.open, mode=0o600)
-    path = os.path.join(folder, _KEY_FILE)
-    with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
-        file.write(key)
-
-
 # --------------------------------------------------------------------------------------
 # gpt5_agent.shell.valves
 #
-# The administrator's valves, and the keys of EXPERT_JSON; any stored value loads.
+# The administrator's valves; any stored value loads.
 #
 # A stored value that pydantic refuses would stop the whole Pipelines server from
 # starting, and the error message would quote the value. So numbers are moved into their
@@ -27599,26 +27718,6 @@ def _plain_quotes(text: str) -> str:
     return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
 
 
-class AgentExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
-
-    max_retries: int = Field(
-        default=1,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
-    )
-    caller_may_set: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set besides its chat, tools, sampling and "
-        "format, separated by commas; also possible: `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
-        "chat can then spend more, or change the rules.",
-    )
-
-
 class Valves(SharedValves, ParameterValves):
     """Settings of the administrator.
 
@@ -27628,7 +27727,7 @@ class Valves(SharedValves, ParameterValves):
     model_config = ConfigDict(
         json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
     )
-    old_names = old_names("pipelines", AgentExpertSettings)
+    old_names = old_names("pipelines", AgentExpertKeys)
 
     # Reasoning and answers
 
@@ -27734,13 +27833,6 @@ class Valves(SharedValves, ParameterValves):
         return seal_values(value)
 
 
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.json_valves
-#
-# What the valves of the pipeline say that hold several values each.
-# --------------------------------------------------------------------------------------
-
-
 class ValveSettings(NamedTuple):
     """The valves, and what those say that hold several values.
 
@@ -27748,7 +27840,7 @@ class ValveSettings(NamedTuple):
     """
 
     valves: Valves
-    expert: AgentExpertSettings
+    expert: AgentExpertKeys
     sandbox: SandboxOptions
     timeouts: ReadTimeouts
     problems: tuple[str, ...]
@@ -27757,7 +27849,7 @@ class ValveSettings(NamedTuple):
 def read_valve_settings(valves: Valves) -> ValveSettings:
     """Return what the valves say; defaults for what cannot be read."""
     expert, expert_problems = read_json_valve(
-        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertKeys
     )
     sandbox, sandbox_problems = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
@@ -27770,28 +27862,6 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
     for name, instead in valves.without_effect().items():
         problems.append(f"The stored valve {name} has no effect. {instead}")
     return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.log
-#
-# The agents' lines in the server's log.
-# --------------------------------------------------------------------------------------
-
-
-_LOGGER = logging.getLogger("gpt5_agent_strategies")
-
-
-class AgentLog(AnswerLog):
-    """The log of one answer of the agents."""
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        _LOGGER.log(LOG_LEVELS[level], "%s %s", self.run_id, one_line)
-
-    def _write_audit(self, line: str) -> None:
-        _LOGGER.handle(
-            _LOGGER.makeRecord(_LOGGER.name, logging.INFO, "audit", 0, line, (), None)
-        )
 
 
 # --------------------------------------------------------------------------------------
@@ -28022,40 +28092,26 @@ def find_preset(name: str, folder: str = "") -> Guide:
     name = name.strip()
     if not name:
         return NO_GUIDE
-    path = _find_preset_file(name, folder)
+    path = ""
+    if folder.strip():
+        root = realpath(folder.strip())
+        with suppress(OSError, ValueError):
+            found = realpath(join(root, f"{name}.json"))
+            getsize(found)
+            # A name cannot lead out of the folder, not even by a link.
+            path = found if commonpath((root, found)) == root else ""
     if path:
-        return _read_preset_file(name, path)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        except (OSError, ValueError):
+            raise _preset_error(name, "cannot be read as a preset") from None
     if name in BUILT_IN_GUIDES:
         return BUILT_IN_GUIDES[name]
     known_names = ", ".join(BUILT_IN_GUIDES)
     raise _preset_error(
         name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
     )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
 
 
 def _preset_error(name: str, problem: str) -> InvalidRequest:
@@ -28271,10 +28327,6 @@ _NOTICE_SECONDS = 3600.0
 """After an hour, a notice is read again."""
 
 
-def _recent_notices() -> RecentTexts:
-    return RecentTexts(seconds=_NOTICE_SECONDS)
-
-
 @dataclass(frozen=True)
 class SharedState:
     """What all answers of a pipeline share; whoever makes it closes it."""
@@ -28284,7 +28336,9 @@ class SharedState:
     repairs: RepairMemory = field(default_factory=RepairMemory)
     pictures: PictureMemory = field(default_factory=PictureMemory)
     listed: ModelList = field(default_factory=ModelList)
-    notices: RecentTexts = field(default_factory=_recent_notices)
+    notices: RecentTexts = field(
+        default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
+    )
     """Those that were shown."""
 
     async def close(self) -> None:
@@ -28312,6 +28366,12 @@ class PipelineCall(NamedTuple):
     def valves(self) -> Valves:
         """The valves that hold one value each."""
         return self.settings.valves
+
+    @property
+    def model(self) -> str:
+        """The name of the model that is asked for."""
+        key = PARAMETERS["model"].request_key
+        return self.choose_text(key, self.valves.MODEL or DEFAULTS.model)
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -28356,8 +28416,9 @@ def build_agent_request(
         problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.note(json.dumps(metadata.wire()))
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
 
     return AgentRequest(
         strategy=call.strategy,
@@ -28369,20 +28430,17 @@ def build_agent_request(
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
         limits=Limits(
-            timeouts=expert.timeouts(model),
+            timeouts=request_timeouts(expert, model),
             retries=RetryPolicy(expert.max_retries),
             keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
-        notices=notices,
-        is_new=shared.notices.first_time,
+        take_notices=take_notices,
         chat=call.caller.workspace,
-        log=log.note,
-        redacted=log.redacted_for_model,
+        log=log,
         debug=valves.DEBUG,
-        on_end=log_metadata,
         user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
@@ -28396,10 +28454,10 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     """
     valves = call.valves
     values = valves.parameters()
-    values["model"] = values["model"] or DEFAULTS.model
+    values["model"] = call.model
     values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
     for name, row in PARAMETERS.items():
-        if not row.request_key:
+        if not row.request_key or name == "model":
             continue
         given = call.body.get(row.request_key)
         own = values[name]
@@ -28422,7 +28480,6 @@ def _build_tool_settings(
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = call.valves
-    timeouts = call.settings.timeouts
     own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
     names = replace(call.attached.tool_names, own_tools=own_tools)
     return OwnToolSettings(
@@ -28430,7 +28487,7 @@ def _build_tool_settings(
         approver=Approver(
             rules, other_names=names.other_names, may_match=names.may_match
         ),
-        limits=call_limits(valves, timeouts.default, timeouts.by_pattern),
+        limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
@@ -28491,7 +28548,6 @@ def _build_request_settings(
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
         streams=bool(call.body.get("stream")),
-        summary=valves.REASONING_SUMMARY,
         compaction_tokens=most_tokens,
     )
     return shared._replace(
@@ -28661,7 +28717,7 @@ class HostRenderer:
         yield from self._native.render(ItemAdded(index, item))
         yield from self._native.render(ItemDone(index, item, shown=note))
 
-    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+    def _render_shown(self, events: Iterable[RunEvent]) -> Iterator[Chunk]:
         """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
@@ -28773,7 +28829,12 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield readable_chunk(_failure_chunk(call, error), call.caller)
+        metadata = _report_refusal(call, error)
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        caller = call.caller
+        client = None if caller.is_open_webui else client_view(caller.host_model)
+        for chunk in failure_chunks(caller, message, error, metadata, client):
+            yield chunk
     yield DONE_LINE
 
 
@@ -28782,14 +28843,18 @@ async def answer_once(call: PipelineCall) -> Chunk:
     try:
         result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        result = _failure_chunk(call, error)
+        metadata = _report_refusal(call, error)
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        result = whole_failure(call.caller, message, error, metadata)
     return whole_characters(result)
 
 
-def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
-    """Log what stopped an answer; return it in the form of its reader."""
-    message = report_exception(call.log, error, PIPELINE_SHELL)
-    return failure_chunk(call.caller, message, error)
+def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
+    """Log what an answer took that was refused before its run; a task tells nothing."""
+    if call.caller.task:
+        return None
+    model = resolve_model(call.model).id
+    return refused_metadata(call.log, call.strategy, model, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:
@@ -28816,7 +28881,7 @@ async def _open_run(
         offer = await call.shared.own_tools.open_tools(
             call.settings, key, log, files, call.messages
         )
-        store_file = files.store if caller.host_reads else None
+        store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
@@ -28848,7 +28913,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.host_reads:
+    if not caller.is_open_webui:
         return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
@@ -28892,7 +28957,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
         return request == _build_task(settings, {}, call.caller.task)
 
     memory = settings.repairs or RepairMemory()
-    scope = repair_scope(settings, request.model)
+    scope = repair_scope(endpoint, request.model, settings.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)

@@ -78,7 +78,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+"""About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -513,9 +513,9 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+    def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
         """Keep the settings that can be the cause."""
-        super().__init__(sentence)
+        super().__init__(message)
         self.fault = fault
 
 
@@ -529,13 +529,13 @@ class InvalidRequest(ResponsesError, ValueError):
 
     def __init__(
         self,
-        sentence: str = "",
+        message: str = "",
         fault: SettingFault = NO_FAULT,
         *,
         remedy: Remedy = "request",
     ) -> None:
         """Note what has to change; a setting that is at fault is never the caller's."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
@@ -562,10 +562,10 @@ class ConnectionFailed(ResponsesError):
     failure = Failure()
 
     def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+        self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.was_sent = was_sent
 
 
@@ -614,13 +614,13 @@ class ApiRefused(ResponsesError):
 
     def __init__(
         self,
-        sentence: str,
+        message: str,
         failure: Failure,
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -770,7 +770,7 @@ _MAX_INNER_BODY = 100_000
 #
 # Removes secrets from text: known values, then what looks like a secret.
 #
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# Text that is already `[redacted]` is left alone. No rule may look back past a character
 # that another rule can take, and none may end in front of a letter or digit, so a second
 # pass finds nothing new. What repeats without limit is possessive, or starts with a
 # character that it cannot repeat, so the time is linear.
@@ -1053,15 +1053,15 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return _host_of(self.base_url)
 
-    def name_server(self, sentence: str) -> str:
-        """Return the `sentence` about OpenAI as one about this server."""
+    def name_server(self, message: str) -> str:
+        """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in sentence:
-            return sentence
+        if "OpenAI" not in message:
+            return message
         if self._has_openai_host:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+            return message
+        return message.replace("OpenAI", self.host)
 
     @property
     def _has_openai_host(self) -> bool:
@@ -1424,7 +1424,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
-SENTENCES: Mapping[str, Mapping[str, str]] = {
+MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
         "number of output tokens, or ask the model to continue.",
@@ -1590,7 +1590,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
@@ -1625,7 +1625,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("unreadable", "chat_completions"): _WRONG_ADDRESS,
     ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
 }
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
+"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
 
 
 _CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
@@ -1645,7 +1645,7 @@ class Ending(NamedTuple):
 
     kind: str
     code: str | None = None
-    sentence: str = ""
+    message: str = ""
     fault: SettingFault = NO_FAULT
     """The settings that can be the cause."""
 
@@ -1666,16 +1666,16 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.sentence.partition(_ARRIVED)
+        before, _, advice = self.message.partition(_ARRIVED)
         if not advice:
             return self
-        return self._replace(sentence=f"{before}Try again.")
+        return self._replace(message=f"{before}Try again.")
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
     """Return the ending of a kind whose cause has no code; `word` finds its message."""
     fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
@@ -1686,7 +1686,7 @@ QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
-"""Stands in a sentence for the id that was asked for, until a run puts it in."""
+"""Stands in a message for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -1695,27 +1695,27 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
-    sentences = SENTENCES["incomplete"]
-    sentence = sentences.get(code or "", sentences[""])
-    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
+    messages = MESSAGES["incomplete"]
+    message = messages.get(code or "", messages[""])
+    return Ending("incomplete", code, message.format(code=_fill_in(code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     code = _find_code(error)
-    return Ending(kind, code, failure_sentence(error), failure_fault(error))
+    return Ending(kind, code, failure_message(error), failure_fault(error))
 
 
-_OWN_SENTENCE = "-"
-"""In the place of a word of SENTENCES: the exception's own text is shown."""
+_OWN_MESSAGE = "-"
+"""In the place of a word of MESSAGES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
-    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
+    InvalidRequest: ("invalid", _OWN_MESSAGE),
 }
-"""Kind and word of the sentence for each exception and its subclasses."""
+"""Kind and word of the message for each exception and its subclasses."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
@@ -1724,13 +1724,13 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
     for ancestor in type(error).__mro__:  # shells have errors of their own
         if ancestor in _EXCEPTIONS:
             kind, word = _EXCEPTIONS[ancestor]
             break
-    if word == _OWN_SENTENCE:
-        return Ending(kind, sentence=str(error), fault=error.fault)
+    if word == _OWN_MESSAGE:
+        return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
 
@@ -1774,13 +1774,13 @@ def _plain_line(text: str, secrets: Iterable[str]) -> str:
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
-def failure_sentence(error: ApiError) -> str:
+def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
-        return refusal_sentence(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
-    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
-    return sentence.format(
+        return refusal_message(error.status, error)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    return message.format(
         code=_fill_in(_find_code(error)),
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1792,11 +1792,11 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
-_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
+_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
     "invalid_request_error",
@@ -1818,14 +1818,14 @@ def _list_failure_words(error: ApiError) -> list[str]:
     return words
 
 
-def refusal_sentence(status: int, error: ApiError) -> str:
+def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         code = _fill_in(error.code)
-    return _SENTENCES_BY_CODE[word].format(
+    return _MESSAGES_BY_CODE[word].format(
         code=code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
@@ -1835,7 +1835,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -1899,7 +1899,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _SENTENCES_BY_CODE)
+    word = _first_known(words, _MESSAGES_BY_CODE)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -1919,10 +1919,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in sentences:
+        if word and word in messages:
             return word
     return ""
 
@@ -2011,8 +2011,8 @@ def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     if not word:
         return None
-    for sentences in SENTENCES.values():
-        if word in sentences:
+    for messages in MESSAGES.values():
+        if word in messages:
             return word
     return word if _WORD_OF_API.fullmatch(word) else None
 
@@ -3449,7 +3449,7 @@ class ToolKind(NamedTuple):
     items: Mapping[str, ItemKind] = MappingProxyType({})
     """The items that it makes, by their types; none if it is not offered."""
     least: Mapping[str, Any] = MappingProxyType({})
-    """What the API demands beside the type."""
+    """What the API demands in addition to the type."""
     include: str = ""
     """What a request must ask for to get all of its items."""
     refused_at_minimal: bool = False
@@ -3862,7 +3862,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
     return paired
 
 
-def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` without messages between calls and their outputs.
 
     They follow the last of the outputs. A call without an output moves nothing.
@@ -5516,7 +5516,15 @@ def read_limits(text: str) -> ReadLimits:
     """
     if not text.strip():
         return ReadLimits(None)
-    rules = [_read_rule(row) for row in _read_rows(text)]
+    rules: list[LimitRule]
+    try:
+        rows = load_json(text)
+    except ValueError:
+        rules = [_unreadable_rule(None, "the text is not valid JSON")]
+    else:
+        rules = [
+            _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
+        ]
     mistakes: list[str] = []
     for number, rule in enumerate(rules, 1):
         if isinstance(rule, UnreadableRule):
@@ -5532,25 +5540,8 @@ def read_limits(text: str) -> ReadLimits:
     return ReadLimits(rules, problem)
 
 
-_NO_JSON = object()
-
-
-def _read_rows(text: str) -> list[object]:
-    """Return the entries of a JSON list.
-
-    Any other text is one entry, which cannot be read as a rule.
-    """
-    try:
-        rows = load_json(text)
-    except ValueError:
-        return [_NO_JSON]
-    return rows if isinstance(rows, list) else [rows]
-
-
 def _read_rule(row: object) -> LimitRule:
     """Return a rule; an amount without a period cannot be read."""
-    if row is _NO_JSON:
-        return _unreadable_rule(None, "the text is not valid JSON")
     try:
         rule = LimitRule.model_validate(row)
     except ValidationError as error:
@@ -5726,17 +5717,6 @@ _MAX_DUE = 10_000
 """Rows that wait for the database."""
 
 
-def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
-    """Return what two rows of one user, day and model count together."""
-    return later._replace(
-        requests=earlier.requests + later.requests,
-        input=earlier.input + later.input,
-        cached=earlier.cached + later.cached,
-        output=earlier.output + later.output,
-        money=earlier.money + later.money,
-    )
-
-
 def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
     """Return what several purchases come to."""
     columns = zip(*purchases, strict=True)
@@ -5769,10 +5749,16 @@ class UsageTable:
         oldest of too many rows goes.
         """
         key = (row.user_id, row.day, row.model)
-        earlier = self._due.pop(key, None)
-        if earlier:
-            row = _sum_rows(earlier[0], row)
-            bought = sum_purchases((earlier[1], bought))
+        if key in self._due:
+            earlier, earlier_bought = self._due.pop(key)
+            row = row._replace(
+                requests=earlier.requests + row.requests,
+                input=earlier.input + row.input,
+                cached=earlier.cached + row.cached,
+                output=earlier.output + row.output,
+                money=earlier.money + row.money,
+            )
+            bought = sum_purchases((earlier_bought, bought))
         self._due[key] = row, bought
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
@@ -5785,8 +5771,17 @@ class UsageTable:
             due = sorted(self._due.values())
             self._due = {}
             self.problem = ""
+            usage = [row._asdict() for row, _ in due]
+            purchases: list[dict[str, object]] = []
+            for row, bought in due:
+                if any(bought):
+                    key = {"user_id": row.user_id, "day": row.day, "model": row.model}
+                    purchases.append({**key, **bought._asdict()})
+            additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+            if purchases:
+                additions.append((_ADD_PURCHASES, purchases))
             try:
-                await _run_with_tables(*_additions(due))
+                await _run_with_tables(*additions)
             except Exception as error:
                 for row, bought in due:
                     self._add_due(row, bought)
@@ -5842,23 +5837,6 @@ class UsageTable:
         await self.flush()
         rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
-
-
-def _additions(
-    due: Sequence[tuple[UsageRow, Purchases]],
-) -> list[tuple[str, object]]:
-    """Return the statements that add rows to both tables."""
-    usage: list[dict[str, object]] = []
-    purchases: list[dict[str, object]] = []
-    for row, bought in due:
-        usage.append(row._asdict())
-        if any(bought):
-            key = {name: getattr(row, name) for name in _KEY}
-            purchases.append({**key, **bought._asdict()})
-    additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
-    if purchases:
-        additions.append((_ADD_PURCHASES, purchases))
-    return additions
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
@@ -6313,7 +6291,7 @@ class UsageReport:
         days = await self._table.day_rows(day)
         bought, saved = await self._table.purchases(day)
         yield self._day_picture(days, saved, since)
-        for line in _told(days, bought, self._today):
+        for line in _summary(days, bought, self._today):
             yield line
         if self._save_file:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
@@ -6337,7 +6315,7 @@ class UsageReport:
             yield await self._csv_lines(("day", "model"), cells, "")
             return
         yield self._day_picture(rows, saved, since)
-        for line in _told(rows, bought, self._today):
+        for line in _summary(rows, bought, self._today):
             yield line
         yield _purchase_table(bought, rows)
         if command.address:
@@ -6365,7 +6343,8 @@ class UsageReport:
         joined = [
             (", ".join(map(str, row[: len(keys)])), *row[len(keys) :]) for row in rows
         ]
-        as_text = _csv((title, *_SUMS), joined[:_MAX_LISTED])
+        lines = map(_csv_line, [(title, *_SUMS), *joined[:_MAX_LISTED]])
+        as_text = "\n".join(["```csv", *lines, "```"])
         if not self._save_file:
             return as_text
         name = f"usage-{self._today.isoformat()}.csv"
@@ -6388,7 +6367,7 @@ class UsageReport:
         return groups
 
 
-def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
+def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
     """Yield what is said about rows below their picture."""
     requests = sum(row.requests for row in rows)
     if not requests:
@@ -6396,9 +6375,9 @@ def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[s
         return
     money = sum(row.money for row in rows)
     yield f"\n**{_money(money)}** for {requests:,} requests.\n"
-    told = _cache_line(rows, parts)
-    if told:
-        yield f"{told}\n"
+    saved = _cache_line(rows, parts)
+    if saved:
+        yield f"{saved}\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
@@ -6523,15 +6502,15 @@ def _days_text(first: date, last: date) -> str:
 
 
 def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return a table in Markdown; numbers are on the right."""
+    """Return a table in Markdown; numbers are on the right, and have commas."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(_table_line(cells) for cells in (head, rule, *rows))
-
-
-def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
-    """Return CSV in a block of code."""
-    lines = [_csv_line(cells) for cells in (head, *rows)]
-    return "\n".join(["```csv", *lines, "```"])
+    lines: list[str] = []
+    for cells in (head, rule, *rows):
+        texts = [
+            f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
@@ -6549,12 +6528,6 @@ def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:
         row._replace(user_id=_plain(row.user_id)[:60], model=_plain(row.model)[:60])
         for row in rows
     ]
-
-
-def _table_line(cells: _Cells) -> str:
-    """Return a line of a table in Markdown; numbers have commas."""
-    texts = [f"{cell:,}" if isinstance(cell, int) else _plain(cell) for cell in cells]
-    return f"| {' | '.join(texts)} |"
 
 
 def _csv_line(cells: _Cells) -> str:
@@ -6656,23 +6629,18 @@ class UserLimits:
         asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
         if not asks_for_pro:
             names.append(listed.lower())
-        for patterns in self._allowed("models"):
-            lower_patterns = [pattern.lower() for pattern in patterns]
+        for rule in self.rules:
+            if rule.models is None:
+                continue
+            lower_patterns = [pattern.lower() for pattern in rule.models]
             if not any(fits_pattern(name, lower_patterns) for name in names):
-                allowed = ", ".join(patterns) or "none"
+                allowed = ", ".join(rule.models) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""
 
-    def _allowed(self, name: Literal["models", "efforts", "tools"]) -> list[list[str]]:
-        """Return what each rule allows of something, if it limits that."""
-        values: Iterable[list[str] | None] = (
-            getattr(rule, name) for rule in self.rules
-        )
-        return [value for value in values if value is not None]
-
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
-        allowed = self._allowed("tools")
+        allowed = [rule.tools for rule in self.rules if rule.tools is not None]
         return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
@@ -6682,7 +6650,7 @@ class UserLimits:
         lowest that is allowed. An effort that the model does not know counts as the
         highest.
         """
-        allowed = self._allowed("efforts")
+        allowed = [rule.efforts for rule in self.rules if rule.efforts is not None]
         usable = [effort for effort in known if _is_in_all(effort, allowed)]
         if not known or not allowed or asked in usable:
             return ""
@@ -6722,7 +6690,7 @@ class UserLimits:
                 yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
                 tokens = sum(row.input + row.output for row in rows)
-                yield _Budget(rule, rule.tokens, tokens, _format_tokens)
+                yield _Budget(rule, rule.tokens, tokens, "{:,.0f} tokens".format)
 
     def _reached_limit(self, share: float) -> str:
         """Return the message about a limit that is reached, or nothing.
@@ -6737,7 +6705,9 @@ class UserLimits:
                 reached.append(budget)
         if not reached:
             return ""
-        rule, limit, used, as_text = max(reached, key=_budget_days)
+        rule, limit, used, as_text = max(
+            reached, key=lambda budget: PERIOD_DAYS[budget.rule.per]
+        )
         return (
             f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
             f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
@@ -6787,14 +6757,6 @@ def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
     return all(word in allowed for allowed in lists)
 
 
-def _format_tokens(amount: float) -> str:
-    return f"{amount:,.0f} tokens"
-
-
-def _budget_days(budget: _Budget) -> int:
-    return PERIOD_DAYS[budget.rule.per]
-
-
 async def read_user_limits(
     text: str, facts: CallFacts, table: UsageTable
 ) -> UserLimits:
@@ -6815,6 +6777,9 @@ async def read_user_limits(
     rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts["user_pays"]:
         rows = await table.user_rows(user_id, longest_ago(today))
+    # Where no one chose a model for a task, or the chosen one no longer exists, the host
+    # takes the model that the client names.
+    given_models = await chosen_task_models(facts["task"])
     return UserLimits(
         rules=rules,
         rows=rows,
@@ -6822,17 +6787,8 @@ async def read_user_limits(
         table=table,
         problems=[problem],
         today=today,
-        has_given_model=await _has_given_model(facts),
+        has_given_model=facts["host_model"] in given_models,
     )
-
-
-async def _has_given_model(facts: CallFacts) -> bool:
-    """Say whether an administrator chose the model that does a task.
-
-    Where no one chose a model, or the chosen one no longer exists, the host takes the
-    model that the client names.
-    """
-    return facts["host_model"] in await chosen_task_models(facts["task"])
 
 
 # --------------------------------------------------------------------------------------
@@ -6928,19 +6884,6 @@ def _make_tracer() -> _Tracer:
     return tracer
 
 
-def _make_meter() -> _Meter:
-    meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-    return meter
-
-
-def _current(span: _Span) -> AbstractContextManager[object]:
-    """Make a span the current one; texts of exceptions may hold what it must not."""
-    context: AbstractContextManager[object] = import_module(
-        "opentelemetry.trace"
-    ).use_span(span, record_exception=False, set_status_on_exception=False)
-    return context
-
-
 def _exportable_name(name: str) -> str:
     """Return a name that can be exported: not too long, and without lone surrogates.
 
@@ -6992,7 +6935,17 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        attributes = _run_attributes(self._facts, model, address)
+        is_azure = Endpoint(f"https://{address}", "").is_azure
+        attributes: _Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
+            "gen_ai.request.model": _exportable_name(model),
+            "server.address": address,
+        }
+        if self._facts["task"]:
+            attributes["openai_responses.task"] = self._facts["task"]
+        if self._facts["user_pays"]:
+            attributes["openai_responses.own_key"] = True
         self._run = _Run(self._words, attributes)
         return self._run.observe(events, describe)
 
@@ -7037,7 +6990,7 @@ class _Run:
     """What is measured of one run."""
 
     def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
-        self._meter = _make_meter()
+        self._meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
         self._requests = 0
@@ -7072,10 +7025,13 @@ class _Run:
         The span is the current one only while an event is awaited: between two events
         the reader goes on in its own context, and may close the run in another task.
         """
+        use_span = import_module("opentelemetry.trace").use_span
+        # Texts of exceptions may hold what a span must not.
+        hidden = {"record_exception": False, "set_status_on_exception": False}
         try:
             async with aclosing(events):
                 while True:
-                    with _current(self._span):
+                    with use_span(self._span, **hidden):
                         event = await anext(events, None)
                     if event is None:
                         break
@@ -7107,22 +7063,18 @@ class _Run:
                 is_error = words.kind not in ("completed", "incomplete")
                 self._error = word if is_error else ""
 
-    def _note_usage(self) -> None:
-        """Note what the run has used."""
-        cached = self._cached_tokens
-        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-        tokens = {"input": self._input_tokens, "output": self._output_tokens}
-        for kind, count in tokens.items():
-            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
-            more = {"gen_ai.token.type": kind}
-            self._record("gen_ai.client.token.usage", count, "{token}", more)
-        if self._cost:
-            self._count("cost", "{USD}", self._cost)
-
     def _end(self) -> None:
-        """Note the end; a server may have said nothing of what was used."""
+        """Note the end, and what was used, if the server has said that."""
         if self._requests or self._input_tokens or self._output_tokens:
-            self._note_usage()
+            cached = self._cached_tokens
+            self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+            tokens = {"input": self._input_tokens, "output": self._output_tokens}
+            for kind, count in tokens.items():
+                self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+                more = {"gen_ai.token.type": kind}
+                self._record("gen_ai.client.token.usage", count, "{token}", more)
+            if self._cost:
+                self._count("cost", "{USD}", self._cost)
         if self._error:
             self._attributes["error.type"] = self._error
             _fail(self._span, self._error)
@@ -7148,22 +7100,6 @@ class _Run:
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
         histogram.record(number, {**self._attributes, **more})
-
-
-def _run_attributes(facts: CallFacts, model: str, address: str) -> _Attributes:
-    """Return what is known of a run from its beginning."""
-    is_azure = Endpoint(f"https://{address}", "").is_azure
-    attributes: _Attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": _exportable_name(model),
-        "server.address": address,
-    }
-    if facts["task"]:
-        attributes["openai_responses.task"] = facts["task"]
-    if facts["user_pays"]:
-        attributes["openai_responses.own_key"] = True
-    return attributes
 
 
 # --------------------------------------------------------------------------------------
@@ -7403,37 +7339,33 @@ class NameCheck:
         """
         texts = (limits, endpoints)
         now = monotonic_seconds()
-        if texts != self._texts or now > self._until:
-            self._problem = await _find_problem(limits, endpoints)
-            self._texts = texts
-            self._until = now + _CHECK_SECONDS
+        if texts == self._texts and now <= self._until:
+            return self._problem
+        users: list[str] = []
+        groups: list[str] = []
+        for rule in read_limits(limits).rules or ():
+            users.append(rule.user)
+            groups.append(rule.group)
+        for entry in read_endpoints(endpoints) or ():
+            groups += entry.groups
+        unknown: list[str] = []
+        for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+            if not await has_group(group):
+                unknown.append(group)
+        for user in _each_once(users)[:_MAX_LOOKED_UP]:
+            if not await has_user(user):
+                unknown.append(user)
+        self._problem = ""
+        if unknown:
+            named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
+            self._problem = (
+                f"The valves of the filter name {named}, but Open WebUI has no such "
+                "group or user. These rules apply to nobody; anyone who signs up with "
+                "such an address gets its rules."
+            )
+        self._texts = texts
+        self._until = now + _CHECK_SECONDS
         return self._problem
-
-
-async def _find_problem(limits: str, endpoints: str) -> str:
-    """Return the message about names that Open WebUI does not know, or nothing."""
-    users: list[str] = []
-    groups: list[str] = []
-    for rule in read_limits(limits).rules or ():
-        users.append(rule.user)
-        groups.append(rule.group)
-    for entry in read_endpoints(endpoints) or ():
-        groups += entry.groups
-    unknown: list[str] = []
-    for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-        if not await has_group(group):
-            unknown.append(group)
-    for user in _each_once(users)[:_MAX_LOOKED_UP]:
-        if not await has_user(user):
-            unknown.append(user)
-    if not unknown:
-        return ""
-    named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
-    return (
-        f"The valves of the filter name {named}, but Open WebUI has no such group or "
-        "user. These rules apply to nobody; anyone who signs up with such an address "
-        "gets its rules."
-    )
 
 
 def _each_once(names: Iterable[str]) -> list[str]:

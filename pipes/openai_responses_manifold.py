@@ -149,18 +149,6 @@ def utc_today() -> date:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.digest
-#
-# Digests of texts, to compare or to name them without keeping them.
-# --------------------------------------------------------------------------------------
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
 # JSON that others wrote, which may be invalid.
@@ -175,7 +163,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+"""About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -349,6 +337,1350 @@ def as_text(value: object) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.errors
+#
+# The exceptions of this package, and the API's own error.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   ├─ InvalidSetting     because of a field of the endpoint
+#  │   └─ InvalidParameter   because of a parameter of the caller
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server or the run took too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  ├─ AnswerTooLarge         an answer that is not read on
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is our own message for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
+# --------------------------------------------------------------------------------------
+
+
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+REASON_GIVEN = " The reason given: "
+"""In the text of an error, before what only administrators are shown of its cause."""
+UNREADABLE_STREAM = "unreadable_stream"
+"""Our code for a stream of which no event could be read."""
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
+
+
+class ApiError(NamedTuple):
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
+
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
+    """
+
+    code: str | None = None
+    type: str | None = None
+    param: str | None = None
+    message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
+    is_page: bool = False
+    """Whether a page came in place of the API's answer: something in front of the API
+    sent it, such as a firewall, a proxy or a gateway."""
+
+    def is_any_of(self, words: Container[str | None]) -> bool:
+        """Say whether its code or its type is one of the `words`."""
+        return self.code in words or self.type in words
+
+    @property
+    def text(self) -> str:
+        """The place and the words."""
+        return f"{self.param} {self.message}"
+
+    @property
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
+
+class Failure(NamedTuple):
+    """A failure before the first event.
+
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
+    """
+
+    status: int | None = None
+    error: ApiError = ApiError()
+    retry_after: float | None = None
+    should_retry: bool | None = None
+
+
+SettingName = Literal[
+    "api_key",
+    "base_url",
+    "ca_bundle",
+    "extra_headers",
+    "organization",
+    "project",
+    "proxy",
+    "verify_ssl",
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
+class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
+    failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
+    is_final = False
+    """Whether nothing more of the response is read."""
+    was_sent = False
+    """Whether the server may be working on the request."""
+    status = 0
+    """That of HTTP, if there was an answer."""
+
+    def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(message)
+        self.fault = fault
+
+
+Remedy = Literal["request", "rule", "setup"]
+"""What has to change before a request can be sent: the request itself, a rule of an
+administrator that forbids it, or what an administrator has set up."""
+
+
+class InvalidRequest(ResponsesError, ValueError):
+    """A request that is not sent."""
+
+    def __init__(
+        self,
+        message: str = "",
+        fault: SettingFault = NO_FAULT,
+        *,
+        remedy: Remedy = "request",
+    ) -> None:
+        """Note what has to change; a setting that is at fault is never the caller's."""
+        super().__init__(message, fault)
+        self.remedy: Remedy = "setup" if fault.settings else remedy
+
+
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
+
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a message that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
+
+
+class InvalidParameter(InvalidRequest):
+    """A parameter of the caller has a value that cannot be sent."""
+
+    def __init__(self, param: str, reason: str) -> None:
+        """Keep the name that the caller gave it."""
+        super().__init__(f"The setting {param} cannot be sent: {reason}.")
+        self.param = param
+
+
+class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
+    failure = Failure()
+
+    def __init__(
+        self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(message, fault)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
+
+
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    is_final = True
+
+    def __init__(self) -> None:
+        """Use one message for all parts."""
+        super().__init__("The model's server sent more data than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read."""
+
+    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(
+        self,
+        message: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
+        super().__init__(message, fault)
+        self.failure: Failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
+        self.request_id = request_id
+
+
+CONTENT_FILTER = "content_filter"
+"""Azure's code for a chat that its filter refused, and ours for other filters."""
+
+_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
+"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+
+
+def read_error_body(body: bytes | bytearray) -> ApiError:
+    """Return the error of the body of a refusal.
+
+    The API sends JSON. Of a page only the title is kept, for administrators.
+    """
+    try:
+        return read_api_error(load_json(body))
+    except ValueError:
+        text = body.decode("utf-8", errors="replace")
+    if not _PAGE.match(text):
+        return ApiError()
+    title = _TITLE.search(text)
+    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
+
+
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
+    fields = _error_fields(wire)
+    metadata = as_mapping(fields.get("metadata"))
+    message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw"))
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    code = _read_code(fields.get("code"))
+    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        code = CONTENT_FILTER
+    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
+    # that is not known.
+    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    if code == "invalid_prompt":
+        code = as_text(exact) or code
+    kind = as_text(fields.get("type")) or as_text(exact) or None
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        code = "context_length_exceeded"
+    return ApiError(
+        code=code,
+        type=kind,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
+    )
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error, wherever a server puts them."""
+    # Bodies and the live event nest the error, the documented event is flat. FastAPI
+    # puts what a server raised in `detail`.
+    while isinstance(wire, Mapping):
+        inner = wire.get("error") or wire.get("detail")
+        if not isinstance(inner, Mapping):
+            break
+        wire = inner
+    if isinstance(wire, str):
+        return {"message": wire}
+    fields = as_mapping(wire)
+    # FastAPI, and so vLLM, lists what does not fit its types.
+    if isinstance(fields.get("detail"), list):
+        return _read_detail(fields["detail"])
+    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
+        return {**fields, "message": fields["error"]}
+    return fields
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
+    entries = [as_mapping(row) for row in rows]
+    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
+    path = ""
+    for key in as_list(most_exact.get("loc"))[1:]:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
+    begin = text.find("{", 0, _MAX_PREFIX)
+    try:
+        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
+    return error if error.message else None
+
+
+_MAX_PREFIX = 1000
+_MAX_INNER_BODY = 100_000
+"""Characters of a text in which a body is looked for."""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look back past a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # https://host/path?access_token=...&sig=...
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            # https://user:password@host
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            # The two schemes on their own, as in a message about a header.
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token, with its signature or without.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            # Encrypted reasoning, and what Fernet encrypts.
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(_forms(secret.strip()))
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+_LONGEST_SECRET = 6_000
+"""Characters; a key has at most 2,000, which an address writes as up to three each."""
+
+
+def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
+    """Return at most so many `characters` of what `hide` makes of a text.
+
+    Of a long text only the beginning is read. Where that ends half a secret may be
+    left, which no rule knows, and long secrets in front of it make the text shorter: so
+    the end of what was read is never shown.
+    """
+    read = text[: characters + 2 * _LONGEST_SECRET]
+    shown = hide(read)
+    if len(read) < len(text):
+        shown = shown[:-_LONGEST_SECRET]
+    return shown[:characters]
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key after `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    return _printable("\\n".join(redact(text, secrets).splitlines()))
+
+
+def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line for people, who read no `\\n`.
+
+    Lines are joined last: some secrets end with their line.
+    """
+    return _printable(" ".join(redact(text, secrets).split()))
+
+
+def _printable(line: str) -> str:
+    if line.isprintable():
+        return line
+    shown: list[str] = []
+    for character in line:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(ascii(character)[1:-1])  # without its quotes
+    return "".join(shown)
+
+
+def hide_paths(text: str, roots: Iterable[str]) -> str:
+    """Return `text` with only the last name of each path below one of the `roots`.
+
+    A path ends at a space or a quotation mark, so the name of a file may lose its end.
+    """
+    longest_first = sorted((root for root in roots if root), key=_longest_first)
+    if not longest_first:
+        return text
+    # A path in quotation marks has each backslash twice.
+    below = "|".join(
+        re.escape(root[0])
+        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
+        for root in longest_first
+    )
+    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
+    pattern = (
+        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
+        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
+    )
+    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
+
+
+def _keep_last_name(match: re.Match[str]) -> str:
+    names = [name for name in re.split(r"[/\\]", match.group()) if name]
+    return f"[path]/{names[-1]}"
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endings
+#
+# How a run can end, and the message for each ending.
+#
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
+# --------------------------------------------------------------------------------------
+
+
+_UNUSABLE_IMAGE = (
+    "The model's server could not use an image in this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_UNUSABLE_FILE = (
+    "The model's server could not use a file in this chat{code}. Remove it, or attach "
+    "it again as a PDF or as text."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
+)
+_WRONG_KEY = "OpenAI does not accept the API key."
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to check its billing."
+)
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
+_RATE_LIMIT = (
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
+)
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        CONTENT_FILTER,
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+_FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = _FILE_CODES | frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image, or of another file in the chat."""
+
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
+MESSAGES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "number of output tokens, or ask the model to continue.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, but "
+        "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
+        "server_is_overloaded": _OVERLOADED,
+        "service_unavailable_error": _OVERLOADED,
+        "overloaded_error": _OVERLOADED,
+        "internal_error": _SERVER_ERROR,
+        "upstream_error": _SERVER_ERROR,
+        "timeout": "OpenAI took too long to answer. Try again in a moment.",
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": _POLICY,
+        "bio_policy": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat, leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
+        "data_residency_mismatch": "This model is not available in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
+        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
+        "again does not help; an administrator can find the details in the log.",
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
+        "has to verify the organization in its settings at OpenAI, or choose another "
+        "model.",
+        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
+        "where this server is. The API key is not the cause.",
+        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
+        "a scope, or a role in its project, is missing.",
+        "mismatched_organization": _WRONG_ORGANIZATION,
+        "invalid_organization": _WRONG_ORGANIZATION,
+        "mismatched_project": "The API key does not belong to the project in the "
+        "settings.",
+        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
+        "IP addresses, and this server's address is not among them. An administrator "
+        "has to add it to the list at OpenAI.",
+        "account_deactivated": "OpenAI has deactivated the account of the API key.",
+        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key.",
+        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
+        "this request through (HTTP {status}). The API key is not the cause.",
+        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
+        "(HTTP {status}), so the server may be down. Try again in a moment.",
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because they would send the key to another address.",
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
+        "402": _NO_CREDIT,
+        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
+        "administrator can find the reason in the log.",
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The HTTP proxy rejected the request.",
+        "408": "The model's server gave up, because the request took too long (HTTP "
+        "{status}). Try again; if that does not help, leave out large files.",
+        "409": "This request conflicts with something else that the model's server is "
+        "doing (HTTP {status}). Try again in a moment.",
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and images.",
+        "421": "The address of the model's server leads to a server that does not serve "
+        "it (HTTP {status}).",
+        "429": _RATE_LIMIT,
+        "451": "The model's server may not answer this request for legal reasons (HTTP "
+        "{status}). Rephrase the question, or choose another model.",
+        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
+        "minute.",
+        "503": _OVERLOADED,
+        "529": _OVERLOADED,
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
+    },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was complete. "
+        + _CONTINUE,
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. " + _CONTINUE,
+    },
+    "unreadable": {
+        "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
+    },
+    "malformed": {
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
+        "answer. " + _CONTINUE,
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
+    },
+    "total_timeout": {
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
+    },
+}
+"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
+    ("refused", "account_deactivated"): SettingFault(("api_key",)),
+    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
+    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
+    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
+    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
+    ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
+
+
+_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
+_NOT_CONTINUED = frozenset(
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
+)
+"""Reasons of an incomplete answer after which there is nothing to continue."""
+
+
+class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
+    kind: str
+    code: str | None = None
+    message: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
+        return self.kind != "completed"
+
+    @property
+    def can_continue(self) -> bool:
+        """Say whether the model can continue an answer of which text has arrived.
+
+        Then its message says so.
+        """
+        if self.kind == "incomplete":
+            return self.code not in _NOT_CONTINUED
+        return self.kind in _CONTINUED_KINDS
+
+    def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
+        before, _, advice = self.message.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(message=f"{before}Try again.")
+
+
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
+
+
+COMPLETED = Ending("completed")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
+
+ASKED_MODEL = "this model"
+"""Stands in a message for the id that was asked for, until a run puts it in."""
+
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
+    code = api_word(reason)
+    messages = MESSAGES["incomplete"]
+    message = messages.get(code or "", messages[""])
+    return Ending("incomplete", code, message.format(code=_fill_in(code)))
+
+
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
+    code = _find_code(error)
+    return Ending(kind, code, failure_message(error), failure_fault(error))
+
+
+_OWN_MESSAGE = "-"
+"""In the place of a word of MESSAGES: the exception's own text is shown."""
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
+    InvalidRequest: ("invalid", _OWN_MESSAGE),
+}
+"""Kind and word of the message for each exception and its subclasses."""
+
+
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
+    if isinstance(error, TimedOut):
+        return _ending_without_code(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
+    for ancestor in type(error).__mro__:  # shells have errors of their own
+        if ancestor in _EXCEPTIONS:
+            kind, word = _EXCEPTIONS[ancestor]
+            break
+    if word == _OWN_MESSAGE:
+        return Ending(kind, message=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
+
+
+def _find_code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
+    return api_word(_find_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(code in FINAL_CODES for code in _list_codes(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what renders or links.
+    """
+    parts = [
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
+    ]
+    quotes: list[str] = []
+    for lead, text in parts:
+        if text:
+            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+    return " ".join(quotes)
+
+
+def _plain_line(text: str, secrets: Iterable[str]) -> str:
+    """Return a text of the server as one plain line, without secrets and markup."""
+    hide = partial(redact, secrets=secrets)
+    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+    printable = "".join(letter for letter in line if letter.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
+
+
+def failure_message(error: ApiError) -> str:
+    """Return the message for an error after the request was accepted."""
+    if error.status:
+        return refusal_message(error.status, error)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    return message.format(
+        code=_fill_in(_find_code(error)),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
+
+
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    if error.status:
+        return refusal_fault(error.status, error)
+    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    return FAULTS.get(("refused", word), NO_FAULT)
+
+
+_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
+"""A code means the same in a refusal and in a stream."""
+_REJECTED_CODES = (
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def _list_failure_words(error: ApiError) -> list[str]:
+    """Return the words that a message can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
+
+
+def refusal_message(status: int, error: ApiError) -> str:
+    """Return the message for an HTTP status of 300 or more."""
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        code = _fill_in(error.code)
+    return _MESSAGES_BY_CODE[word].format(
+        code=code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    return FAULTS.get(("refused", word), NO_FAULT)
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
+
+
+def _list_refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a message can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
+    if status == 401:
+        # Only what is about keys: a type like `server_error` tells nothing here.
+        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not _is_about_address(error):
+            own_word = ""
+    words.append(own_word)
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def _is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key.
+
+    Below 400, `status` is that of a stream with an error.
+    """
+    status = status if status >= 400 else error.status
+    words = _list_failure_words(error)
+    if status:
+        words = _list_refusal_words(status, error)
+    word = _first_known(words, _MESSAGES_BY_CODE)
+    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
+def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
+    """Return the first word that has a message of its own, "" if none has."""
+    for word in words:
+        if word and word in messages:
+            return word
+    return ""
+
+
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
+
+
+def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
+    causes = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    cause = causes.get(status, f"has trouble (HTTP {status})")
+    return f"The model's server {cause}."
+
+
+_PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
+    (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+    (r"\ALoading model\b", LOADING_MODEL),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _find_certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says."""
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _list_codes(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    codes = [_find_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            codes.append(code)
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
+
+
+def _fill_in(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a message; nothing for any other word."""
+    return form.format(word) if api_word(word) else ""
+
+
+def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
+    if not word:
+        return None
+    for messages in MESSAGES.values():
+        if word in messages:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.tool_kinds
 #
 # The kinds of tools that OpenAI runs, and the items that they make.
@@ -391,7 +1723,7 @@ class ToolKind(NamedTuple):
     items: Mapping[str, ItemKind] = MappingProxyType({})
     """The items that it makes, by their types; none if it is not offered."""
     least: Mapping[str, Any] = MappingProxyType({})
-    """What the API demands beside the type."""
+    """What the API demands in addition to the type."""
     include: str = ""
     """What a request must ask for to get all of its items."""
     refused_at_minimal: bool = False
@@ -804,7 +2136,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
     return paired
 
 
-def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` without messages between calls and their outputs.
 
     They follow the last of the outputs. A call without an output moves nothing.
@@ -1123,1338 +2455,6 @@ def search_pages(item: JsonObject) -> list[str]:
 def _texts(values: object) -> list[str]:
     """Return the texts of a list that are not empty."""
     return [value for value in as_list(values) if isinstance(value, str) and value]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.errors
-#
-# The exceptions of this package, and the API's own error.
-#
-# ResponsesError
-#  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   ├─ InvalidSetting     because of a field of the endpoint
-#  │   └─ InvalidParameter   because of a parameter of the caller
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
-#  ├─ TimedOut               the server or the run took too long
-#  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
-#  ├─ UnreadableAnswer       an answer that is not what the API sends
-#  ├─ AnswerTooLarge         an answer that is not read on
-#  └─ MalformedEvent         one event of a stream that cannot be read
-#
-# `str(error)` is our own message for a person, without body, header or key. What an
-# administrator has to look at is in `fault`, for a shell to say with its own names.
-# --------------------------------------------------------------------------------------
-
-
-_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
-
-REASON_GIVEN = " The reason given: "
-"""In the text of an error, before what only administrators are shown of its cause."""
-UNREADABLE_STREAM = "unreadable_stream"
-"""Our code for a stream of which no event could be read."""
-
-
-class SafetyNotice(NamedTuple):
-    """What OpenAI's monitoring has to say about an answer that it stopped.
-
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
-    data, never instructions. `review_target` is what a review by OpenAI names.
-    """
-
-    explanation: str = ""
-    advice: str = ""
-    category: str = ""
-    review_target: str = ""
-
-
-class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors").
-
-    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
-    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
-    """
-
-    code: str | None = None
-    type: str | None = None
-    param: str | None = None
-    message: str = ""
-    notice: SafetyNotice = SafetyNotice()
-    is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
-    is_page: bool = False
-    """Whether a page came in place of the API's answer: something in front of the API
-    sent it, such as a firewall, a proxy or a gateway."""
-
-    def is_any_of(self, words: Container[str | None]) -> bool:
-        """Say whether its code or its type is one of the `words`."""
-        return self.code in words or self.type in words
-
-    @property
-    def text(self) -> str:
-        """The place and the words."""
-        return f"{self.param} {self.message}"
-
-    @property
-    def names_a_place(self) -> bool:
-        """Whether a place in the request is named anywhere, maybe in a quote from it."""
-        return _PLACE_SOMEWHERE.search(self.text) is not None
-
-    @property
-    def status(self) -> int:
-        """The HTTP status that other servers send as the code, else 0."""
-        code = self.code or ""
-        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
-
-
-class Failure(NamedTuple):
-    """A failure before the first event.
-
-    `status` is None without an HTTP answer, 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is what the server says.
-    """
-
-    status: int | None = None
-    error: ApiError = ApiError()
-    retry_after: float | None = None
-    should_retry: bool | None = None
-
-
-SettingName = Literal[
-    "api_key",
-    "base_url",
-    "ca_bundle",
-    "extra_headers",
-    "organization",
-    "project",
-    "proxy",
-    "verify_ssl",
-]
-"""Fields of `Endpoint` that can be the cause of a failure."""
-
-
-class SettingFault(NamedTuple):
-    """The settings that can be the cause of a failure; none if it has another one.
-
-    Settings have other names where an administrator sees them, and who can change them
-    depends on the host, so what to do is worded by the shells.
-    """
-
-    settings: tuple[SettingName, ...] = ()
-    certainty: Literal["certain", "likely", "possible"] = "likely"
-    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
-
-
-NO_FAULT = SettingFault()
-
-
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
-
-    failure: Failure | None = None
-    """Why the request may be sent again; None if it may not."""
-    is_final = False
-    """Whether nothing more of the response is read."""
-    was_sent = False
-    """Whether the server may be working on the request."""
-    status = 0
-    """That of HTTP, if there was an answer."""
-
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
-        super().__init__(sentence)
-        self.fault = fault
-
-
-Remedy = Literal["request", "rule", "setup"]
-"""What has to change before a request can be sent: the request itself, a rule of an
-administrator that forbids it, or what an administrator has set up."""
-
-
-class InvalidRequest(ResponsesError, ValueError):
-    """A request that is not sent."""
-
-    def __init__(
-        self,
-        sentence: str = "",
-        fault: SettingFault = NO_FAULT,
-        *,
-        remedy: Remedy = "request",
-    ) -> None:
-        """Note what has to change; a setting that is at fault is never the caller's."""
-        super().__init__(sentence, fault)
-        self.remedy: Remedy = "setup" if fault.settings else remedy
-
-
-class InvalidSetting(InvalidRequest):
-    """A field of the endpoint has a value that cannot be used."""
-
-    def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a message that does not name it."""
-        super().__init__(reason, SettingFault((name,), "certain"))
-
-
-class InvalidParameter(InvalidRequest):
-    """A parameter of the caller has a value that cannot be sent."""
-
-    def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
-        super().__init__(f"The setting {param} cannot be sent: {reason}.")
-        self.param = param
-
-
-class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
-
-    failure = Failure()
-
-    def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
-    ) -> None:
-        """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
-        self.was_sent = was_sent
-
-
-TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
-
-
-class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
-
-    was_sent = True
-
-    def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
-        super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
-
-
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
-
-
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
-
-
-class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
-
-    is_final = True
-
-    def __init__(self) -> None:
-        """Use one message for all parts."""
-        super().__init__("The model's server sent more data than is accepted.")
-
-
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
-
-    failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
-
-
-class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
-
-    def __init__(
-        self,
-        sentence: str,
-        failure: Failure,
-        request_id: str = "",
-        fault: SettingFault = NO_FAULT,
-    ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
-        self.failure: Failure = failure
-        self.status = failure.status or 0
-        self.error = failure.error
-        self.request_id = request_id
-
-
-CONTENT_FILTER = "content_filter"
-"""Azure's code for a chat that its filter refused, and ours for other filters."""
-
-_PAGE = re.compile(r"\s*(?:<|error code: \d{3,4}\s*\Z)", re.IGNORECASE)
-"""How a page begins. Cloudflare tells programs only `error code: 1020`."""
-_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
-
-
-def read_error_body(body: bytes | bytearray) -> ApiError:
-    """Return the error of the body of a refusal.
-
-    The API sends JSON. Of a page only the title is kept, for administrators.
-    """
-    try:
-        return read_api_error(load_json(body))
-    except ValueError:
-        text = body.decode("utf-8", errors="replace")
-    if not _PAGE.match(text):
-        return ApiError()
-    title = _TITLE.search(text)
-    return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
-
-
-def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, a response, or either form of the event.
-
-    A gateway may hold the API's own body as a text.
-    """
-    fields = _error_fields(wire)
-    metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
-    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
-    if not fields.get("param"):
-        inner = _inner_error(raw) or _inner_error(message)
-        if inner is not None:
-            return inner._replace(is_relayed=True)
-    code = _read_code(fields.get("code"))
-    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
-    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        code = CONTENT_FILTER
-    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
-    # that is not known.
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
-    if code == "invalid_prompt":
-        code = as_text(exact) or code
-    kind = as_text(fields.get("type")) or as_text(exact) or None
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        code = "context_length_exceeded"
-    return ApiError(
-        code=code,
-        type=kind,
-        param=as_text(fields.get("param")) or None,
-        message=f"{message} {raw}".strip(),
-        notice=_read_notice(fields.get("misalignment")),
-    )
-
-
-def _error_fields(wire: object) -> JsonObject:
-    """Return the fields of an error, wherever a server puts them."""
-    # Bodies and the live event nest the error, the documented event is flat. FastAPI
-    # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
-        inner = wire.get("error") or wire.get("detail")
-        if not isinstance(inner, Mapping):
-            break
-        wire = inner
-    if isinstance(wire, str):
-        return {"message": wire}
-    fields = as_mapping(wire)
-    # FastAPI, and so vLLM, lists what does not fit its types.
-    if isinstance(fields.get("detail"), list):
-        return _read_detail(fields["detail"])
-    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
-        return {**fields, "message": fields["error"]}
-    return fields
-
-
-def _read_code(code: object) -> str | None:
-    """Return the code of an error; gateways send an HTTP status as a number."""
-    if isinstance(code, int) and 400 <= code < 600:
-        return str(code)
-    return as_text(code) or None
-
-
-def _read_notice(wire: object) -> SafetyNotice:
-    """Return the notice in the `misalignment` of an error, an empty one without it."""
-    fields = as_mapping(wire)
-    return SafetyNotice(
-        explanation=as_text(fields.get("detailed_explanation")),
-        advice=as_text(as_mapping(fields.get("steer")).get("message")),
-        category=as_text(fields.get("error_type")),
-        review_target=as_text(fields.get("review_target")),
-    )
-
-
-def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
-    """Return words and place of what FastAPI's servers found, the most exact row.
-
-    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
-    a value could have has a row, and names of types are in between.
-    """
-    entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = ""
-    for key in as_list(most_exact.get("loc"))[1:]:
-        step = f"[{key}]" if isinstance(key, int) else f".{key}"
-        if _PATH_STEP.fullmatch(step):
-            path += step
-    return {"message": most_exact.get("msg"), "param": path[1:]}
-
-
-_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
-
-
-def _inner_error(text: str) -> ApiError | None:
-    """Return the error of a body inside of a text, None if there is none."""
-    begin = text.find("{", 0, _MAX_PREFIX)
-    try:
-        body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
-    except (ValueError, RecursionError):
-        return None
-    inner = as_mapping(body).get("error")
-    if not isinstance(inner, Mapping):
-        return None
-    error = read_api_error(inner)
-    return error if error.message else None
-
-
-_MAX_PREFIX = 1000
-_MAX_INNER_BODY = 100_000
-"""Characters of a text in which a body is looked for."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.redaction
-#
-# Removes secrets from text: known values, then what looks like a secret.
-#
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
-# that another rule can take, and none may end in front of a letter or digit, so a second
-# pass finds nothing new. What repeats without limit is possessive, or starts with a
-# character that it cannot repeat, so the time is linear.
-# --------------------------------------------------------------------------------------
-
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # Authorization: Bearer sk-..., {"cookie": "a=b; c=d"}
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # api_key=..., "client_secret": "...", Incorrect API key provided: sk-...
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # https://host/path?access_token=...&sig=...
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            # https://user:password@host
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            # The two schemes on their own, as in a message about a header.
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token, with its signature or without.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            # Encrypted reasoning, and what Fernet encrypts.
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-"""What looks like a secret.
-
-- The value of a header goes on to the end of the line or of the quotes, that of another
-  name (`name`) is one word or in quotes; then parameters of a query (`query`).
-- `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
-"""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
-    known: set[str] = set()
-    for secret in secrets:
-        known.update(_forms(secret.strip()))
-    for form in sorted(known, key=_longest_first):
-        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
-        text = _REDACTED.join(parts)
-    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
-    return _REDACTED.join(parts)
-
-
-_LONGEST_SECRET = 6_000
-"""Characters; a key has at most 2,000, which an address writes as up to three each."""
-
-
-def redact_beginning(text: str, characters: int, hide: Callable[[str], str]) -> str:
-    """Return at most so many `characters` of what `hide` makes of a text.
-
-    Of a long text only the beginning is read. Where that ends half a secret may be
-    left, which no rule knows, and long secrets in front of it make the text shorter: so
-    the end of what was read is never shown.
-    """
-    read = text[: characters + 2 * _LONGEST_SECRET]
-    shown = hide(read)
-    if len(read) < len(text):
-        shown = shown[:-_LONGEST_SECRET]
-    return shown[:characters]
-
-
-def _longest_first(form: str) -> tuple[int, str]:
-    return -len(form), form
-
-
-def _redact_text(text: str, secret: str) -> str:
-    """Replace a secret in any case.
-
-    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
-    users would stay, with some 100 kB for each long one.
-    """
-    folded = _fold_case(text)
-    wanted = _fold_case(secret)
-    pieces: list[str] = []
-    done = 0
-    start = folded.find(wanted)
-    while start >= 0:
-        pieces += [text[done:start], _REDACTED]
-        done = start + len(wanted)
-        start = folded.find(wanted, done)
-    return "".join([*pieces, text[done:]])
-
-
-def _fold_case(text: str) -> str:
-    """Return a text in lower case, in which each character stays one character."""
-    folded = text.lower()
-    if len(folded) == len(text):
-        return folded
-    return "".join(sign.lower()[:1] for sign in text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key after `Bearer`."""
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
-    return _printable("\\n".join(redact(text, secrets).splitlines()))
-
-
-def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line for people, who read no `\\n`.
-
-    Lines are joined last: some secrets end with their line.
-    """
-    return _printable(" ".join(redact(text, secrets).split()))
-
-
-def _printable(line: str) -> str:
-    if line.isprintable():
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character.isprintable():
-            shown.append(character)
-        else:
-            shown.append(ascii(character)[1:-1])  # without its quotes
-    return "".join(shown)
-
-
-def hide_paths(text: str, roots: Iterable[str]) -> str:
-    """Return `text` with only the last name of each path below one of the `roots`.
-
-    A path ends at a space or a quotation mark, so the name of a file may lose its end.
-    """
-    longest_first = sorted((root for root in roots if root), key=_longest_first)
-    if not longest_first:
-        return text
-    # A path in quotation marks has each backslash twice.
-    below = "|".join(
-        re.escape(root[0])
-        + r"[/\\]++".join(re.escape(name) for name in re.split(r"[/\\]", root[1:]))
-        for root in longest_first
-    )
-    # `/app` is a root, but not in https://host/app, in /application or in /app.log.
-    pattern = (
-        rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
-        r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
-    )
-    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
-
-
-def _keep_last_name(match: re.Match[str]) -> str:
-    names = [name for name in re.split(r"[/\\]", match.group()) if name]
-    return f"[path]/{names[-1]}"
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
-    frames = extract_tb(error.__traceback__)
-    name = type(error).__name__
-    if not frames:
-        return f"{name} at nowhere"
-    last = frames[-1]
-    return f"{name} at line {last.lineno} in {last.name}"
-
-
-def _keep_name(match: re.Match[str]) -> str:
-    """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield quote(raw)
-    yield quote(raw, safe="")
-    yield quote_plus(raw)
-    yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
-        yield encoded
-        yield encoded.replace("+", "-").replace("/", "_")
-
-
-_BYTES_OF_BASE64_GROUP = 3
-_BITS_OF_BYTE = 8
-_BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endings
-#
-# How a run can end, and the message for each ending.
-#
-# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-# asked for. No text of the server is shown, because it may quote a key or a prompt.
-#
-# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
-# shell knows what an administrator calls it.
-# --------------------------------------------------------------------------------------
-
-
-_UNUSABLE_IMAGE = (
-    "The model's server could not use an image in this chat{code}. Remove it, or "
-    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
-)
-_UNUSABLE_FILE = (
-    "The model's server could not use a file in this chat{code}. Remove it, or attach "
-    "it again as a PDF or as text."
-)
-_POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
-)
-_WRONG_KEY = "OpenAI does not accept the API key."
-_NO_CREDIT = (
-    "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to check its billing."
-)
-_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
-_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
-_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
-_RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
-)
-_ARRIVED = "Everything received so far is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
-
-
-MISALIGNMENT = "misalignment_policy_violation"
-"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
-neither by another attempt nor elsewhere nor without its reasoning."""
-FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_too_large"
-"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
-than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
-WRONG_KEY = "invalid_api_key"
-MISSING_SCOPE = "missing_scope"
-UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
-UNVERIFIED = "unverified_organization"
-"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
-DENIED_MODEL = "denied_model"
-"""Our word for a 401 or 403 whose `param` is the model."""
-FIREWALL_PAGE = "firewall_page"
-GATEWAY_PAGE = "gateway_page"
-"""Our words for a page that came in place of the API's answer."""
-LOADING_MODEL = "loading_model"
-"""Our word for what llama.cpp says until it can answer."""
-REJECTED = "rejected"
-"""Our word for a stream that says that the request cannot be answered."""
-
-SAFETY_STOPS = frozenset(
-    {
-        MISALIGNMENT,
-        "cyber_policy",
-        "bio_policy",
-        "invalid_prompt",
-        "image_content_policy_violation",
-        "content_policy_violation",
-        CONTENT_FILTER,
-    }
-)
-"""Codes of refusals for what a chat is about. No other server is asked instead."""
-
-FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
-"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
-
-NO_CREDIT_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-        "billing_not_active",
-        "billing_hard_limit_reached",
-        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
-        "budget_exceeded",
-    }
-)
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
-
-_FILE_CODES = frozenset({"unsupported_file"})
-IMAGE_CODES = _FILE_CODES | frozenset(
-    {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
-    }
-)
-"""Codes of refusals of an image, or of another file in the chat."""
-
-_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
-
-SENTENCES: Mapping[str, Mapping[str, str]] = {
-    "incomplete": {
-        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "number of output tokens, or ask the model to continue.",
-        "context_length_exceeded": "The model's context is full, which ended the answer. "
-        "Ask the model to continue; if that is refused, start a new chat, or choose a "
-        "model with a larger context.",
-        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
-        "question.",
-        "max_messages": "The answer reached the limit of messages per answer. Ask the "
-        "model to continue.",
-        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
-        "the model to continue.",
-        "steered": "A newer message replaced this request. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
-        "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, but "
-        "gave no answer. Ask it to answer with what it has.",
-        "used_up": "The model has used up the time or the tokens of this answer, but gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
-        "the maximum number of output tokens, or choose a lower effort.",
-        "": "The answer is incomplete{code}. Ask the model to continue.",
-    },
-    "failed": {
-        "server_error": _SERVER_ERROR,
-        "rate_limit_exceeded": _RATE_LIMIT,
-        "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
-        "too_many_requests": _RATE_LIMIT,
-        "rate_limit_error": _RATE_LIMIT,
-        "server_is_overloaded": _OVERLOADED,
-        "service_unavailable_error": _OVERLOADED,
-        "overloaded_error": _OVERLOADED,
-        "internal_error": _SERVER_ERROR,
-        "upstream_error": _SERVER_ERROR,
-        "timeout": "OpenAI took too long to answer. Try again in a moment.",
-        "context_length_exceeded": "This chat is longer than the model can read. "
-        "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": _POLICY,
-        "bio_policy": _POLICY,
-        "image_content_policy_violation": _POLICY,
-        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do something nobody asked for. Its last tool calls were not run; earlier "
-        "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
-        "computers{code}. Rephrase the question, or start a new chat. For security work, "
-        "an administrator can apply to OpenAI for access.",
-        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
-        "Rephrase the question, or start a new chat.",
-        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
-        "not answered. Rephrase the question, or start a new chat.",
-        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat, leave out large "
-        "files, or ask an administrator to raise the account's usage tier.",
-        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
-        "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not available in the region that the "
-        "API key is bound to. An administrator has to choose another model or key.",
-        "vector_store_timeout": "The search in the uploaded files took too long. Try "
-        "again in a moment.",
-        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
-        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
-        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
-        "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
-    },
-    "refused": {
-        "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
-        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
-        "earlier answer in this chat. Start a new chat.",
-        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
-        "has to verify the organization in its settings at OpenAI, or choose another "
-        "model.",
-        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
-        "where this server is. The API key is not the cause.",
-        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
-        "a scope, or a role in its project, is missing.",
-        "mismatched_organization": _WRONG_ORGANIZATION,
-        "invalid_organization": _WRONG_ORGANIZATION,
-        "mismatched_project": "The API key does not belong to the project in the "
-        "settings.",
-        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
-        "IP addresses, and this server's address is not among them. An administrator "
-        "has to add it to the list at OpenAI.",
-        "account_deactivated": "OpenAI has deactivated the account of the API key.",
-        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
-        "administrator to change the rights of the key.",
-        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
-        "this request through (HTTP {status}). The API key is not the cause.",
-        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
-        "(HTTP {status}), so the server may be down. Try again in a moment.",
-        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because they would send the key to another address.",
-        WRONG_KEY: _WRONG_KEY,
-        "401": _WRONG_KEY,
-        "402": _NO_CREDIT,
-        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
-        "administrator can find the reason in the log.",
-        "404": "There is no Responses API at the address of the model's server.",
-        "407": "The HTTP proxy rejected the request.",
-        "408": "The model's server gave up, because the request took too long (HTTP "
-        "{status}). Try again; if that does not help, leave out large files.",
-        "409": "This request conflicts with something else that the model's server is "
-        "doing (HTTP {status}). Try again in a moment.",
-        "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and images.",
-        "421": "The address of the model's server leads to a server that does not serve "
-        "it (HTTP {status}).",
-        "429": _RATE_LIMIT,
-        "451": "The model's server may not answer this request for legal reasons (HTTP "
-        "{status}). Rephrase the question, or choose another model.",
-        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
-        "minute.",
-        "503": _OVERLOADED,
-        "529": _OVERLOADED,
-        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
-        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
-        "An administrator can find the details in the log.",
-    },
-    "unreachable": {
-        "": _UNREACHABLE,
-        "no_way": _UNREACHABLE,
-        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
-        "environment_proxy": "The HTTP proxy at {server}, which this server's "
-        "environment names, cannot be reached: {reason}. An administrator has to check "
-        "that environment.",
-        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
-        "certificate": "The certificate of {server} is not trusted{reason}.",
-        "tls": "The model's server at {server} does not use TLS, which its address asks "
-        "for with https.",
-    },
-    "cut": {
-        "": "The connection to the model broke before the answer was complete. "
-        + _CONTINUE,
-        "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. " + _CONTINUE,
-    },
-    "unreadable": {
-        "": "The model's server did not answer like the Responses API.",
-        "chat_completions": "The model's server answered like the Chat Completions API, "
-        "not like the Responses API.",
-        "compressed": "The model's server sent a compressed answer, which cannot be "
-        "read.",
-        "queued": "The model's server has only queued the request, and sent no answer. "
-        "Try again later, or choose another model.",
-    },
-    "malformed": {
-        "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than is accepted for one "
-        "answer. " + _CONTINUE,
-    },
-    "first_event_timeout": {
-        "": "The model's server accepted the request, but sent nothing for too long. "
-        "Try again, perhaps with a lower effort.",
-    },
-    "idle_timeout": {
-        "": "The model's server stopped sending in the middle of the answer. "
-        + _CONTINUE,
-    },
-    "total_timeout": {
-        "": "The answer took longer than the administrator allows. "
-        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
-    },
-}
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
-
-_WRONG_ADDRESS = SettingFault(("base_url",))
-
-FAULTS: Mapping[tuple[str, str], SettingFault] = {
-    ("refused", "3"): _WRONG_ADDRESS,
-    ("refused", WRONG_KEY): SettingFault(("api_key",)),
-    ("refused", "401"): SettingFault(("api_key",)),
-    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
-    ("refused", "account_deactivated"): SettingFault(("api_key",)),
-    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
-    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
-    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
-    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
-    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
-    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
-    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
-    ("refused", "421"): SettingFault(("base_url", "proxy")),
-    ("refused", "404"): _WRONG_ADDRESS,
-    ("refused", "407"): SettingFault(("proxy",)),
-    ("unreachable", ""): SettingFault(("base_url",), "possible"),
-    # A company's network may let nothing out but through its proxy.
-    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
-    ("unreachable", "proxy"): SettingFault(("proxy",)),
-    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
-    ("unreachable", "certificate"): SettingFault(
-        ("base_url", "ca_bundle", "verify_ssl")
-    ),
-    ("unreachable", "tls"): _WRONG_ADDRESS,
-    ("unreadable", ""): _WRONG_ADDRESS,
-    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
-    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
-}
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
-
-
-_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
-_NOT_CONTINUED = frozenset(
-    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
-)
-"""Reasons of an incomplete answer after which there is nothing to continue."""
-
-
-class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause.
-
-    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
-    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
-    "malformed", "cut", or the kind of a TimedOut.
-    """
-
-    kind: str
-    code: str | None = None
-    sentence: str = ""
-    fault: SettingFault = NO_FAULT
-    """The settings that can be the cause."""
-
-    @property
-    def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
-        return self.kind != "completed"
-
-    @property
-    def can_continue(self) -> bool:
-        """Say whether the model can continue an answer of which text has arrived.
-
-        Then its message says so.
-        """
-        if self.kind == "incomplete":
-            return self.code not in _NOT_CONTINUED
-        return self.kind in _CONTINUED_KINDS
-
-    def without_text(self) -> Self:
-        """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.sentence.partition(_ARRIVED)
-        if not advice:
-            return self
-        return self._replace(sentence=f"{before}Try again.")
-
-
-def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its message."""
-    fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
-
-
-COMPLETED = Ending("completed")
-CUT = _ending_without_code("cut")
-UNREADABLE = _ending_without_code("unreadable")
-CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
-QUEUED = _ending_without_code("unreadable", "queued")
-COMPRESSED = _ending_without_code("unreadable", "compressed")
-
-ASKED_MODEL = "this model"
-"""Stands in a sentence for the id that was asked for, until a run puts it in."""
-
-_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
-
-
-def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete`."""
-    code = api_word(reason)
-    sentences = SENTENCES["incomplete"]
-    sentence = sentences.get(code or "", sentences[""])
-    return Ending("incomplete", code, sentence.format(code=_fill_in(code)))
-
-
-def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
-    code = _find_code(error)
-    return Ending(kind, code, failure_sentence(error), failure_fault(error))
-
-
-_OWN_SENTENCE = "-"
-"""In the place of a word of SENTENCES: the exception's own text is shown."""
-_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
-    MalformedEvent: ("malformed", ""),
-    AnswerTooLarge: ("malformed", "too_large"),
-    ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
-    InvalidRequest: ("invalid", _OWN_SENTENCE),
-}
-"""Kind and word of the sentence for each exception and its subclasses."""
-
-
-def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that `error` stopped, after its first event or not."""
-    if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
-    if isinstance(error, ApiRefused):
-        return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
-    for ancestor in type(error).__mro__:  # shells have errors of their own
-        if ancestor in _EXCEPTIONS:
-            kind, word = _EXCEPTIONS[ancestor]
-            break
-    if word == _OWN_SENTENCE:
-        return Ending(kind, sentence=str(error), fault=error.fault)
-    return _ending_without_code(kind, word)
-
-
-def _find_code(error: ApiError) -> str | None:
-    """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_find_certain_cause(error) or error.code or error.type)
-
-
-def is_final(error: ApiError) -> bool:
-    """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(code in FINAL_CODES for code in _list_codes(error))
-
-
-_MAX_NOTICE = 600
-_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, images, HTML and code of Markdown, and what replaces it."""
-
-
-def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
-    """Return what OpenAI says about an answer that it stopped, as words to show.
-
-    Redacted, in one line, of bounded length, and without what renders or links.
-    """
-    parts = [
-        ("The server explains", notice.explanation),
-        ("It advises", notice.advice),
-    ]
-    quotes: list[str] = []
-    for lead, text in parts:
-        if text:
-            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
-    return " ".join(quotes)
-
-
-def _plain_line(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of the server as one plain line, without secrets and markup."""
-    hide = partial(redact, secrets=secrets)
-    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-    printable = "".join(letter for letter in line if letter.isprintable())
-    plain = printable.translate(_MARKUP).replace("://", ": //")
-    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
-
-
-def failure_sentence(error: ApiError) -> str:
-    """Return the message for an error after the request was accepted."""
-    if error.status:
-        return refusal_sentence(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
-    sentence = _SENTENCES_BY_CODE[word] if word else SENTENCES["failed"][""]
-    return sentence.format(
-        code=_fill_in(_find_code(error)),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-
-
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    if error.status:
-        return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _SENTENCES_BY_CODE)
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
-_SENTENCES_BY_CODE = {**SENTENCES["failed"], **SENTENCES["refused"]}
-"""A code means the same in a refusal and in a stream."""
-_REJECTED_CODES = (
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
-)
-"""Codes and types that say that the request itself cannot be answered."""
-
-
-def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a message can be found by without a status."""
-    words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
-        words.append(REJECTED)
-    return words
-
-
-def refusal_sentence(status: int, error: ApiError) -> str:
-    """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
-    code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        code = _fill_in(error.code)
-    return _SENTENCES_BY_CODE[word].format(
-        code=code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _SENTENCES_BY_CODE)
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
-_UNCERTAIN_STATUSES = (403, 429)
-"""A page with one of these comes from a firewall, which knows no key; those from 500 on
-come from a gateway."""
-
-
-def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a message can be found by, the most certain first."""
-    if status < 400:
-        return ["3"]
-    own_word = str(status)
-    if error.is_page:
-        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
-        return [page] if is_uncertain else [own_word, page]
-    codes = [code for code in _list_codes(error) if code != own_word]
-    if status in (401, 403) and error.param == "model":
-        # LiteLLM: type `key_model_access_denied`, and others for teams and users
-        # (BerriAI/litellm 39660).
-        codes.append(DENIED_MODEL)
-    if status == 401:
-        # Only what is about keys: a type like `server_error` tells nothing here.
-        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
-        return [*(code for code in codes if code in about_keys), own_word]
-    words = [*codes, _find_attachment(error)]
-    if status == 404:
-        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
-        # deployment for this resource does not exist".
-        if _ABOUT_A_MODEL.search(error.message):
-            words.append("model_not_found")
-        if not _is_about_address(error):
-            own_word = ""
-    words.append(own_word)
-    if status >= 500:
-        words.append("5")
-    return words
-
-
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
-_UNKNOWN_ADDRESS = "Invalid URL"
-"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
-type and names no place, either."""
-
-
-def _is_about_address(error: ApiError) -> bool:
-    """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
-        return False
-    is_of_the_api = error.type == "invalid_request_error"
-    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
-
-
-def names_model(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the model is not there, or is not for this key.
-
-    Below 400, `status` is that of a stream with an error.
-    """
-    status = status if status >= 400 else error.status
-    words = _list_failure_words(error)
-    if status:
-        words = _list_refusal_words(status, error)
-    word = _first_known(words, _SENTENCES_BY_CODE)
-    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
-
-
-_ATTACHMENT = re.compile(
-    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
-    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
-)
-"""The `param` of a refused image or file: only such parts have these fields."""
-_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
-
-
-def _find_attachment(error: ApiError) -> str:
-    """Return the code for the kind of attachment that `param` names; empty for none."""
-    match = _ATTACHMENT.fullmatch(error.param or "")
-    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
-        return ""
-    return "invalid_image" if match["image"] else "unsupported_file"
-
-
-def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
-    """Return the first word that has a message of its own, "" if none has."""
-    for word in words:
-        if word and word in sentences:
-            return word
-    return ""
-
-
-_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
-"""Codes of a rate limit."""
-
-
-def failure_status(failure: Failure) -> str:
-    """Return the status line before the request is sent again."""
-    causes = {
-        None: "did not answer",
-        200: "reported an error",
-        429: "is busy with this key's requests",
-    }
-    status = failure.status
-    if status == 200:  # in a stream, only the error says more
-        is_busy = failure.error.is_any_of(_BUSY)
-        status = 429 if is_busy else failure.error.status or status
-    cause = causes.get(status, f"has trouble (HTTP {status})")
-    return f"The model's server {cause}."
-
-
-_PHRASES = (
-    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
-    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
-    (r"\borganization must be verified to", UNVERIFIED),
-    (
-        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
-        # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"maximum context length|context (size|window)|ContextWindow"
-        r"|'input(\S*(content|text))?': (array|string) too long",
-        "context_length_exceeded",
-    ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
-    (r"RateLimitError", "rate_limit_exceeded"),
-)
-"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
-
-
-_MAX_SEARCHED = 2000
-_CERTAIN_PHRASES = (
-    (
-        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
-        REQUEST_TOO_LARGE,
-    ),
-    (r"\AIncorrect API key provided", WRONG_KEY),
-    (r"\ALoading model\b", LOADING_MODEL),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
-    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
-    (r"\AYour organization must be verified to", UNVERIFIED),
-)
-"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
-
-
-def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says."""
-    text = error.message[:_MAX_SEARCHED]
-    for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
-            return code
-    return None
-
-
-def _list_codes(error: ApiError) -> list[str]:
-    """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
-    codes = [_find_certain_cause(error), error.code, error.type]
-    for phrase, code in _PHRASES:
-        if re.search(phrase, text, re.IGNORECASE):
-            codes.append(code)
-    # "3" and "5" are words for many statuses, which no server sends.
-    return [code for code in codes if code and len(code) > 1]
-
-
-def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a message; nothing for any other word."""
-    return form.format(word) if api_word(word) else ""
-
-
-def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, and no key; else None."""
-    if not word:
-        return None
-    for sentences in SENTENCES.values():
-        if word in sentences:
-            return word
-    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -4336,9 +4336,9 @@ _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
-"""Behind a name, a dot or a bracket stands the end of another path."""
+"""After a name, a dot or a bracket is the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
-"""A text that the server could complete: it writes a number behind a key."""
+"""A text that the server could complete: it writes a number after a key."""
 _MAX_END_OF_PLACE = 20
 """Characters of a text in which it is looked for: a sign, the name, some digits."""
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
@@ -4859,7 +4859,7 @@ class PlainItems(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -4883,7 +4883,7 @@ class WordsAlone(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
         has_words = _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -5026,7 +5026,7 @@ def _apply_changes(
         if changes.keep_words_of(row.item):
             _drop_last_reasoning_rows(sent)
             sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
+        elif row.name in changes.left_out and not is_from_user(row.item):
             _drop_last_reasoning_rows(sent)
         elif row.name in changes.plain and (
             is_paired(row.item) or item_type(row.item) == "message"
@@ -5081,7 +5081,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def is_from_people(item: Item) -> bool:
+def is_from_user(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.
@@ -5492,7 +5492,7 @@ class MoveMessages(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with its items in the other order."""
-        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+        return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
 def repair_request(
@@ -5710,8 +5710,8 @@ def says_no_cause(failure: Failure) -> bool:
 
 _KNOWN_REFUSALS = (
     {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
-    | SENTENCES["failed"].keys()
-    | SENTENCES["refused"].keys()
+    | MESSAGES["failed"].keys()
+    | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
 
@@ -5756,7 +5756,7 @@ def read_duration(text: str) -> float | None:
 #
 # If nothing is named, less and less of the chat is sent (`blind_repair`). Such a step may
 # coincide with a server that recovers, so it helps one request and teaches nothing:
-# `Trial.is_lasting` is true only for what rests on a code, a parameter or a place that
+# `TriedRepair.is_lasting` is true only for what rests on a code, a parameter or a place that
 # exists in the request, or on words that the request could not have said.
 # --------------------------------------------------------------------------------------
 
@@ -5774,7 +5774,7 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
-    NO_CREDIT_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+    NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, _UNREAD, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(
@@ -5803,8 +5803,8 @@ _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
 
-class Trial(NamedTuple):
-    """A repair on trial, which is remembered if it is seen to help."""
+class TriedRepair(NamedTuple):
+    """A repair that is tried, and remembered if it is seen to help."""
 
     repair: Repair
     error: ApiError = ApiError()
@@ -5824,7 +5824,9 @@ def may_be_repaired(failure: Failure) -> bool:
     return not failure.error.is_any_of(_CAUSES_THAT_STAY)
 
 
-def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+def find_repair(
+    sent: SentRequest, failure: Failure, done: int = 0
+) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
     `done` is how many repairs the same response has cost.
@@ -5832,18 +5834,18 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
     if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
-    trials: Iterator[Trial] = iter(())
+    candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
-        trials = _candidates(refusal)
+        candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        trials = _by_unseen_images(refusal)
-    for trial in trials:
-        if _is_worth_trying(trial.repair, sent):
-            return trial._replace(error=failure.error)
+        candidates = _by_unseen_images(refusal)
+    for tried in candidates:
+        if _is_worth_trying(tried.repair, sent):
+            return tried._replace(error=failure.error)
     return None
 
 
-def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
@@ -5862,7 +5864,7 @@ def blind_repair(sent: SentRequest, failure: Failure) -> Trial | None:
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
     for repair in steps:
         if _is_worth_trying(repair, sent):
-            return Trial(repair, error, is_lasting=False)
+            return TriedRepair(repair, error, is_lasting=False)
     return None
 
 
@@ -5889,13 +5891,13 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
     return repair.applies(sent)
 
 
-def _candidates(refusal: Refusal) -> Iterator[Trial]:
+def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
-        yield Trial(LeaveOutPlainReasoning(), is_lasting=is_named)
+        yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_unseen_images(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
@@ -5905,42 +5907,44 @@ def _candidates(refusal: Refusal) -> Iterator[Trial]:
     not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
     if not_taken:
         repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
 
 
-def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words = refusal.words
     last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
-        yield Trial(LeaveOutReasoning(last))
+        yield TriedRepair(LeaveOutReasoning(last))
     # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
     # met in every further turn (pydantic/pydantic-ai 7461).
     container = _CONTAINER.search(words)
     if container:
         repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield Trial(repair, is_lasting=refusal.is_own_phrase(container[0]))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
     unanswered = _TEXT_BEFORE_OUTPUT.search(words)
     if unanswered:
-        yield Trial(MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0]))
+        yield TriedRepair(
+            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
+        )
     # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
-            yield Trial(LowerItems(kind), is_lasting=is_lasting)
+            yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
     # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
     if "not found in 'tools'" in words:
         is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield Trial(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
 
 
-def _by_place(refusal: Refusal) -> Iterator[Trial]:
+def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs of the item or the tool that is named."""
     place = refusal.place
     if place is None:
@@ -5950,60 +5954,62 @@ def _by_place(refusal: Refusal) -> Iterator[Trial]:
     if tool is not None:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
-            yield Trial(LeaveOutStrict(), is_named=is_named)
+            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a person wrote may have the field by that person's choice.
-        is_the_models = not is_from_people(place.value)
+        is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
-        yield Trial(repair, is_named=is_named and is_the_models)
+        yield TriedRepair(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
 
 
-def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+def _without_tool(
+    refusal: Refusal, tool: Item, *, is_named: bool = False
+) -> TriedRepair:
     """Return the repair of a tool; a server that is not reached may be back soon."""
     is_lasting = _UNREACHED not in refusal.words
     repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
-) -> Iterator[Trial]:
+) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what people wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:
-        yield Trial(LowerItems(kind), is_named=is_named)
+        yield TriedRepair(LowerItems(kind), is_named=is_named)
         return
     if has_plain_reasoning(item):
-        yield Trial(LeaveOutPlainReasoning())
+        yield TriedRepair(LeaveOutPlainReasoning())
         return
     noun = kind.replace("_", " ")[:_MAX_NAME]
     if has_media(item):
-        yield Trial(SendAsText(name, noun, had_media=True))
+        yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
-        yield Trial(SendAsText(name, noun))
+        yield TriedRepair(SendAsText(name, noun))
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
-    if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_user(item):
+        yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[Trial]:
+def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that cannot see."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield Trial(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
-def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
+def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of the newest image: its refusal names no place."""
     if refusal.error.code not in IMAGE_CODES:
         return
@@ -6012,11 +6018,11 @@ def _by_image_code(refusal: Refusal) -> Iterator[Trial]:
     ]
     if numbers:
         # Of several images the newest is a guess, which must not cost the chat another.
-        for trial in _without_item(refusal, numbers[-1]):
-            yield trial._replace(is_lasting=len(numbers) == 1)
+        for tried in _without_item(refusal, numbers[-1]):
+            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
-def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
@@ -6025,16 +6031,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
     if path == "tool_choice":
-        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
     if path == "reasoning.effort" and not refusal.is_unknown:
         nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
         if nearest:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
-            yield Trial(repair, is_named=is_named)
+            yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
-    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -6136,7 +6142,7 @@ _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
-"""Fields that Chat Completions has beside the API's objects, and their names there."""
+"""Fields that Chat Completions has outside of the API's objects, and their names there."""
 
 _MAX_FORMAT = 300_000
 """As `json_size` counts, like the schema of a tool. A user can store a format with a
@@ -6172,8 +6178,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     for key, fields in _OBJECTS.items():
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
-            beside = given.pop(name, None)
-            value = own.pop(field, None) or beside
+            flat = given.pop(name, None)
+            value = own.pop(field, None) or flat
             if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
@@ -6232,11 +6238,11 @@ def _read_word(name: str, value: object) -> str:
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may be next to it."""
     form = given["response_format"]
-    beside = given.pop("json_schema", None)
+    schema = given.pop("json_schema", None)
     if isinstance(form, str):
         form = {"type": form}
     if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": beside}
+        return {**form, "json_schema": schema}
     return form
 
 
@@ -6396,7 +6402,7 @@ _DROPPED_IN_STRICT_MODE = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that the guide does not list, and that only remark on values or limit them.
+"""Keywords that the guide does not list, and that only describe values or limit them.
 
 `default` and `minLength` are accepted all the same (recorded); of the others nobody says
 it. Definitions are among them: a schema that refers to one has no strict form.
@@ -7528,11 +7534,11 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        complaints: list[str] = []
+        messages: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(InvalidParameter(name, reason)))
-        return kept, complaints
+            messages.append(str(InvalidParameter(name, reason)))
+        return kept, messages
     return kept, []
 
 
@@ -7594,12 +7600,12 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = _sent_settings(request)
-    passed_on, complaints = _check_passed_on(given)
+    passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
         error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
-        complaints.append(str(error))
+        messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
         for inner in given.pop(key):
@@ -7607,7 +7613,7 @@ def unsent_parameters(
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
-    return shown_names, errors + complaints
+    return shown_names, errors + messages
 
 
 def is_api_parameter(name: str) -> bool:
@@ -7765,13 +7771,13 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
+"""What a line of an event takes in memory in addition to its text."""
 _BLANK_LINE = b"\n\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_EVENT = re.compile(r"^event: ([!-~]+)\ndata: (.*)\n\n", re.MULTILINE)
 """An event as OpenAI and most other servers write it."""
 _USUAL_LINES = 3
-"""Of such an event. If a text has no others, nothing stands between the events."""
+"""Of such an event. If a text has no others, there is nothing between the events."""
 
 
 class EventStreamDecoder:
@@ -7846,7 +7852,8 @@ class EventStreamDecoder:
             events += self._take_lines(first + blank_line)
         whole, blank_line, last = text.rpartition(_BLANK_LINE)
         events += self._take_whole(whole + blank_line)
-        events += self._take_lines(last)
+        if last:
+            events += self._take_lines(last)
         return events
 
     def _take_whole(self, text: bytes) -> list[ServerSentEvent]:
@@ -7856,7 +7863,8 @@ class EventStreamDecoder:
         takes a third of the time. Each is made as a plain tuple, in half the time.
         """
         decoded = text.decode("utf-8", "replace")
-        if self._joins_deltas:
+        if self._joins_deltas and decoded.count("\n\n") > 1:
+            # To find that one event is no run takes longer than all else done with it.
             decoded = join_delta_runs(decoded)
         rows = _USUAL_EVENT.findall(decoded)
         if len(rows) * _USUAL_LINES < decoded.count("\n"):
@@ -7989,7 +7997,7 @@ for none. Behind `loop.response` the index alone does, and counts over the whole
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
+"""None means all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -8105,7 +8113,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.sentence, CHAT_COMPLETIONS.fault)
+        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:
@@ -8305,8 +8313,8 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits."""
 
-    sentence: str
-    trial: Trial | None = None
+    message: str
+    tried: TriedRepair | None = None
     """The repair that is tried after a refusal."""
     reason: str = ""
     """For the log."""
@@ -8496,15 +8504,15 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return _host_of(self.base_url)
 
-    def name_server(self, sentence: str) -> str:
-        """Return the `sentence` about OpenAI as one about this server."""
+    def name_server(self, message: str) -> str:
+        """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in sentence:
-            return sentence
+        if "OpenAI" not in message:
+            return message
         if self._has_openai_host:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+            return message
+        return message.replace("OpenAI", self.host)
 
     @property
     def _has_openai_host(self) -> bool:
@@ -9210,14 +9218,14 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        sentence = SENTENCES["refused"]["407"]
+        message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
-        form = SENTENCES["unreachable"][word]
-        sentence = form.format(server=server, reason=reason)
+        form = MESSAGES["unreachable"][word]
+        message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
 
 
 def _find_cause(
@@ -9656,7 +9664,7 @@ class HttpResponse:
         if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
-                failure_sentence(error),
+                failure_message(error),
                 failure,
                 self.request_id,
                 failure_fault(error),
@@ -9680,9 +9688,9 @@ class HttpResponse:
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             retry_after = _reset_of_used_up(headers)
         failure = Failure(status, error, retry_after, should_retry)
-        sentence = refusal_sentence(status, error)
+        message = refusal_message(status, error)
         fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
+        return ApiRefused(message, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -9927,7 +9935,7 @@ async def _receive(
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
     """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
+    return UnreadableAnswer(ending.message, ending.fault)
 
 
 def _path_step(text: str) -> str:
@@ -10108,7 +10116,10 @@ class RepairMemory:
         return tuple(repairs)
 
     def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
     ) -> None:
         """Remember what helped, for all users or for one.
 
@@ -10116,15 +10127,15 @@ class RepairMemory:
         set; it may cost a moment, and is called only if it matters.
         """
         longest_name = max(len(name) for name in scope)
-        if not trial.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
             return
         may_be_for_all = (
-            trial.is_named and trial.helped_at_once and not trial.repair.is_about_chat
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
         )
         if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
         elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
 
     def _remember(
         self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
@@ -10154,22 +10165,22 @@ class RepairMemory:
                 return
 
 
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
 
-    A trial was in vain if the same refusal came again and something else removed it.
+    A repair was in vain if the same refusal came again and something else removed it.
     Of several things of one kind, such as two images, the refusal may be the same.
     """
-    if not trials:
+    if not all_tried:
         return []
-    helped: list[Trial] = []
-    for trial, following in pairwise(trials):
-        is_same_refusal = trial.error == following.error
-        is_same_kind = type(trial.repair) is type(following.repair)
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
         if is_same_kind or not is_same_refusal:
-            helped.append(trial)
+            helped.append(tried)
     # The request with the last one was accepted.
-    helped.append(trials[-1]._replace(helped_at_once=True))
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
     return helped
 
 
@@ -10212,7 +10223,7 @@ async def upload_file(
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
-        raise UnreadableAnswer(UNREADABLE.sentence, UNREADABLE.fault)
+        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
     return file_id
 
 
@@ -10371,13 +10382,13 @@ def retirement_notice(
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
-    sentence = f"{model.name} {verb} switched off on {last_day.isoformat()}."
+    message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
     if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
+        return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
+        message += f" Use {resolve_model(successor).name} instead."
+    return message
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
@@ -10393,14 +10404,14 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     return successor if successor.pro else None
 
 
-def name_asked_model(sentence: str, model_id: str) -> str:
+def name_asked_model(message: str, model_id: str) -> str:
     """Return a message with the id that was asked for in the place of ASKED_MODEL.
 
     If OpenAI has switched that model off, the message names the successor, too.
     """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
+    if ASKED_MODEL not in message:
+        return message
+    named = message.replace(ASKED_MODEL, model_id)
     successor = successor_of(model_id)
     if successor is None:
         return named
@@ -10460,6 +10471,1059 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if len(text) > _LONG_QUESTION:
         return "the question is long"
     return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
+_MAX_WORK = 200_000
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
+_STEP = 20
+"""The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+class _Comparison(NamedTuple):
+    """A value, the part of the schema that it has to match, and its path."""
+
+    value: Any
+    node: Any
+    path: str
+
+
+class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    errors: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        size = _STEP + len(path)
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
+        if isinstance(value, list | dict):
+            size += len(value)
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
+        self.budget.spend(size)
+
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
+            return ""
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._compare(value, node, path, depth)
+        return self.errors[compared]
+
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
+        if error:
+            return error
+        for inner in self._inner_comparisons(value, node, path):
+            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
+            if error:
+                return error
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
+
+    def _inner_comparisons(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[_Comparison]:
+        """Yield what is inside a value, and the value with each `allOf`."""
+        items = node.get("items")
+        if isinstance(value, Mapping):
+            yield from self._properties(value, node, path)
+        elif isinstance(value, list) and isinstance(items, Mapping):
+            for index, entry in enumerate(value):
+                yield _Comparison(entry, items, f"{path}[{index}]")
+        for part in node.get("allOf") or ():
+            yield _Comparison(value, part, path)
+
+    def _properties(
+        self, value: JsonObject, node: JsonObject, path: str
+    ) -> Iterator[_Comparison]:
+        """Yield the listed properties that an object has.
+
+        A lenient check skips the nulls of optional ones.
+        """
+        properties = node.get("properties") or {}
+        required = set(node.get("required") or ())
+        for name in properties:
+            if name not in value:
+                continue
+            may_be_null = self.lenient and name not in required
+            if value[name] is not None or not may_be_null:
+                own_path = _join_path(path, name)
+                yield _Comparison(value[name], properties[name], own_path)
+
+
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{shown_path} must be {_join_with_or(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+        words: list[str] = []
+        # One more than is shown: the list then says that there are others.
+        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
+            if isinstance(choice, str):
+                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
+            else:
+                words.append(short_repr(choice))
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if name not in value:
+                return f"{_join_path(path, str(name))} is missing"
+    return ""
+
+
+def _is_one_of(value: object, choices: Sequence[object]) -> bool:
+    """Compare as JSON does: true is not 1."""
+    for choice in choices:
+        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
+        if is_same_kind and value == choice:
+            return True
+    return False
+
+
+def _join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _join_with_or(words: Sequence[str]) -> str:
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a message for the model.
+    """
+    if arguments is None:  # some models write null for none
+        arguments = {}
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    kept = dict(arguments)
+    error = ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.find_error(kept, schema)
+    problem = f"The argument {error}." if error else None
+    return kept, problem
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
+        return value
+    forms = _applicable_schemas(value, node, check)
+    if isinstance(value, Mapping):
+        return _drop_property_nulls(value, forms, check, depth)
+    items = {"allOf": [form["items"] for form in forms if "items" in form]}
+    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+
+
+def _drop_property_nulls(
+    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
+) -> dict[Any, Any]:
+    """Return an object without nulls of optional properties that must not be null."""
+    known = _known_properties(value, forms)
+    required: set[str] = set()
+    for form in forms:
+        required |= set(form.get("required") or ())
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and null_check.find_error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
+
+
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
+
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = check._replace(errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
+
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# If the host makes some calls and asks again with their outputs, the new run continues
+# from what the earlier rounds of the same answer took. A task that a run delegates has a
+# budget of its own, and counts for the run as well.
+# --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last one are
+    refused, so that the model hears of the limit; those of an only one are made. In
+    both cases one response without tools follows. `seconds` includes the model and the
+    tools that run here, but not the time that people need to decide.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+
+
+class Spending:
+    """What a run has taken so far, compared with its budget.
+
+    `parent` is the spending of the run that delegated this task.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        """Start the clock."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        """The sum without earlier rounds."""
+        self.last_usage: Usage | None = None
+        """That of the last response."""
+        self.usages: list[Usage] = []
+        """One for each response; all earlier rounds together are the first one."""
+        self.delegated_usage: Usage | None = None
+        """That of tasks since it was last taken."""
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        """The end of a run that was stopped."""
+        self._earlier_usage: Usage | None = None
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
+        """By the event loop's clock; each pause moves it ahead by its length."""
+        self._paused_at = 0.0
+        self._pauses = 0
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self._earlier_usage = earlier.usage
+        self._started_at -= earlier.seconds
+        if earlier.usage is not None:
+            self.usages.append(earlier.usage)
+
+    def begin_round(self) -> int:
+        """Count a response that is requested; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return add_usage(self._earlier_usage, self.usage) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included and pauses left out."""
+        now = self._paused_at if self._pauses else self._now()
+        return now - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person decides.
+
+        Calls run in parallel, so several pauses can overlap: the clock stops from
+        the beginning of the first one to the end of the last one.
+        """
+        if self._pauses == 0:
+            self._paused_at = self._now()
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._started_at += self._now() - self._paused_at
+
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
+        max_rounds = self._budget.rounds
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, here or in the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks once their running calls end."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """The end of a run of this answer that was stopped; then none continues."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that matches a tool's name applies. A rule that matches only
+# another name of the tool applies as well if it is stricter, and so does each rule that
+# may match a name of which only a part is known. A call that needs an approval and does
+# not get one is denied.
+#
+# Every call gets an output. For each failure the model gets one of our messages. That of
+# an exception quotes it, so that the model can correct its call: without secrets, and cut.
+# The log has more of it.
+# --------------------------------------------------------------------------------------
+
+
+Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+
+_Value = TypeVar("_Value")
+
+
+class AskedCall(NamedTuple):
+    """A call that may need an approval, as a person is shown it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    via: str = ""
+    """The tool that was called, if that passes the call on."""
+    default_rule: Approval | None = None
+    """What holds if no rule is about it; None: what holds for all calls."""
+
+
+Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
+"""Shows a person calls, all at once; returns for each whether it is approved."""
+
+
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
+def _matches_nothing(_name: str, _pattern: str) -> bool:
+    return False
+
+
+def _ask_about_remote(_request: JsonObject) -> Approval:
+    return "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
+    rules: ApprovalRules = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = None
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    """The other names of a tool."""
+    may_match: Callable[[str, str], bool] = _matches_nothing
+    """Whether a pattern may match a name of a tool that is not known in full."""
+    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
+
+    def rule_for(
+        self, name: str, via: str = "", default_rule: Approval | None = None
+    ) -> Approval:
+        """Return the strictest rule of a tool and of `via`, which passes the call on.
+
+        Of the rules that match `name` only the first counts, so that a rule for one
+        tool can allow what a later one for many denies.
+        """
+        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
+        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_match(unmatched, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        for pattern, possible_rule in unmatched:
+            if self.may_match(name, pattern):
+                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
+        return strictest
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
+    ) -> str | None:
+        """Return the message for the model if a call is denied, else None."""
+        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
+        return refusal
+
+    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
+        """Return for each call the message for the model if it is denied, else None.
+
+        A person is asked once, about all calls that need it.
+        """
+        rules = [
+            self.rule_for(call.name, call.via, call.default_rule) for call in calls
+        ]
+        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
+        answers = iter(await self._ask_about(asked))
+        refusals: list[str | None] = []
+        for call, rule in zip(calls, rules, strict=True):
+            name = call.name
+            if rule == "deny":
+                why = f"The administrator does not allow {name}. Do not call it again."
+                refusals.append(why)
+            elif rule == "ask" and not next(answers, False):
+                refusals.append(_not_approved(name))
+            else:
+                refusals.append(None)
+        return refusals
+
+    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
+        """Return a person's answers; none if no one answers."""
+        if not calls or self.ask is None:
+            return ()
+        try:
+            return await self.ask(calls)
+        except Exception as error:  # the dialog failed, which is no approval
+            names = ", ".join(call.name for call in calls)
+            why = describe_exception(error)
+            self.log(f"nobody could be asked about {names}: {why}")
+            return ()
+
+
+def _not_approved(name: str) -> str:
+    return f"The user did not approve this call of {name}. Continue without it."
+
+
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return the value of the first pattern that matches a name."""
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows with it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+CallKind = Literal["limited", "question", "task"]
+"""What limits a call: the limits of the toolset, nothing, or limits of its own.
+
+A `question` waits for a person, and its time does not count for the run. A `task` makes
+calls itself.
+"""
+
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops the clock of a run while a person decides."""
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those sent to the API."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
+        """
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    """Of one call."""
+    batch_seconds: float = 600.0
+    """Of all calls of a response together."""
+    characters: int = 100_000
+    """Of each text of an output."""
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first match replaces both limits above."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
+
+
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` is about an exception, which is the `{cause}`, the others about the limits
+    of a budget.
+    """
+
+    failed: str = "Error: {tool} failed: {cause}"
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def describe_failure(self, name: str, cause: str) -> str:
+        """Return that a tool raised an exception."""
+        return self.failed.replace("{tool}", name).replace("{cause}", cause)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    A `question` is a call that the host shows to a person. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the person's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to continue: it makes a call, or asks a person."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call it sees must not see one before it is approved.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself."""
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
+    budget: Budget = Budget()
+    carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
+    runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
+    earlier: EarlierSpending = EarlierSpending()
+    """What earlier runs of the same answer took of the budget."""
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
+
+
+class ReadyCall(NamedTuple):
+    """A call that may run: its tool, and its checked arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+    kind: CallKind
+    via: str = ""
+    """The tool that was called, if that passes the call on."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset, pause: Pause = nullcontext
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
+    batch = _Batch(toolset, pause)
+    started: list[_StartedCall] = []
+    try:
+        for item in calls:
+            started.append(batch.start(item))
+            await asyncio.sleep(0)
+        batch.ask_person()
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            if call.task.done() and not call.task.cancelled():
+                result = call.task.result()
+            else:
+                seconds = f"{toolset.limits.batch_seconds:g} s."
+                why = f"was stopped: the tools took over {seconds}"
+                result = tool_error(f"{_called_name(call.item)} {why}")
+            yield call.item, result
+    finally:
+        batch.close()
+        _cancel(started)
+
+
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
+
+
+class _Batch:
+    """The calls of a round.
+
+    A person is asked once about all that need it, while the others run. Meanwhile the
+    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
+    """
+
+    def __init__(self, toolset: Toolset, pause: Pause) -> None:
+        self._toolset = toolset
+        self._pause = pause
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asked: list[AskedCall] = []
+        self._refusals: dict[str, str | None] = {}
+        """Why calls are denied that a person was asked about, by their ids."""
+        self._question: asyncio.Task[None] | None = None
+        self._is_answered = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + toolset.limits.batch_seconds
+
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task, which waits if a person has to be asked."""
+        call_id = str(item["call_id"])
+        checked = checked_call(item, self._toolset.tools)
+        has_own_time = False
+        if isinstance(checked, ReadyCall):
+            name = checked.name
+            own_seconds = self._toolset.limits.own_seconds(name)
+            has_own_time = checked.kind != "limited" or bool(own_seconds)
+            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+                asked = AskedCall(call_id, name, checked.arguments, checked.via)
+                self._asked.append(asked)
+        task = asyncio.create_task(self.answer(call_id, checked))
+        return _StartedCall(item, task, has_own_time)
+
+    def ask_person(self) -> None:
+        """Begin to ask about the calls that have started, if any needs it."""
+        if self._asked:
+            self._question = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        began = self._loop.time()
+        try:
+            with self._pause():
+                refusals = await self._toolset.approver.refusals(self._asked)
+            for call, refusal in zip(self._asked, refusals, strict=True):
+                self._refusals[call.call_id] = refusal
+        finally:
+            self._end += self._loop.time() - began
+            self._is_answered.set()
+
+    def close(self) -> None:
+        """Ask no one any longer."""
+        if self._question:
+            self._question.cancel()
+
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
+        while not task.done():
+            seconds_left = self._end - self._loop.time()
+            if seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
+            elif self._question and not self._question.done():
+                # A person is asked: the answer moves the end.
+                await asyncio.wait([self._question])
+            else:
+                return
+
+    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: run it if the rules and a person allow it."""
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        if approver.rule_for(call.name, call.via) == "ask":
+            await self._is_answered.wait()
+            refusal = self._refusals.get(call_id, _not_approved(call.name))
+        else:
+            refusal = await approver.refusal(
+                call_id, call.name, call.arguments, call.via
+            )
+        if refusal is not None:
+            return tool_error(refusal)
+        match call.kind:
+            case "limited":
+                async with self._slots:
+                    return await _call_tool(call, self._toolset)
+            case "question":
+                with self._pause():
+                    return await _call_tool(call, self._toolset)
+            case "task":
+                return await _call_tool(call, self._toolset)
+
+
+def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
+    """Return the call that will run, or the error for the model.
+
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
+    """
+    name = _called_name(call)
+    try:
+        arguments = read_arguments(call)
+    except ValueError:
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> ReadyCall | ToolResult:
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    checked, problem = check_arguments(arguments, schema)
+    if problem is not None:
+        return tool_error(f"{name} was not called: {problem}")
+    return ReadyCall(name, checked, tools.call_kind(name))
+
+
+def read_arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = arguments_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
+
+
+async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return the result of a tool.
+
+    A tool that raises SystemExit, or cancels itself, has failed and does not end the
+    run. Only the cancellation of our own task does.
+    """
+    name = ready.name
+    limits = toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
+    timeout = seconds if ready.kind == "limited" else None
+    try:
+        async with asyncio.timeout(timeout) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = cap_output(answer.output, limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        cause = _exception_text(error)
+        toolset.log(f"the tool {name} raised {cause}")
+        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
+        told = _cap_text(read, _MAX_TOLD_CAUSE)
+        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+_MAX_TOLD_CAUSE = 1_000
+"""Characters of an exception for the model: a message may quote a whole page."""
+_MAX_READ_CAUSE = 10_000
+"""More is not shown to anybody."""
+
+
+def _exception_text(error: BaseException) -> str:
+    """Return type and text of an exception; the type alone if it has no text."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception:  # it is not ours, and may not even have a text that works
+        text = ""
+    return f"{name}: {text}" if text else name
+
+
+NOTE_CHARACTERS = 60
+"""An output that was cut is longer than its limit by the note about that: by fewer."""
+
+
+def cap_output(
+    output: str | list[Item], characters: int, tolerance: int = 0
+) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A text that is longer by no more than the `tolerance` stays whole.
+    """
+    if isinstance(output, str):
+        return _cap_text(output, characters, tolerance)
+    capped: list[Item] = []
+    for part in output:
+        text = part.get("text")
+        if isinstance(text, str):
+            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
+        else:
+            capped.append(part)
+    return capped
+
+
+def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters + tolerance:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _called_name(call: Item) -> str:
+    return str(call.get("name") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -11327,7 +12391,10 @@ class _TaggedText:
     def __init__(self, tags: ThoughtTags) -> None:
         self._pairs = dict(tags)
         self._lone_end = tags[0][1]
-        self._place: Literal["start", "thought", "text", "behind thought", "answer"]
+        self._tags = (*self._pairs, self._lone_end)
+        """Those that a text is searched for."""
+        self._first_letters = {tag[0] for tag in self._tags}
+        self._place: Literal["start", "thought", "text", "after thought", "answer"]
         self._place = "start"
         """`text` may still turn out to be a thought, an `answer` may not."""
         self._end = ""
@@ -11355,7 +12422,7 @@ class _TaggedText:
             text = self._read_text(text, pieces, at_end)
         if self._place == "thought":
             text = self._read_thought(text, pieces, at_end)
-        if self._place == "behind thought":
+        if self._place == "after thought":
             text = text.lstrip()
             if text:
                 self._place = "answer"
@@ -11399,17 +12466,19 @@ class _TaggedText:
             self._is_blank = False
             pieces.append(_TextPiece("thought", thought))
         if end:
-            self._place = "behind thought"
+            self._place = "after thought"
             pieces.append(_TextPiece("end of thought"))
         return rest
 
     def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
-        tags = [*self._pairs, self._lone_end]
-        found = [(text.index(tag), tag) for tag in tags if tag in text]
+        found: list[tuple[int, str]] = []
+        may_have_tag = any(letter in text for letter in self._first_letters)
+        if may_have_tag:  # few texts have one: each delta of an answer comes here
+            found = [(text.index(tag), tag) for tag in self._tags if tag in text]
         if not found:
-            if not at_end:
-                text = self._hold_back(text, tags)
+            if may_have_tag and not at_end:
+                text = self._hold_back(text, self._tags)
             if text:
                 self._shown.append(text)
                 pieces.append(_TextPiece("text", text))
@@ -11421,7 +12490,7 @@ class _TaggedText:
         if tag != self._lone_end or _is_in_code(before):
             self._place = "answer"
             return text
-        self._place = "behind thought"
+        self._place = "after thought"
         pieces.append(_TextPiece("all before", before))
         return text[start + len(tag) :]
 
@@ -11430,7 +12499,7 @@ class _TaggedText:
         longest = 0
         for tag in tags:
             if tag[0] not in text[1 - len(tag) :]:
-                continue  # most texts: each delta of an answer comes here
+                continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
                 if text.endswith(tag[:length]):
                     longest = length
@@ -11879,7 +12948,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.sentence)
+            raise UnreadableAnswer(QUEUED.message)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -11950,13 +13019,13 @@ class Attempt:
                 ending = ending_of_incomplete("max_output_tokens")
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
-        sentence = endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
+        message = endpoint.name_server(ending.message)
+        message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
+        return ending._replace(message=f"{message} {notice}".strip())
 
     @property
     def trace(self) -> Trace:
@@ -11982,9 +13051,12 @@ IN_PROGRESS = frozenset({"queued", "in_progress"})
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
+_LATE = 0.8
+"""If the next delta comes so many waits after a wait for more of them, they are slow. It
+is no smaller part, because in a busy process all of them come late."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-behind them must not wait."""
+after them must not wait."""
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -12019,7 +13091,7 @@ class _StreamReader:
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
-        # A stream is resumed behind the number of its last event.
+        # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
@@ -12030,8 +13102,7 @@ class _StreamReader:
         self._waited = 0.0
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
-        """For how many seconds a delta may be waited for so that joining it with the
-        next one pays."""
+        """After how many seconds the next delta is a slow one."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -12067,14 +13138,14 @@ class _StreamReader:
         if self._waited > patience:
             self._patience = longest
             return
-        self._patience = longest / 2  # what follows this wait
+        self._patience = longest * _LATE
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():
             await asyncio.sleep(max(0.0, seconds))
 
     async def read_reason(self) -> list[RunEvent]:
-        """Return the run events behind the last event of a refused stream: its reason.
+        """Return the run events after the last event of a refused stream: its reason.
 
         Nothing else of an answer that has ended is read.
         """
@@ -12112,1059 +13183,6 @@ class _StreamReader:
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_MAX_DEPTH = 40
-"""Levels of a value that are checked; deeper ones are the tool's to check."""
-_MAX_WORK = 200_000
-"""Characters, entries and steps that one check may read or take (`JsonBudget`).
-
-Arguments that need more are given to the tool as they are.
-"""
-_STEP = 20
-"""The work of a comparison in addition to what it reads."""
-_MAX_SHOWN_CHOICES = 20
-_MAX_SHOWN_CHARACTERS = 60
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-class _Comparison(NamedTuple):
-    """A value, the part of the schema that it has to match, and its path."""
-
-    value: Any
-    node: Any
-    path: str
-
-
-class _SchemaCheck(NamedTuple):
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, which is why there is a budget. A schema
-    can refer to the same part several times, and to itself, so `errors` remembers the
-    result of each comparison by path and by the identity of value and part; both must
-    outlive the check. If it is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    errors: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        size = _STEP + len(path)
-        for keyword in _READ_KEYWORDS:
-            part = node.get(keyword)
-            if isinstance(part, list | dict):
-                size += len(part)
-        if isinstance(value, list | dict):
-            size += len(value)
-            if "enum" in node or "const" in node:
-                # Each choice is compared with the whole value.
-                size *= json_size(value, self.budget.left)
-        self.budget.spend(size)
-
-    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
-            return ""
-        compared = (path, id(value), id(node))
-        if compared not in self.errors:
-            self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._compare(value, node, path, depth)
-        return self.errors[compared]
-
-    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        """Compare a value with a node that it was not compared with yet."""
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.find_error(value, target, path, depth + 1)
-        error = _find_own_error(value, node, path)
-        if error:
-            return error
-        for inner in self._inner_comparisons(value, node, path):
-            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
-            if error:
-                return error
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        for option in options:
-            if not self.find_error(value, option, path, depth + 1):
-                return ""
-        return f"{path or 'object'} fits none of its forms" if options else ""
-
-    def _inner_comparisons(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield what is inside a value, and the value with each `allOf`."""
-        items = node.get("items")
-        if isinstance(value, Mapping):
-            yield from self._properties(value, node, path)
-        elif isinstance(value, list) and isinstance(items, Mapping):
-            for index, entry in enumerate(value):
-                yield _Comparison(entry, items, f"{path}[{index}]")
-        for part in node.get("allOf") or ():
-            yield _Comparison(value, part, path)
-
-    def _properties(
-        self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield the listed properties that an object has.
-
-        A lenient check skips the nulls of optional ones.
-        """
-        properties = node.get("properties") or {}
-        required = set(node.get("required") or ())
-        for name in properties:
-            if name not in value:
-                continue
-            may_be_null = self.lenient and name not in required
-            if value[name] is not None or not may_be_null:
-                own_path = _join_path(path, name)
-                yield _Comparison(value[name], properties[name], own_path)
-
-
-def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
-    """Return the error of a value itself: its type, its choice, its missing keys."""
-    shown_path = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_join_with_or(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
-        words: list[str] = []
-        # One more than is shown: the list then says that there are others.
-        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
-            if isinstance(choice, str):
-                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
-            else:
-                words.append(short_repr(choice))
-        return f"{shown_path} must be one of {_join_with_or(words)}"
-    if isinstance(value, Mapping):
-        for name in node.get("required") or ():
-            if name not in value:
-                return f"{_join_path(path, str(name))} is missing"
-    return ""
-
-
-def _is_one_of(value: object, choices: Sequence[object]) -> bool:
-    """Compare as JSON does: true is not 1."""
-    for choice in choices:
-        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
-        if is_same_kind and value == choice:
-            return True
-    return False
-
-
-def _join_path(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _join_with_or(words: Sequence[str]) -> str:
-    """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown: list[str] = []
-    for word in words[:_MAX_SHOWN_CHOICES]:
-        is_long = len(word) > _MAX_SHOWN_CHARACTERS
-        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
-    listed = " or ".join(shown)
-    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
-    """
-    if arguments is None:  # some models write null for none
-        arguments = {}
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    kept = dict(arguments)
-    error = ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
-        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.find_error(kept, schema)
-    complaint = f"The argument {error}." if error else None
-    return kept, complaint
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
-        return value
-    forms = _applicable_schemas(value, node, check)
-    if isinstance(value, Mapping):
-        return _drop_property_nulls(value, forms, check, depth)
-    items = {"allOf": [form["items"] for form in forms if "items" in form]}
-    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-
-
-def _drop_property_nulls(
-    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
-) -> dict[Any, Any]:
-    """Return an object without nulls of optional properties that must not be null."""
-    known = _known_properties(value, forms)
-    required: set[str] = set()
-    for form in forms:
-        required |= set(form.get("required") or ())
-    # With errors of its own: `known` is made here, and remembered errors hold only as
-    # long as the parts that they are about.
-    null_check = check._replace(errors={})
-    kept: dict[Any, Any] = {}
-    for name, entry in value.items():
-        may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.find_error(None, known[name]):
-            continue
-        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
-    return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
-
-
-def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
-    """Return a schema and all that it joins to itself; of a choice, one option."""
-
-    def choose(options: list[Any]) -> list[Any]:
-        """Return the option that the value fits; all options if it fits none."""
-        lenient = check._replace(errors={}, lenient=True)
-        for option in options:
-            if not lenient.find_error(value, option):
-                return [option]
-        return options
-
-    def parts_of(part: JsonObject) -> list[Any]:
-        check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.spending
-#
-# What a run may take, and what it has taken so far.
-#
-# If the host makes some calls and asks again with their outputs, the new run continues
-# from what the earlier rounds of the same answer took. A task that a run delegates has a
-# budget of its own, and counts for the run as well.
-# --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
-
-    `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit; those of an only one are made. In
-    both cases one response without tools follows. `seconds` includes the model and the
-    tools that run here, but not the time that people need to decide.
-    """
-
-    rounds: int = 10
-    calls: int = 100
-    seconds: float = 0.0
-    tokens: int = 0
-
-
-class EarlierSpending(NamedTuple):
-    """What earlier rounds of the same answer took, in other runs."""
-
-    rounds: int = 0
-    calls: int = 0
-    usage: Usage | None = None
-    seconds: float = 0.0
-
-
-class Spending:
-    """What a run has taken so far, compared with its budget.
-
-    `parent` is the spending of the run that delegated this task.
-    """
-
-    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
-        """Start the clock."""
-        self.rounds = 0
-        self.calls = 0
-        self.usage: Usage | None = None
-        """The sum without earlier rounds."""
-        self.last_usage: Usage | None = None
-        """That of the last response."""
-        self.usages: list[Usage] = []
-        """One for each response; all earlier rounds together are the first one."""
-        self.delegated_usage: Usage | None = None
-        """That of tasks since it was last taken."""
-        self._budget = budget
-        self._parent = parent
-        self._stop: RunDone | None = None
-        """The end of a run that was stopped."""
-        self._earlier_usage: Usage | None = None
-        self._now = asyncio.get_running_loop().time
-        self._started_at = self._now()
-        """By the event loop's clock; each pause moves it ahead by its length."""
-        self._paused_at = 0.0
-        self._pauses = 0
-
-    def add_earlier(self, earlier: EarlierSpending) -> None:
-        """Count what earlier rounds took."""
-        self.rounds = earlier.rounds
-        self.calls = earlier.calls
-        self._earlier_usage = earlier.usage
-        self._started_at -= earlier.seconds
-        if earlier.usage is not None:
-            self.usages.append(earlier.usage)
-
-    def begin_round(self) -> int:
-        """Count a response that is requested; return its number, from 1."""
-        self.rounds += 1
-        return self.rounds
-
-    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
-        """Count the attempts at one response."""
-        for usage in usages:
-            self._add(usage)
-            if self._parent:
-                self._parent.add_delegated(usage)
-        self.last_usage = last_usage
-
-    def add_delegated(self, usage: Usage) -> None:
-        """Count a response of a task."""
-        self._add(usage)
-        self.delegated_usage = add_usage(self.delegated_usage, usage)
-
-    def take_delegated(self) -> Usage | None:
-        """Return what tasks used since it was last taken."""
-        taken = self.delegated_usage
-        self.delegated_usage = None
-        return taken
-
-    def _add(self, usage: Usage) -> None:
-        self.usage = add_usage(self.usage, usage)
-        self.usages.append(usage)
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
-
-    @property
-    def own_usages(self) -> list[Usage]:
-        """Those of the responses of this run, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]
-
-    @property
-    def seconds(self) -> float:
-        """The time so far, earlier rounds included and pauses left out."""
-        now = self._paused_at if self._pauses else self._now()
-        return now - self._started_at
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The remaining time, None without a limit."""
-        if self._budget.seconds <= 0:
-            return None
-        return max(0.0, self._budget.seconds - self.seconds)
-
-    @property
-    def calls_left(self) -> int:
-        """How many calls may still be made."""
-        return max(0, self._budget.calls - self.calls)
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count no time while a person decides.
-
-        Calls run in parallel, so several pauses can overlap: the clock stands still from
-        the beginning of the first one to the end of the last one.
-        """
-        if self._pauses == 0:
-            self._paused_at = self._now()
-        self._pauses += 1
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._started_at += self._now() - self._paused_at
-
-    def limit_of_round(self) -> SpentLimit | None:
-        """Return the limit that keeps the last round from calling tools, if any."""
-        if self.rounds > self._budget.rounds:
-            return "rounds"
-        return self._spent_limit()
-
-    def limit_of_calls(self) -> SpentLimit | None:
-        """Return the limit that refuses the calls of the last round, if any."""
-        max_rounds = self._budget.rounds
-        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
-        if is_last_of_many or self.rounds > max_rounds:
-            return "rounds"
-        return self._spent_limit()
-
-    def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, here or in the run above a task."""
-        if self._parent:
-            limit = self._parent._spent_limit()
-            if limit:
-                return limit
-        if self.seconds_left == 0:
-            return "seconds"
-        max_tokens = self._budget.tokens
-        if max_tokens > 0 and self.total_usage.total >= max_tokens:
-            return "tokens"
-        return None
-
-    def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks once their running calls end."""
-        if self._parent:
-            self._parent.stop(ended)
-        else:
-            self._stop = ended
-
-    @property
-    def stopped(self) -> RunDone | None:
-        """The end of a run of this answer that was stopped; then none continues."""
-        return self._parent.stopped if self._parent else self._stop
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tools
-#
-# Calls of tools: who may run them, how they run, and what they return.
-#
-# The first approval rule that matches a tool's name applies. A rule that matches only
-# another name of the tool applies as well if it is stricter, and so does each rule that
-# may match a name of which only a part is known. A call that needs an approval and does
-# not get one is denied.
-#
-# Every call gets an output. For each failure the model gets one of our messages. That of
-# an exception quotes it, so that the model can correct its call: without secrets, and cut.
-# The log has more of it.
-# --------------------------------------------------------------------------------------
-
-
-Approval = Literal["auto", "ask", "deny"]
-ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-
-_Value = TypeVar("_Value")
-
-
-class AskedCall(NamedTuple):
-    """A call that may need an approval, as a person is shown it."""
-
-    call_id: str
-    name: str
-    arguments: JsonObject
-    via: str = ""
-    """The tool that was called, if that passes the call on."""
-    default_rule: Approval | None = None
-    """What holds if no rule is about it; None: what holds for all calls."""
-
-
-Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
-"""Shows a person calls, all at once; returns for each whether it is approved."""
-
-
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-def _matches_nothing(_name: str, _pattern: str) -> bool:
-    return False
-
-
-def _ask_about_remote(_request: JsonObject) -> Approval:
-    return "ask"
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
-
-    rules: ApprovalRules = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = None
-    log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
-    """The other names of a tool."""
-    may_match: Callable[[str, str], bool] = _matches_nothing
-    """Whether a pattern may match a name of a tool that is not known in full."""
-    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
-    """What holds for a call of a remote server that no rule is about; it is described
-    by the `mcp_approval_request`."""
-
-    def rule_for(
-        self, name: str, via: str = "", default_rule: Approval | None = None
-    ) -> Approval:
-        """Return the strictest rule of a tool and of `via`, which passes the call on.
-
-        Of the rules that match `name` only the first counts, so that a rule for one
-        tool can allow what a later one for many denies.
-        """
-        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
-        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other_name in (via, *self.other_names(name)):
-            other_rule = _first_match(unmatched, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        for pattern, possible_rule in unmatched:
-            if self.may_match(name, pattern):
-                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
-        return strictest
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
-    ) -> str | None:
-        """Return the message for the model if a call is denied, else None."""
-        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
-        return refusal
-
-    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
-        """Return for each call the message for the model if it is denied, else None.
-
-        A person is asked once, about all calls that need it.
-        """
-        rules = [
-            self.rule_for(call.name, call.via, call.default_rule) for call in calls
-        ]
-        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
-        answers = iter(await self._ask_about(asked))
-        refusals: list[str | None] = []
-        for call, rule in zip(calls, rules, strict=True):
-            name = call.name
-            if rule == "deny":
-                why = f"The administrator does not allow {name}. Do not call it again."
-                refusals.append(why)
-            elif rule == "ask" and not next(answers, False):
-                refusals.append(_not_approved(name))
-            else:
-                refusals.append(None)
-        return refusals
-
-    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if no one answers."""
-        if not calls or self.ask is None:
-            return ()
-        try:
-            return await self.ask(calls)
-        except Exception as error:  # the dialog failed, which is no approval
-            names = ", ".join(call.name for call in calls)
-            why = describe_exception(error)
-            self.log(f"nobody could be asked about {names}: {why}")
-            return ()
-
-
-def _not_approved(name: str) -> str:
-    return f"The user did not approve this call of {name}. Continue without it."
-
-
-def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return the value of the first pattern that matches a name."""
-    for pattern, value in rows:
-        if fnmatchcase(name, pattern):
-            return value
-    return None
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows with it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-CallKind = Literal["limited", "question", "task"]
-"""What limits a call: the limits of the toolset, nothing, or limits of its own.
-
-A `question` waits for a person, and its time does not count for the run. A `task` makes
-calls itself.
-"""
-
-Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while a person decides."""
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those sent to the API."""
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another tool in its arguments. Returns None if
-        it names none.
-        """
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    """Of one call."""
-    batch_seconds: float = 600.0
-    """Of all calls of a response together."""
-    characters: int = 100_000
-    """Of each text of an output."""
-    own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first match replaces both limits above."""
-
-    def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has of its own, if any."""
-        return _first_match(self.own, name)
-
-
-class CallTexts(NamedTuple):
-    """What the model reads of a call that failed or was not made; `{tool}` is its name.
-
-    `failed` is about an exception, which is the `{cause}`, the others about the limits
-    of a budget.
-    """
-
-    failed: str = "Error: {tool} failed: {cause}"
-    rounds: str = (
-        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
-        "without it."
-    )
-    calls: str = (
-        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
-        "without it."
-    )
-    seconds: str = (
-        "Error: {tool} was not run: the time limit is reached. Answer without it."
-    )
-    tokens: str = (
-        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
-    )
-
-    def describe(self, name: str, limit: SpentLimit) -> str:
-        """Return that a limit keeps a tool from being called."""
-        text: str = getattr(self, limit)
-        return text.replace("{tool}", name)
-
-    def describe_failure(self, name: str, cause: str) -> str:
-        """Return that a tool raised an exception."""
-        return self.failed.replace("{tool}", name).replace("{cause}", cause)
-
-    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
-        """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_called_name(call), limit), failed=True)
-
-
-class Verdict(NamedTuple):
-    """What happens to a call: it is refused, left to the host, or made here."""
-
-    call: Item
-    refusal: ToolResult | None = None
-    is_left: bool = False
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the call runs here."""
-        return self.refusal is None and not self.is_left
-
-
-class Judgment(NamedTuple):
-    """What happens to the calls of a response, in their order.
-
-    A `question` is a call that the host shows to a person. With it no call is made yet,
-    and none is shown: the run ends, and another one continues with the person's answer.
-    """
-
-    verdicts: Sequence[Verdict] = ()
-    question: Item | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the host has to continue: it makes a call, or asks a person."""
-        return self.question is not None or any(
-            verdict.is_left for verdict in self.verdicts
-        )
-
-
-class CallJudge(Protocol):
-    """Decides about the calls of a response before any of them is made."""
-
-    @property
-    def holds_calls(self) -> bool:
-        """Whether calls are shown only after the judgment.
-
-        A host that runs every call it sees must not see one before it is approved.
-        """
-
-    async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Return what happens to each of the calls, which the budget allows."""
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = ignore_report
-    """Takes lines about failed tools."""
-    redacted: Callable[[str], str] = redact
-    """Returns a text for the model without what only the server may know."""
-    budget: Budget = Budget()
-    carries_reasoning: bool = True
-    """Whether the model gets its reasoning again between its calls."""
-    runs_calls: bool = True
-    """Whether calls run here; if not, all are left to the host."""
-    texts: CallTexts = CallTexts()
-    judge: CallJudge | None = None
-    """Without one every call is made that the approver allows."""
-    earlier: EarlierSpending = EarlierSpending()
-    """What earlier runs of the same answer took of the budget."""
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(message: str) -> ToolResult:
-    """Return the result of a failed call, as a message for the model."""
-    return ToolResult(f"Error: {message}", failed=True)
-
-
-class ReadyCall(NamedTuple):
-    """A call that may run: its tool, and its checked arguments."""
-
-    name: str
-    arguments: dict[str, Any]
-    kind: CallKind
-    via: str = ""
-    """The tool that was called, if that passes the call on."""
-
-
-class _StartedCall(NamedTuple):
-    """A call whose task runs, or waits for its turn."""
-
-    item: Item
-    task: asyncio.Task[ToolResult]
-    has_own_time: bool
-    """Whether the time of the batch does not count for it."""
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset, pause: Pause = nullcontext
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. A check may take some milliseconds, so others
-    run between two. When the time is over, all calls are cancelled at once, and no
-    waiting one starts. Closing the generator cancels running calls.
-    """
-    batch = _Batch(toolset, pause)
-    started: list[_StartedCall] = []
-    try:
-        for item in calls:
-            started.append(batch.start(item))
-            await asyncio.sleep(0)
-        batch.ask_person()
-        for call in started:
-            await batch.wait(call)
-            if not call.task.done():
-                _cancel(other for other in started if not other.has_own_time)
-            if call.task.done() and not call.task.cancelled():
-                result = call.task.result()
-            else:
-                seconds = f"{toolset.limits.batch_seconds:g} s."
-                why = f"was stopped: the tools took over {seconds}"
-                result = tool_error(f"{_called_name(call.item)} {why}")
-            yield call.item, result
-    finally:
-        batch.close()
-        _cancel(started)
-
-
-def _cancel(calls: Iterable[_StartedCall]) -> None:
-    for call in calls:
-        call.task.cancel()
-
-
-class _Batch:
-    """The calls of a round.
-
-    A person is asked once about all that need it, while the others run. Meanwhile the
-    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
-    """
-
-    def __init__(self, toolset: Toolset, pause: Pause) -> None:
-        self._toolset = toolset
-        self._pause = pause
-        self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asked: list[AskedCall] = []
-        self._refusals: dict[str, str | None] = {}
-        """Why calls are denied that a person was asked about, by their ids."""
-        self._question: asyncio.Task[None] | None = None
-        self._is_answered = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-
-    def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task, which waits if a person has to be asked."""
-        call_id = str(item["call_id"])
-        checked = checked_call(item, self._toolset.tools)
-        has_own_time = False
-        if isinstance(checked, ReadyCall):
-            name = checked.name
-            own_seconds = self._toolset.limits.own_seconds(name)
-            has_own_time = checked.kind != "limited" or bool(own_seconds)
-            if self._toolset.approver.rule_for(name, checked.via) == "ask":
-                asked = AskedCall(call_id, name, checked.arguments, checked.via)
-                self._asked.append(asked)
-        task = asyncio.create_task(self.answer(call_id, checked))
-        return _StartedCall(item, task, has_own_time)
-
-    def ask_person(self) -> None:
-        """Begin to ask about the calls that have started, if any needs it."""
-        if self._asked:
-            self._question = asyncio.create_task(self._ask())
-
-    async def _ask(self) -> None:
-        began = self._loop.time()
-        try:
-            with self._pause():
-                refusals = await self._toolset.approver.refusals(self._asked)
-            for call, refusal in zip(self._asked, refusals, strict=True):
-                self._refusals[call.call_id] = refusal
-        finally:
-            self._end += self._loop.time() - began
-            self._is_answered.set()
-
-    def close(self) -> None:
-        """Ask no one any longer."""
-        if self._question:
-            self._question.cancel()
-
-    async def wait(self, call: _StartedCall) -> None:
-        """Wait until a call is done or the time of the batch is used up."""
-        task = call.task
-        if call.has_own_time:
-            await asyncio.wait([task])
-        while not task.done():
-            seconds_left = self._end - self._loop.time()
-            if seconds_left > 0:
-                await asyncio.wait([task], timeout=seconds_left)
-            elif self._question and not self._question.done():
-                # A person is asked: the answer moves the end.
-                await asyncio.wait([self._question])
-            else:
-                return
-
-    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: run it if the rules and a person allow it."""
-        if isinstance(call, ToolResult):
-            return call
-        approver = self._toolset.approver
-        if approver.rule_for(call.name, call.via) == "ask":
-            await self._is_answered.wait()
-            refusal = self._refusals.get(call_id, _not_approved(call.name))
-        else:
-            refusal = await approver.refusal(
-                call_id, call.name, call.arguments, call.via
-            )
-        if refusal is not None:
-            return tool_error(refusal)
-        match call.kind:
-            case "limited":
-                async with self._slots:
-                    return await _call_tool(call, self._toolset)
-            case "question":
-                with self._pause():
-                    return await _call_tool(call, self._toolset)
-            case "task":
-                return await _call_tool(call, self._toolset)
-
-
-def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
-    """Return the call that will run, or the error for the model.
-
-    If a tool passes calls on, its own arguments are checked, then those of the tool
-    that it names.
-    """
-    name = _called_name(call)
-    try:
-        arguments = read_arguments(call)
-    except ValueError:
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    called = _ready_call(name, arguments, tools)
-    if isinstance(called, ToolResult):
-        return called
-    resolved = tools.resolve_call(name, called.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    own_name, own_arguments = resolved
-    if own_arguments is called.arguments:
-        return called._replace(name=own_name, via=name)
-    passed_on = _ready_call(own_name, own_arguments, tools)
-    if isinstance(passed_on, ToolResult):
-        return passed_on
-    return passed_on._replace(via=name)
-
-
-def _ready_call(
-    name: str, arguments: object, tools: CallableTools
-) -> ReadyCall | ToolResult:
-    """Return a call whose arguments match the tool's schema, or the error for the model."""
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
-    return ReadyCall(name, checked, tools.call_kind(name))
-
-
-def read_arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = arguments_text(call.get("arguments"))
-    return load_json(text) if text.strip() else {}
-
-
-async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return the result of a tool.
-
-    A tool that raises SystemExit, or cancels itself, has failed and does not end the
-    run. Only the cancellation of our own task does.
-    """
-    name = ready.name
-    limits = toolset.limits
-    seconds = limits.own_seconds(name) or limits.seconds
-    timeout = seconds if ready.kind == "limited" else None
-    try:
-        async with asyncio.timeout(timeout) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        cause = _exception_text(error)
-        toolset.log(f"the tool {name} raised {cause}")
-        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
-        told = _cap_text(read, _MAX_TOLD_CAUSE)
-        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
-
-
-_MAX_TOLD_CAUSE = 1_000
-"""Characters of an exception for the model: a message may quote a whole page."""
-_MAX_READ_CAUSE = 10_000
-"""More is not shown to anybody."""
-
-
-def _exception_text(error: BaseException) -> str:
-    """Return type and text of an exception; the type alone if it has no text."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception:  # it is not ours, and may not even have a text that works
-        text = ""
-    return f"{name}: {text}" if text else name
-
-
-NOTE_CHARACTERS = 60
-"""An output that was cut is longer than its limit by the note about that: by fewer."""
-
-
-def cap_output(
-    output: str | list[Item], characters: int, tolerance: int = 0
-) -> str | list[Item]:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A text that is longer by no more than the `tolerance` stays whole.
-    """
-    if isinstance(output, str):
-        return _cap_text(output, characters, tolerance)
-    capped: list[Item] = []
-    for part in output:
-        text = part.get("text")
-        if isinstance(text, str):
-            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
-        else:
-            capped.append(part)
-    return capped
-
-
-def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
-    """Return a text; a longer one keeps its beginning and its end, with a note."""
-    if len(text) <= characters + tolerance:
-        return text
-    half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
-
-
-def _called_name(call: Item) -> str:
-    return str(call.get("name") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -13472,27 +13490,27 @@ def _without_description(tool: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
+# openai_responses.loop.tried_repairs
 #
 # Follows the repairs of a run until the server accepts a request.
 # --------------------------------------------------------------------------------------
 
 
-class RunTrials:
-    """The repairs on trial in a run."""
+class TriedRepairs:
+    """The repairs that a run tries."""
 
     def __init__(self) -> None:
         """Begin a run."""
-        self.confirmed: list[Trial] = []
+        self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
-        self._open: list[Trial] = []
+        self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
+    def note(self, event: RunEvent) -> list[TriedRepair]:
+        """Note an event; return the repairs that it shows to have helped."""
         if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
+            if event.tried:
+                self._open.append(event.tried)
             return []
         # A thought may begin in an answer that ends as a refusal.
         is_answered = not isinstance(event, ItemAdded)
@@ -13500,7 +13518,7 @@ class RunTrials:
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:
             return []
-        helped = trials_that_helped(self._open)
+        helped = repairs_that_helped(self._open)
         self.confirmed += helped
         self._open = []
         return helped
@@ -13512,7 +13530,7 @@ class RunTrials:
 # An attempt with a background response, over as many requests as its answer takes.
 #
 # A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# resumed after the last event (OpenAI's guide "Background mode"). The response itself is
 # requested if a stream brought nothing new, because there is no event for a cancelled
 # response, and if the API refuses to resume, five minutes after the beginning.
 # --------------------------------------------------------------------------------------
@@ -13627,7 +13645,7 @@ class BackgroundAttempt(Attempt):
             return True
         if self._is_ignored:
             # The work ended with the connection, so it may be asked for again.
-            error = error or ConnectionFailed(CUT.sentence)
+            error = error or ConnectionFailed(CUT.message)
             error.was_sent = False
             raise error
         if error is None:
@@ -13665,7 +13683,7 @@ class BackgroundAttempt(Attempt):
 
     @property
     def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
+        """Whether the stream can be requested again after its last event."""
         return self._resumable and self._last_sequence >= 0
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
@@ -13778,7 +13796,7 @@ class Attempts:
             is_call(item) or is_approval_request(item) for item in output
         )
         if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", sentence=used_up)
+            attempt.response.ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
             ending=attempt.ending,
             request=attempt.request,
@@ -13841,9 +13859,9 @@ class _NextAttempt:
         # and only if that did not help less of the chat: a step that coincides with a
         # server's recovery must not look like a cure.
         sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is not None:
-            return self._repair(sent, trial), 0.0
+        tried = find_repair(sent, failure, self._repaired)
+        if tried is not None:
+            return self._repair(sent, tried), 0.0
         policy = self._limits.retries
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
@@ -13852,21 +13870,21 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                trial = blind_repair(sent, failure)
-            return (self._repair(sent, trial) if trial else None), 0.0
+                tried = blind_repair(sent, failure)
+            return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        sentence = f"{failure_status(failure)} Trying again in {seconds}."
-        return Status(sentence, is_retry=True), wait
+        message = f"{failure_status(failure)} Trying again in {seconds}."
+        return Status(message, is_retry=True), wait
 
-    def _repair(self, sent: SentRequest, trial: Trial) -> Status:
+    def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, trial.error)
+        subject = named_subject(sent, tried.error)
         self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
+        repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
+        reason = f"{subject} {tried.error.message}".strip()
+        return Status(tried.repair.message, tried, reason)
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -14668,7 +14686,7 @@ def ending_error(ended: RunDone) -> Chunk:
     error = ended.trace.error
     if not error.code and ending.code != error.type:
         error = error._replace(code=ending.code)  # what the server's words mean
-    chunk = client_error(ending.sentence, ending_status(ended), error)
+    chunk = client_error(ending.message, ending_status(ended), error)
     seconds = seconds_to_wait(ended)
     if seconds is not None:
         chunk["error"]["retry_after"] = seconds
@@ -14755,8 +14773,8 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         return ending_of_incomplete("no_answer")
     has_reasoning = any(is_reasoning(item) for item in output)
     if ending.code == "max_output_tokens" and has_reasoning:
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
+        message = ending_of_incomplete("only_tokens").message
+        return ending._replace(message=message)
     return ending
 
 
@@ -14907,7 +14925,7 @@ _COMPRESSED_TYPES = MappingProxyType(
         "xz": "application/x-xz",
     }
 )
-"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
 """
 
 _IMAGE_ENDINGS = MappingProxyType(
@@ -15169,56 +15187,39 @@ class Citations:
         self._shown = 0
         """How many sources of ours the page knows."""
 
-    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names.
-
-        A delta is common: it needs no generator.
-        """
-        if not isinstance(event, TextDelta):
-            return self._feed_other(event)
-        if event.kind not in ("text", "refusal"):
-            return (event,)
-        text = self._grow(event)
-        if text != event.text:
-            event = event._replace(text=text)
-        return (event,)
-
-    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield an event that is not a delta, with what it completes."""
+    def feed(self, event: RunEvent) -> list[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
         match event:
+            case TextDelta() if event.kind in ("text", "refusal"):
+                text = self._grow(event)
+                return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
-                yield event
-                yield from self._sources(ended=False)
+                return [event, *self._sources(ended=False)]
             case ItemDone() if item_type(event.item) == "message":
-                yield from self._rest(event.output_index)
-                yield event._replace(shown=self._shown_text(event))
-                yield from self._sources(ended=True)
-            case ItemDone() if event.output_index in self._growing:
-                # Its text was a thought (loop/tagged_thoughts.py).
-                del self._growing[event.output_index]
-                yield event
+                rest = self._rest(event.output_index)
+                shown = event._replace(shown=self._shown_text(event))
+                return [*rest, shown, *self._sources(ended=True)]
+            case ItemDone():
+                # If it grew, its text was a thought (loop/tagged_thoughts.py).
+                self._growing.pop(event.output_index, None)
             case ToolOutput():
-                yield event
-                yield from self._sources(ended=True)
+                cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                for source in sources:
-                    yield SourceCited(source)
+                return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
+                left: list[CitedEvent] = []
                 for index in list(self._growing):
-                    yield from self._rest(index)
-                yield from self._sources(ended=True)
-                yield event
-            case _:
-                yield event
+                    left += self._rest(index)
+                return [*left, *self._sources(ended=True), event]
+        return [event]
 
-    def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the text of an item that was held back."""
+    def _rest(self, index: int) -> list[CitedEvent]:
+        """Return the text of an item that was held back."""
         text = self._take_held(index)
-        if text:
-            yield TextDelta(index, "text", 0, text)
+        return [TextDelta(index, "text", 0, text)] if text else []
 
     def _take_held(self, index: int) -> str:
         """Return the text of an item that was held back, as it is shown; end holding."""
@@ -15251,8 +15252,8 @@ class Citations:
             return ""
         return "\n\n" + "\n".join(lines)
 
-    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers, as one event.
+    def _sources(self, *, ended: bool) -> list[CitedEvent]:
+        """Return the sources to show now, in the order of their numbers, as one event.
 
         For each event the host reads and writes all sources of the message
         (socket/main.py:1583 of 0.12.4), so the first few are shown at once, and the
@@ -15266,7 +15267,7 @@ class Citations:
             names[key] = self._names.get(key, key)
         is_due = ended or self._shown < _FEW_SOURCES or len(names) >= _SOURCES_AT_ONCE
         if not names or not is_due:
-            return
+            return []
         self._shown += len(names)
         for _ in names:
             self._waiting.popleft()
@@ -15276,7 +15277,7 @@ class Citations:
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
         cited = {"source": source, "document": [*names.values()], "metadata": metadata}
-        yield SourceCited(cited)
+        return [SourceCited(cited)]
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -15771,6 +15772,157 @@ def _progress(ended: RunDone) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers, and texts of strangers, are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        repeats = Counter[str]()
+        for name, inner in value.items():
+            escaped = shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
+    return value
+
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one."""
+
+CHECK_HEADING = "The setup of this pipe, tested with"
+USAGE_HEADING = "### What it cost"
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    note_subjects: Sequence[str] = ()
+    """What those are about that no one should miss."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    failed_attempts: int = 0
+    """How often the request was sent in vain, if it was sent again; else 0."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, tokens and cost, then the rest, as far as it is known.
+
+    A phone shows about 40 characters, so what no one should miss comes first.
+    """
+    if figures.failed_attempts:
+        parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
+    else:
+        word = "Interrupted after" if figures.is_failure else "Finished in"
+        parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
+    if figures.usage:
+        parts.append(f"{figures.usage.total:,} tokens")
+    if figures.cost is not None:
+        parts.append(describe_cost(figures.cost))
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage and figures.usage.input:
+        cached_share = 100 * figures.usage.cached // figures.usage.input
+        if cached_share:
+            parts.append(f"{cached_share}% of the input cached")
+    if figures.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {figures.window_share}% full")
+    if figures.notes and not figures.failed_attempts:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+_NOTABLE_SHARE = 50
+"""Until then a chat can go on for long, and no one needs to know."""
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.messages
 #
 # A chat body as Open WebUI sends it, parsed into its parts.
@@ -15911,8 +16063,8 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
-    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
+    """Return `LEFT_OUT` if the parts of a chat begin with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:1] else ""
 
 
 def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
@@ -16182,81 +16334,6 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
         yield tip, row
         seen.add(tip)
         tip = str(row.get("parentId") or "")
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers, and texts of strangers, are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-_SHOWS_NOTHING = re.compile(
-    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
-)
-"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
-
-
-def with_escapes(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, or changes what is next to it.
-
-    Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
-    """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
-
-
-def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
-
-    A number that a page cannot show becomes a text.
-    """
-    if isinstance(value, Mapping):
-        shown: dict[str, Any] = {}
-        repeats = Counter[str]()
-        for name, inner in value.items():
-            escaped = shown_name = value_with_escapes(str(name))
-            while shown_name in shown:  # the model wrote an escape itself
-                repeats[escaped] += 1
-                count = repeats[escaped]
-                shown_name = f"{escaped}'{count if count > 1 else ''}"
-            shown[shown_name] = value_with_escapes(inner)
-        return shown
-    if isinstance(value, list):
-        return [value_with_escapes(item) for item in value]
-    if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
-    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
-        return str(value)
-    return value
-
-
-_LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one."""
-
-CHECK_HEADING = "The setup of this pipe, tested with"
-USAGE_HEADING = "### What it cost"
-"""How the answers to commands begin; here, so that the filter need not import how chats
-are parsed."""
 
 
 # --------------------------------------------------------------------------------------
@@ -17494,82 +17571,6 @@ def _clean(content: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.closing_line
-#
-# The last status line of an answer, of the pipe and of the agents.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerFigures(NamedTuple):
-    """What an answer took."""
-
-    seconds: float
-    is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
-    usage: Usage | None = None
-    cost: Cost | None = None
-    """None if it is unknown or not shown."""
-    notes: int = 0
-    """Lines above this one: the page hides them until somebody opens them."""
-    note_subjects: Sequence[str] = ()
-    """What those are about that no one should miss."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
-    failed_attempts: int = 0
-    """How often the request was sent in vain, if it was sent again; else 0."""
-
-
-def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, tokens and cost, then the rest, as far as it is known.
-
-    A phone shows about 40 characters, so what no one should miss comes first.
-    """
-    if figures.failed_attempts:
-        parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
-    else:
-        word = "Interrupted after" if figures.is_failure else "Finished in"
-        parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage:
-        parts.append(f"{figures.usage.total:,} tokens")
-    if figures.cost is not None:
-        parts.append(describe_cost(figures.cost))
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
-    if figures.usage and figures.usage.input:
-        cached_share = 100 * figures.usage.cached // figures.usage.input
-        if cached_share:
-            parts.append(f"{cached_share}% of the input cached")
-    if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share}% full")
-    if figures.notes and not figures.failed_attempts:
-        parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
-    return " · ".join(parts)
-
-
-_NOTABLE_SHARE = 50
-"""Until then a chat can go on for long, and no one needs to know."""
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.render.items
 #
 # The host's output items of one message, and the events that make them.
@@ -18124,20 +18125,20 @@ class NativeRenderer:
             case RunDone():
                 yield from self._end_run(event)
             case _:
-                yield from self._render_beside(event)
+                yield from self._render_other(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
+    def _render_other(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                if event.sentence and event.is_note:
+                if event.message and event.is_note:
                     self._notes += 1
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
-                yield status_chunk(event.sentence)
+                yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
                 host_index: int | None = None
@@ -18169,7 +18170,7 @@ class NativeRenderer:
             yield from commentary.become_answer(closing, gap)
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
-            self.advice = ending.sentence
+            self.advice = ending.message
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
@@ -18189,7 +18190,7 @@ class NativeRenderer:
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
             # lose the text (utils/middleware.py:4939).
-            yield error_chunk(event.ending.sentence)
+            yield error_chunk(event.ending.message)
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
@@ -18866,6 +18867,266 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.storage.details_carrier
+#
+# Records carried by the `reasoning_details` of reasoning items.
+#
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
+# --------------------------------------------------------------------------------------
+
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+class ShownItem(NamedTuple):
+    """An item of a response, and what the page shows of it."""
+
+    item: Item
+    shown: str | int
+    """Its text; only the length of it if the item is stored without."""
+
+
+class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
+    items: Sequence[ShownItem]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+    *,
+    continues: bool = False,
+) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
+
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run: only if the run `continues` in a later request of the host, that needs it.
+    """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries: list[Item] = []
+    for item, shown in items:
+        for replayed in replay_output([item], with_reasoning=True):
+            if continues or not has_plain_reasoning(replayed):
+                entries.append(_entry(replayed, shown))
+    carried = [
+        {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
+    ]
+    return [sign_object({**head, **named}, sign, carried), *carried]
+
+
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
+    turns: dict[str, list[Item]] = {}
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
+    read: list[DetailTurn] = []
+    for entries in turns.values():
+        entries.sort(key=itemgetter("index"))
+        turn = _read_turn(entries, sign)
+        if turn is not None:
+            read.append(turn)
+    return read
+
+
+def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
+    if has_encrypted_reasoning(item):
+        rest = dict(item)
+        encrypted = rest.pop("encrypted_content")
+        return {"type": _REASONING, "data": encrypted, "item": rest}
+    typed = {"type": item_type(item), **item}
+    kept = omit_shown_text(typed, shown)
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
+
+
+def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    return is_whole and "type" in as_mapping(entry.get("item"))
+
+
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
+    head = entries[0]
+    carried = entries[1:]
+    if is_signed(head, sign, carried):
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(notes))
+
+
+def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
+    own_items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([own.item for own in own_items])
+    used: list[ShownItem] = []
+    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append(own)
+        elif safe:
+            used.append(ShownItem(safe, _length(own.shown)))
+    return used
+
+
+def _carried_item(entry: Item) -> ShownItem:
+    """Return the item of an entry, and its text or the length of that."""
+    item = entry["item"]
+    shown = entry.get("shown")
+    if not isinstance(shown, str | int):
+        shown = ""
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return ShownItem(item, shown)
+
+
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text are at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
+    for part in parts:
+        if isinstance(part, UserMessage):  # the run of the model has ended
+            restored += textless
+            textless = []
+        if not isinstance(part, AssistantText) or not part.details:
+            restored.append(part)
+            continue
+        turns = read_details(part.details, sign)
+        for piece in _name_records(part.text, turns, records):
+            if piece.text:
+                restored.append(piece)
+            else:
+                textless.append(piece)
+    return [*restored, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    """Yield the pieces of a text after their records, which are added."""
+    shown_texts: list[str | int] = []
+    for turn in turns:
+        shown_texts += [item.shown for item in turn.items if item.shown]
+    # Each record with a shown text takes the next one; what is left has no record.
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
+    for turn in turns:
+        for payload, shown in _payloads_of(turn):
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
+    """Yield the items of each record of a turn, and what the page shows of it.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    payload: list[Item] = []
+    for number, (item, shown) in enumerate(turn.items, 1):
+        payload.append(item)
+        if shown or number == len(turn.items):
+            yield payload, shown
+            payload = []
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id.
+
+    A message of which nothing is shown is the model's own form of no text at all.
+    """
+    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(str(shown)) if is_known else "",
+        is_carried=True,
+    )
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
+        end = start + length
+        # Open WebUI joins the messages of one answer by a line feed
+        # (utils/misc.py:408).
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.input.directive_words
 #
 # What Open WebUI's page says for two wishes, in each of its languages.
@@ -19340,266 +19601,6 @@ def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.details_carrier
-#
-# Records carried by the `reasoning_details` of reasoning items.
-#
-# The host stores the details of a reasoning item and returns them with later requests for
-# the same model, but without their places in the message (docs/reference/open-webui.md,
-# "Reasoning details"). So each entry names its response and its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# The `signature` of a response's first entry holds for them all, because clients can send
-# entries of their own; earlier writers signed each entry. Of others only what cannot harm
-# is read (`storage.records`).
-#
-# A message is stored without its text if the shown text is the same. Texts get the names
-# of their records, so that the history is built in one way for all carriers.
-# --------------------------------------------------------------------------------------
-
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class ShownItem(NamedTuple):
-    """An item of a response, and what the page shows of it."""
-
-    item: Item
-    shown: str | int
-    """Its text; only the length of it if the item is stored without."""
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: Sequence[ShownItem]
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-    *,
-    continues: bool = False,
-) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run: only if the run `continues` in a later request of the host, that needs it.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries: list[Item] = []
-    for item, shown in items:
-        for replayed in replay_output([item], with_reasoning=True):
-            if continues or not has_plain_reasoning(replayed):
-                entries.append(_entry(replayed, shown))
-    carried = [
-        {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
-    ]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses in the details of a message of the host, in order."""
-    turns: dict[str, list[Item]] = {}
-    for entry in content_parts(details):
-        if isinstance(entry.get("index"), int):
-            turns.setdefault(str(entry.get("turn")), []).append(entry)
-    read: list[DetailTurn] = []
-    for entries in turns.values():
-        entries.sort(key=itemgetter("index"))
-        turn = _read_turn(entries, sign)
-        if turn is not None:
-            read.append(turn)
-    return read
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if has_encrypted_reasoning(item):
-        rest = dict(item)
-        encrypted = rest.pop("encrypted_content")
-        return {"type": _REASONING, "data": encrypted, "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
-
-
-def _is_entry(entry: Item) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
-        return False
-    kind = entry.get("type")
-    if kind == _TURN:
-        return True
-    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    return is_whole and "type" in as_mapping(entry.get("item"))
-
-
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
-    """Return the response of some entries, which have one name; None for nothing."""
-    head = entries[0]
-    carried = entries[1:]
-    if is_signed(head, sign, carried):
-        items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
-    origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    own_items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([own.item for own in own_items])
-    used: list[ShownItem] = []
-    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append(own)
-        elif safe:
-            used.append(ShownItem(safe, _length(own.shown)))
-    return used
-
-
-def _carried_item(entry: Item) -> ShownItem:
-    """Return the item of an entry, and its text or the length of that."""
-    item = entry["item"]
-    shown = entry.get("shown")
-    if not isinstance(shown, str | int):
-        shown = ""
-    if entry["type"] == _REASONING:
-        item = {**item, "encrypted_content": entry["data"]}
-    return ShownItem(item, shown)
-
-
-def _length(shown: str | int) -> int:
-    return shown if isinstance(shown, int) else len(shown)
-
-
-def restore_from_details(
-    parts: Iterable[ChatPart], sign: Sign | None
-) -> tuple[list[ChatPart], dict[str, Record]]:
-    """Return a chat whose texts name the records in its details, and those by id.
-
-    Records without a text are at the end of their run.
-    """
-    records: dict[str, Record] = {}
-    restored: list[ChatPart] = []
-    textless: list[AssistantText] = []
-    for part in parts:
-        if isinstance(part, UserMessage):  # the run of the model has ended
-            restored += textless
-            textless = []
-        if not isinstance(part, AssistantText) or not part.details:
-            restored.append(part)
-            continue
-        turns = read_details(part.details, sign)
-        for piece in _name_records(part.text, turns, records):
-            if piece.text:
-                restored.append(piece)
-            else:
-                textless.append(piece)
-    return [*restored, *textless], records
-
-
-def _name_records(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> Iterator[AssistantText]:
-    """Yield the pieces of a text after their records, which are added."""
-    shown_texts: list[str | int] = []
-    for turn in turns:
-        shown_texts += [item.shown for item in turn.items if item.shown]
-    # Each record with a shown text takes the next one; what is left has no record.
-    texts = iter(_split_text(content if content.strip() else "", shown_texts))
-    for turn in turns:
-        for payload, shown in _payloads_of(turn):
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
-    for text in texts:
-        yield AssistantText(text)
-
-
-def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
-    """Yield the items of each record of a turn, and what the page shows of it.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    payload: list[Item] = []
-    for number, (item, shown) in enumerate(turn.items, 1):
-        payload.append(item)
-        if shown or number == len(turn.items):
-            yield payload, shown
-            payload = []
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id.
-
-    A message of which nothing is shown is the model's own form of no text at all.
-    """
-    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(str(shown)) if is_known else "",
-        is_carried=True,
-    )
-
-
-def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    texts: list[str] = []
-    start = 0
-    for text in shown[:-1]:
-        length = _length(text)
-        end = start + length
-        # Open WebUI joins the messages of one answer by a line feed
-        # (utils/misc.py:408).
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    rest = content[start:]
-    return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.storage.output_carrier
 #
 # Records carried by the host's own stored output of a message.
@@ -19965,242 +19966,6 @@ def restore_images(
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.render.hosted
-#
-# What the page shows of the items that OpenAI's own tools make.
-#
-# An image is above the text, in the message's list of files. The host stores the
-# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-# unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
-# Of several `files` events the page would show only the last one, although the host
-# stores all of them.
-#
-# In its older mode of tools the host takes code at the end of an answer for a request to
-# run it, and calls the pipe again (the same, "Rounds of tools").
-#
-# The page has cards for searches on the web and in files, which show the queries. The
-# pages that were found are in a status line (docs/reference/open-webui.md, "Native
-# events").
-#
-# A call of a remote server looks like a call of the host's own tools. The host never runs
-# it, because it has an output, or because it was not complete.
-# --------------------------------------------------------------------------------------
-
-
-class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._open: dict[int, _HostedItem] = {}
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-        index = event.output_index
-        if isinstance(event, ItemAdded):
-            card = HOSTED_CARDS.get(item_type(event.item))
-            if card:
-                self._open[index] = card(self._shown)
-        if index in self._open:
-            yield from self._open[index].render(event)
-        if isinstance(event, ItemDone):
-            self._open.pop(index, None)
-            if item_type(event.item) == "mcp_list_tools":
-                label = event.item.get("server_label")
-                tools = event.item.get("tools")
-                line = f"{label} did not list its tools: the answer continues without them."
-                if isinstance(tools, list) and not event.item.get("error"):
-                    line = f"{label} offers {plural(len(tools), 'tool')}."
-                yield status_chunk(line)
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-        for item in self._open.values():
-            yield from item.render(event)
-
-
-class _HostedItem:
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._host_index = len(shown.items)
-
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
-        raise NotImplementedError
-
-
-_REFUSED = "The image was not generated: the safety system rejected it."
-_FAILED = "The image could not be generated."
-_BROKE_OFF = "The answer was interrupted before the image was complete."
-
-
-class _ImageHostItem(_HostedItem):
-    """An image: a status line, sketches, and the file at the end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield status_chunk("Generating an image")
-            case PartialImage():
-                sketch = {"result": event.image, "output_format": event.form}
-                image = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([image])
-            case ItemDone():
-                notes = event.card.get("notes")
-                code = value_at(event.item, "error", "code")
-                if notes:
-                    yield from self._note(f"*{notes[0]}*")
-                elif event.item.get("result"):
-                    yield status_chunk("Image generated")
-                else:
-                    is_refused = code == "moderation_blocked"
-                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
-                if "address" in event.card:
-                    # Of an address outside of the host the page draws only an image in
-                    # a text.
-                    yield from self._note(f"![Image](<{event.card['address']}>)")
-                yield from self._shown.add_files(event.card)
-            case _:
-                yield from self._note(f"*{_BROKE_OFF}*")
-                yield from self._shown.show_files()
-
-    def _note(self, markdown: str) -> Chunks:
-        """Yield a text that the page shows and that no later turn contains."""
-        number = len(self._shown.items)
-        note = {
-            "type": "openai_responses:note",
-            "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": markdown}],
-        }
-        yield from self._shown.add(note)
-
-
-_BROKEN_CODE = "The answer was interrupted before the code had run."
-
-
-class _CodeHostItem(_HostedItem):
-    """Code that runs at OpenAI, with its files."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
-        self._code: list[str] = []
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
-            case TextDelta():
-                self._code.append(event.text)
-                yield self._shown.grow(self._host_index, event.kind, event.text)
-            case ItemDone():
-                yield self._shown.end(self._host_index, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
-            case _:
-                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(
-                    self._host_index, status="incomplete", code=code
-                )
-
-
-class _SearchHostItem(_HostedItem):
-    """A search on the web or in files, with a line of the pages that it found."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
-            case ItemDone():
-                yield self._shown.end(self._host_index, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
-            case RunDone():
-                yield self._shown.update(self._host_index, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    addresses = [strip_tracking(address) for address in search_pages(item)]
-    pages = list(dict.fromkeys(addresses))
-    description = f"Searched {plural(len(pages), 'site')}"
-    queries = ", ".join(search_queries(item))
-    if queries:
-        description += f" for {queries}"
-    status = {
-        "action": "web_search",
-        "description": description,
-        "urls": pages,
-        "done": True,
-    }
-    return host_event("status", status)
-
-
-def _search_host_item(item: Item) -> Item:
-    """Return a search without results and sources: the host would store them in vain."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
-    action = item.get("action")
-    if isinstance(action, dict):
-        done = {name: value for name, value in action.items() if name != "sources"}
-        if isinstance(done.get("url"), str):
-            done["url"] = strip_tracking(done["url"])
-        shown["action"] = done
-    return shown
-
-
-_UNKNOWN_OUTCOME = (
-    "Error: the answer was interrupted. The server may have made this call."
-)
-
-
-class _McpCallHostItem(_HostedItem):
-    """A call of a remote server, which has its output at its end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
-            case TextDelta():
-                yield self._shown.grow(self._host_index, event.kind, event.text)
-            case ItemDone():
-                has_failed = remote_failed(event.item)
-                status = "failed" if has_failed else "completed"
-                card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._host_index, card)
-                _, output = remote_pair(event.item)
-                answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
-            case RunDone():
-                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
-
-
-def _mcp_call_host_item(item: Item, status: str) -> Item:
-    """Return a call of a remote server as one of the host's own."""
-    call, _ = remote_pair(item)
-    return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
-    "web_search_call": _SearchHostItem,
-    "file_search_call": _SearchHostItem,
-    "mcp_call": _McpCallHostItem,
-    "code_interpreter_call": _CodeHostItem,
-    "image_generation_call": _ImageHostItem,
-}
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.storage.recorder
 #
 # Decides what of a run is recorded, and where its marker is.
@@ -20530,12 +20295,249 @@ def _stored_message(item: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.render.hosted
+#
+# What the page shows of the items that OpenAI's own tools make.
+#
+# An image is above the text, in the message's list of files. The host stores the
+# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+# unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
+# Of several `files` events the page would show only the last one, although the host
+# stores all of them.
+#
+# In its older mode of tools the host takes code at the end of an answer for a request to
+# run it, and calls the pipe again (the same, "Rounds of tools").
+#
+# The page has cards for searches on the web and in files, which show the queries. The
+# pages that were found are in a status line (docs/reference/open-webui.md, "Native
+# events").
+#
+# A call of a remote server looks like a call of the host's own tools. The host never runs
+# it, because it has an output, or because it was not complete.
+# --------------------------------------------------------------------------------------
+
+
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = HOSTED_CARDS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                label = event.item.get("server_label")
+                tools = event.item.get("tools")
+                line = f"{label} did not list its tools: the answer continues without them."
+                if isinstance(tools, list) and not event.item.get("error"):
+                    line = f"{label} offers {plural(len(tools), 'tool')}."
+                yield status_chunk(line)
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem:
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._host_index = len(shown.items)
+
+    def render(self, event: RunEvent) -> Chunks:
+        """Yield the chunks for an event."""
+        raise NotImplementedError
+
+
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
+
+
+class _ImageHostItem(_HostedItem):
+    """An image: a status line, sketches, and the file at the end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield status_chunk("Generating an image")
+            case PartialImage():
+                sketch = {"result": event.image, "output_format": event.form}
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
+            case ItemDone():
+                notes = event.card.get("notes")
+                code = value_at(event.item, "error", "code")
+                if notes:
+                    yield from self._note(f"*{notes[0]}*")
+                elif event.item.get("result"):
+                    yield status_chunk("Image generated")
+                else:
+                    is_refused = code == "moderation_blocked"
+                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
+                if "address" in event.card:
+                    # Of an address outside of the host the page draws only an image in
+                    # a text.
+                    yield from self._note(f"![Image](<{event.card['address']}>)")
+                yield from self._shown.add_files(event.card)
+            case _:
+                yield from self._note(f"*{_BROKE_OFF}*")
+                yield from self._shown.show_files()
+
+    def _note(self, markdown: str) -> Chunks:
+        """Yield a text that the page shows and that no later turn contains."""
+        number = len(self._shown.items)
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": markdown}],
+        }
+        yield from self._shown.add(note)
+
+
+_BROKEN_CODE = "The answer was interrupted before the code had run."
+
+
+class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        super().__init__(shown)
+        self._code: list[str] = []
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
+            case TextDelta():
+                self._code.append(event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
+            case ItemDone():
+                yield self._shown.end(self._host_index, code_host_item(event.item))
+                yield from self._shown.add_files(event.card)
+            case _:
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
+                yield self._shown.update(
+                    self._host_index, status="incomplete", code=code
+                )
+
+
+class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
+            case ItemDone():
+                yield self._shown.end(self._host_index, _search_host_item(event.item))
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
+            case RunDone():
+                yield self._shown.update(self._host_index, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
+    queries = ", ".join(search_queries(item))
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
+
+
+def _search_host_item(item: Item) -> Item:
+    """Return a search without results and sources: the host would store them in vain."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    action = item.get("action")
+    if isinstance(action, dict):
+        done = {name: value for name, value in action.items() if name != "sources"}
+        if isinstance(done.get("url"), str):
+            done["url"] = strip_tracking(done["url"])
+        shown["action"] = done
+    return shown
+
+
+_UNKNOWN_OUTCOME = (
+    "Error: the answer was interrupted. The server may have made this call."
+)
+
+
+class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
+            case TextDelta():
+                yield self._shown.grow(self._host_index, event.kind, event.text)
+            case ItemDone():
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._host_index, card)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
+                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
+
+
+def _mcp_call_host_item(item: Item, status: str) -> Item:
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
+}
+
+
+# --------------------------------------------------------------------------------------
 # settings.table
 #
-# How a valve is written: as a field of a class, with all that is known of it.
+# How a setting is written: as a field of a class, with all that is known of it.
 #
-# The name and the type are those of the field, so that mypy follows who reads it. From the
-# row come the default, the bounds, what the page and docs/ say, and the place there.
+# A setting is a valve, or a key of a valve that holds a JSON object. The name and the type
+# are those of the field, so that mypy follows who reads it. From the row come the default,
+# the bounds, what the page, the messages and docs/ say, and the place there.
 # --------------------------------------------------------------------------------------
 
 
@@ -20545,16 +20547,17 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a valve in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default."""
 
     text: str
     pipelines: str = ""
-    """What the Pipelines server says instead, where the valve is not quite the same."""
+    """What the Pipelines server says instead, where the setting is not quite the same."""
     example: str = ""
     is_secret: bool = False
     bounds: tuple[int, int] | None = None
-    """The least and the most of a number. The host shows no reason for a refused value,
-    so one outside of them becomes the nearest."""
+    """The least and the most of a number; one outside of them becomes the nearest. The
+    host shows no reason for a refused value, so nobody is told for a valve. For a key,
+    an administrator is (shells/json_valve.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -20598,8 +20601,37 @@ def row_field(default: object, row: Row, **limits: Any) -> Any:
     return Field(default=default, description=row.text, json_schema_extra=row, **limits)
 
 
+def key(
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    bounds: tuple[int, int] | None = None,
+    **limits: Any,
+) -> Any:
+    """Return the field of a key of a JSON object; `limits` are pydantic's.
+
+    Its text tells its bounds, because an administrator types it without a form.
+    """
+    if bounds:
+        text = f"{text.removesuffix('.')}, {bounds[0]} to {bounds[1]}."
+    return _key_field(default, Row(text, pipelines, bounds=bounds), **limits)
+
+
+def key_at_pipelines(form: type[BaseModel], name: str, default: object) -> Any:
+    """Return the field of a key that has another default at the Pipelines server."""
+    row = rows_of(form)[name]
+    return _key_field(default, replace(row, text=row.pipelines or row.text))
+
+
+def _key_field(default: object, row: Row, **limits: Any) -> Any:
+    if row.bounds:
+        limits["ge"], limits["le"] = row.bounds
+    return row_field(default, row, **limits)
+
+
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
-    """Return the rows of a class of valves, by their names."""
+    """Return the rows of a class of settings, by their names."""
     rows: dict[str, Row] = {}
     for name, field in valves.model_fields.items():
         if isinstance(field.json_schema_extra, Row):
@@ -20738,84 +20770,60 @@ def page_texts(
 
 
 # --------------------------------------------------------------------------------------
-# settings.old_valves
+# settings.expert_keys
 #
-# Names of valves that a server may have stored, and that are no valves any more.
+# The keys of EXPERT_JSON that the pipe and the agents both have.
 #
-# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
-# this one; at the Pipelines server those of the first days of the agents. A stored value of
-# such a name changes nothing by itself: it can cost money, as a search does, and who stored
-# it may have meant another pipe.
+# Those of the pipe alone are in owui_manifold/call/expert.py. One that is added here is on
+# both pages, in docs/settings.md and in docs/agent-settings.md.
 # --------------------------------------------------------------------------------------
 
 
-_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
-    "FETCH_MODELS": "fetch_models",
-    "STABLE_INSTRUCTIONS": "stable_instructions",
-    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
-    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
-    "CALLER_MAY_SET": "caller_may_set",
-    "REQUEST_MAY_SET": "caller_may_set",
-    "USER_KEYS_GET": "user_keys_get",
-    "AUTH_SCOPE": "entra_scope",
-    "MAX_RETRIES": "max_retries",
-    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
-    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
-    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
-    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
-    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
-    "AUDIT_LOG": "audit_log",
-}
-_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
-_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
-_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
-_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
+class ExpertKeys(BaseModel):
+    """Keys of EXPERT_JSON at both doors."""
 
-_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
-    "pipe": {
-        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
-        "WEB_SEARCH_CONTEXT_SIZE": OldName(
-            _SEARCH_OPTION.format("search_context_size"), ("medium",)
-        ),
-        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
-        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
-        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
-        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
-            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
-        ),
-        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
-        "TOOL_EXECUTION": OldName(
-            "The pipe always runs the tools of Open WebUI's chats.", ()
-        ),
-        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
-        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
-    },
-    "pipelines": {
-        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
-        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
-        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
-        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
-        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
-        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
-        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
-        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
-        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
-        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
-        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
-        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
-    },
-}
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = key(30, "Time limit to open a connection.", gt=0)
+    first_event_timeout_seconds: float = key(
+        300, "Longest silence before an answer begins.", bounds=(30, 900)
+    )
+    idle_timeout_seconds: float = key(
+        300,
+        "Longest silence within an answer, also in reasoning.",
+        bounds=(30, 900),
+    )
+    max_retries: int = key(
+        2,
+        "How often a request that failed before any text is retried.",
+        bounds=(0, 5),
+    )
+    caller_may_set: str = key(
+        "",
+        "What requests may set although it is reserved for administrators, separated by "
+        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
+        "`admin:service_tier` opens a name for administrators' requests only "
+        "(docs/parameters.md).",
+        pipelines="What a request may set in addition to its chat, tools, sampling and format, "
+        "separated by commas; also possible: `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may chat "
+        "can then spend more, or change the rules.",
+    )
+    audit_log: bool = key(
+        False,
+        "Log one JSON line for each request, success and error, without text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+    )
 
 
-def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
-    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
-    names: dict[str, OldName] = {}
-    for name, key in _KEYS_OF_EXPERT_JSON.items():
-        if key in expert_keys.model_fields:
-            default = expert_keys.model_fields[key].default
-            instead = f"Set `{key}` in `EXPERT_JSON` instead."
-            names[name] = OldName(instead, (default,))
-    return {**names, **_OTHERS[door]}
+class AgentExpertKeys(ExpertKeys):
+    """What EXPERT_JSON can hold at the Pipelines server."""
+
+    max_retries: int = key_at_pipelines(ExpertKeys, "max_retries", 1)
+    caller_may_set: str = key_at_pipelines(
+        ExpertKeys, "caller_may_set", "context, query, emit_intermediate_thoughts"
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -20921,7 +20929,8 @@ class SharedValves(StoredValves):
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
         "times the default. Open WebUI's sub-agents and images time out after one "
         "hour.",
-        pipelines="Time limits of tool calls in seconds, by name or pattern.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern. Parallel "
+        "calls share five times the default.",
         example="default: 120, python_execute: 300",
     )
     TOOL_OUTPUT_CHARACTERS: int = valve(
@@ -20957,6 +20966,168 @@ class SharedValves(StoredValves):
 
 SHARED = tuple(SharedValves.model_fields)
 """Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
+# settings.old_valves
+#
+# Names of valves that a server may have stored, and that are no valves any more.
+#
+# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
+# this one; at the Pipelines server those of the first days of the agents. A stored value of
+# such a name changes nothing by itself: it can cost money, as a search does, and who stored
+# it may have meant another pipe.
+# --------------------------------------------------------------------------------------
+
+
+_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "STABLE_INSTRUCTIONS": "stable_instructions",
+    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
+    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
+    "CALLER_MAY_SET": "caller_may_set",
+    "REQUEST_MAY_SET": "caller_may_set",
+    "USER_KEYS_GET": "user_keys_get",
+    "AUTH_SCOPE": "entra_scope",
+    "MAX_RETRIES": "max_retries",
+    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
+    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
+    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
+    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
+    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
+    "AUDIT_LOG": "audit_log",
+}
+_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
+_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
+_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
+_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
+
+_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+    "pipe": {
+        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
+        "WEB_SEARCH_CONTEXT_SIZE": OldName(
+            _SEARCH_OPTION.format("search_context_size"), ("medium",)
+        ),
+        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
+        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
+        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
+        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
+            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
+        ),
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "TOOL_EXECUTION": OldName(
+            "The pipe always runs the tools of Open WebUI's chats.", ()
+        ),
+        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
+        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
+    },
+    "pipelines": {
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
+        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
+        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
+        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
+        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
+        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
+        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
+        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
+        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
+        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
+        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
+    },
+}
+
+
+def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
+    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
+    names: dict[str, OldName] = {}
+    for name, key in _KEYS_OF_EXPERT_JSON.items():
+        if key in expert_keys.model_fields:
+            default = expert_keys.model_fields[key].default
+            instead = f"Set `{key}` in `EXPERT_JSON` instead."
+            names[name] = OldName(instead, (default,))
+    return {**names, **_OTHERS[door]}
+
+
+# --------------------------------------------------------------------------------------
+# shells.answer_log
+#
+# The log of one answer, for pipe and agents: lines without secrets.
+# --------------------------------------------------------------------------------------
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_MAX_LINE = 4000
+
+
+class AnswerLog:
+    """Writes lines from any thread; a shell's own log says where they go.
+
+    `run_id` names the answer: it is in front of every line of the server's log, and the
+    error id that people see.
+    """
+
+    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
+        """Begin; `secrets` are removed from every line."""
+        self.run_id = run_id
+        self._secrets = tuple(secrets)
+
+    def hide(self, *secrets: str) -> None:
+        """Remove these texts too from every line from now on."""
+        # Each once: a tool that fails hundreds of times names the same ones each time.
+        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
+
+    def redacted(self, text: str) -> str:
+        """Return a text as one line without secrets."""
+        return redact_line(text, self._secrets)
+
+    def redacted_for_model(self, text: str) -> str:
+        """Return a text without secrets, and without the paths of this server."""
+        return hide_paths(redact(text, self._secrets), _installation_roots())
+
+    def redacted_words(self, text: str) -> str:
+        """Return a text as one line without secrets, for people."""
+        return redact_words(text, self._secrets)
+
+    def line(self, level: LogLevel, text: str) -> None:
+        """Write `text` as one line.
+
+        Long text is cut: an exception of a tool may be of any length.
+        """
+        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
+        self._write(level, one_line)
+
+    def note(self, text: str) -> None:
+        """Write a line of level INFO."""
+        self.line("INFO", text)
+
+    def warn(self, text: str) -> None:
+        """Write a line of level WARNING, which an administrator should read."""
+        self.line("WARNING", text)
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own setting, at any level."""
+        self._write_audit(redact(line, self._secrets))
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        """Write a line without secrets and line breaks to the log of the shell."""
+        raise NotImplementedError
+
+    def _write_audit(self, line: str) -> None:
+        """Write a line without secrets, whatever the level of the log is."""
+        raise NotImplementedError
+
+
+def _installation_roots() -> set[str]:
+    """Return the folders of Python, of the host and of its data."""
+    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+        roots.update((str(Path.cwd()), str(Path.home())))
+    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -21009,7 +21180,7 @@ class ChatCaller(NamedTuple):
     is_admin: bool = False
 
     @property
-    def host_reads(self) -> bool:
+    def is_open_webui(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
         True exactly if the request has a chat id and a message id. A session id only
@@ -21273,63 +21444,6 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# shells.expert_keys
-#
-# The keys of EXPERT_JSON that pipe and agents share, the time limits among them.
-# --------------------------------------------------------------------------------------
-
-
-_LONG_SILENCE = 900.0
-"""In pro mode several passes make one answer, and nothing is sent in between; research
-is as slow."""
-
-
-class ExpertKeys(BaseModel):
-    """Keys of EXPERT_JSON that pipe and agents share."""
-
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence before an answer begins, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
-
-    audit_log: bool = Field(
-        default=False,
-        description="Log one JSON line for each request, success and error, without "
-        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
-        "same.",
-    )
-
-    def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by setting or by environment."""
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.audit_log or by_environment == "true"
-
-    def timeouts(self, model: ResolvedModel, total: float = 0) -> Timeouts:
-        """Return the limits of a request to a model; `total` is that of its answer."""
-        is_slow = model.pro or model.research or "-pro" in model.id
-        least = _LONG_SILENCE if is_slow else 0.0
-        return Timeouts(
-            connect=self.connect_timeout_seconds,
-            first_event=max(self.first_event_timeout_seconds, least),
-            idle=max(self.idle_timeout_seconds, least),
-            total=total,
-        )
-
-
-# --------------------------------------------------------------------------------------
 # shells.valve_messages
 #
 # Messages about valves for administrators, for pipe and agents.
@@ -21406,8 +21520,8 @@ def error_message(error: ResponsesError, shell: Shell) -> str:
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
+    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(message=message, fault=NO_FAULT)
 
 
 def valve_message(problem: str, shell: Shell, example: str = "") -> str:
@@ -21431,143 +21545,6 @@ def _join_names(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-# --------------------------------------------------------------------------------------
-# shells.endpoint_valves
-#
-# Where requests go, by the valves that pipe and agents have in common.
-# --------------------------------------------------------------------------------------
-
-
-def environment_key() -> str:
-    """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def missing_key_error(shell: Shell) -> InvalidRequest:
-    """Return the error of a shell whose administrator has set no key."""
-    return InvalidRequest(
-        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page}).",
-        remedy="setup",
-    )
-
-
-def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(text)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, shell, HEADERS_EXAMPLE)
-    return headers
-
-
-def endpoint_of_valves(
-    valves: SharedValves,
-    *,
-    api_key: str,
-    proxy: str,
-    headers: Mapping[str, str],
-    token: str = "",
-) -> Endpoint:
-    """Return the endpoint of the valves.
-
-    The secrets are arguments, because the agents' valves may hold them encrypted.
-    """
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=api_key,
-        token=token,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        compatibility=valves.COMPATIBILITY,
-    )
-
-
-# --------------------------------------------------------------------------------------
-# shells.answer_log
-#
-# The log of one answer, for pipe and agents: lines without secrets.
-# --------------------------------------------------------------------------------------
-
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_MAX_LINE = 4000
-
-
-class AnswerLog:
-    """Writes lines from any thread; a shell's own log says where they go.
-
-    `run_id` names the answer: it is in front of every line of the server's log, and the
-    error id that people see.
-    """
-
-    def __init__(self, run_id: str, secrets: Iterable[str] = ()) -> None:
-        """Begin; `secrets` are removed from every line."""
-        self.run_id = run_id
-        self._secrets = tuple(secrets)
-
-    def hide(self, *secrets: str) -> None:
-        """Remove these texts too from every line from now on."""
-        # Each once: a tool that fails hundreds of times names the same ones each time.
-        self._secrets = tuple(dict.fromkeys((*self._secrets, *secrets)))
-
-    def redacted(self, text: str) -> str:
-        """Return a text as one line without secrets."""
-        return redact_line(text, self._secrets)
-
-    def redacted_for_model(self, text: str) -> str:
-        """Return a text without secrets, and without the paths of this server."""
-        return hide_paths(redact(text, self._secrets), _installation_roots())
-
-    def redacted_words(self, text: str) -> str:
-        """Return a text as one line without secrets, for people."""
-        return redact_words(text, self._secrets)
-
-    def line(self, level: LogLevel, text: str) -> None:
-        """Write `text` as one line.
-
-        Long text is cut: an exception of a tool may be of any length.
-        """
-        one_line = redact_beginning(text, _MAX_LINE, self.redacted)
-        self._write(level, one_line)
-
-    def note(self, text: str) -> None:
-        """Write a line of level INFO."""
-        self.line("INFO", text)
-
-    def warn(self, text: str) -> None:
-        """Write a line of level WARNING, which an administrator should read."""
-        self.line("WARNING", text)
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own setting, at any level."""
-        self._write_audit(redact(line, self._secrets))
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        """Write a line without secrets and line breaks to the log of the shell."""
-        raise NotImplementedError
-
-    def _write_audit(self, line: str) -> None:
-        """Write a line without secrets, whatever the level of the log is."""
-        raise NotImplementedError
-
-
-def _installation_roots() -> set[str]:
-    """Return the folders of Python, of the host and of its data."""
-    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
-    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
-        roots.update((str(Path.cwd()), str(Path.home())))
-    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
-    return absolute - {""}
 
 
 # --------------------------------------------------------------------------------------
@@ -21685,6 +21662,62 @@ def _read_entries(
         elif not unread:
             unread = entry
     return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page}).",
+        remedy="setup",
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: SharedValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -21936,7 +21969,7 @@ class Administration(Protocol):
 # --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
-# The messages about `caller_may_set`: what callers may set besides their chat.
+# The messages about `caller_may_set`: what callers may set in addition to their chat.
 #
 # The words differ: in the pipe they open what is otherwise the administrator's, in the
 # agents any key of a request. The messages are the same.
@@ -22056,16 +22089,16 @@ def _report_failure(
     param = api_word(error.param)
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     # Without an answer, our own message is all that says why.
-    cause = ended.ending.sentence if ended.ending.kind == "unreachable" else answer
+    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
         f"param {param}, {_ids_in_log(trace)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
-    shown = with_error_id(log, message or ending.sentence)
+    shown = with_error_id(log, message or ending.message)
     if is_admin:
         shown = f"{shown} {answer}".strip()
-    return ending._replace(sentence=shown)
+    return ending._replace(message=shown)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -22138,8 +22171,71 @@ class AuditLog:
 
 
 def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off."""
-    return AuditLog(log, host) if keys.writes_audit_log() else None
+    """Return what writes the audit log of a run at `host`; None if it is off.
+
+    Setting or environment turn it on.
+    """
+    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+    is_on = keys.audit_log or in_environment == "true"
+    return AuditLog(log, host) if is_on else None
+
+
+# --------------------------------------------------------------------------------------
+# strategies.metadata
+#
+# The figures of an answer: the specified `execution_metadata`.
+# --------------------------------------------------------------------------------------
+
+
+class RunMetadata(NamedTuple):
+    """The figures of an answer over all its rounds.
+
+    The cost is None if it is unknown or not shown; `latency` is in seconds.
+    """
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int = 0
+    tool_calls: int = 0
+    latency: float = 0.0
+    cost: Cost | None = None
+    usage: Usage = Usage()
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        usage = self.usage if self.usage.total else None
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=usage,
+            cost=self.cost if self.cost and self.cost.dollars else None,
+            notes=notes,
+            window_share=self.window_share,
+        )
+        return closing_line(figures)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.cost.dollars, 8) if self.cost else 0.0,
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
 
 
 # --------------------------------------------------------------------------------------
@@ -22505,67 +22601,105 @@ class ParameterValves(StoredValves):
 
 
 # --------------------------------------------------------------------------------------
-# strategies.context
+# strategies.memory
 #
-# The context that a strategy gives the model to read, in addition to the chat.
+# What a strategy remembers: memories from before the chat, and a window of the chat.
 # --------------------------------------------------------------------------------------
 
 
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+_DEFAULT_WINDOW_TURNS = 10
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class ContextSource(NamedTuple):
-    """A text that is given to the model."""
+class MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
 
-    name: str
-    text: str
-    url: str = ""
-
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
-    for row in rows:
-        if row is not None:
-            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
-    sources: dict[ContextSource, None] = {}  # two rows may say the same
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = ContextSource(f"Context {number}", as_text(row))
-        if not isinstance(row, str):
-            entry = as_mapping(row)
-            fields = {**as_mapping(entry.get("metadata")), **entry}
-            # Without a known text field all of it is the text.
-            text = _first_text_field(entry, _TEXT_KEYS)
-            source = ContextSource(
-                name=_first_text_field(fields, _NAME_KEYS) or source.name,
-                text=text or json.dumps(row, ensure_ascii=False, default=str),
-                url=_first_text_field(fields, _URL_KEYS),
-            )
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
+    messages: Sequence[Message]
+    note: str = ""
 
 
-def format_context(entries: Sequence[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
+    starts = find_turn_starts(messages)
+    if window == 0 or len(starts) <= window:
+        return MemoryWindow(messages)
+    before_first_turn = messages[: starts[0]]
+    system = [
+        message for message in before_first_turn if message.get("role") == "system"
     ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
+    remembered = messages[starts[-window] :]
+    dropped = len(starts) - window
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return MemoryWindow(
+        [*system, *remembered],
+        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
+        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
+    )
 
 
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    return [text_message("developer", f"<memories>\n{listed}\n</memories>")]
+
+
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
+
+
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message is the host's own with the images of tools."""
+    content = message.get("content")
+    if isinstance(content, list) and content:
+        content = content[0]
+    if isinstance(content, Mapping):
+        content = content.get("text")
+    return as_text(content).startswith(TOOL_IMAGES_PREFIX)
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The guide asks for the memory policy vector-db, which would need a "
+            "database that agents do not have here. An administrator has to choose "
+            "sliding-window or leave the policy empty.",
+            remedy="setup",
+        )
+    raise InvalidRequest(
+        "The guide names an unknown memory policy. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing.",
+        remedy="setup",
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -22726,6 +22860,70 @@ def _option_text(value: object) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, in addition to the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
+    for row in rows:
+        if row is not None:
+            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
+    sources: dict[ContextSource, None] = {}  # two rows may say the same
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = ContextSource(f"Context {number}", as_text(row))
+        if not isinstance(row, str):
+            entry = as_mapping(row)
+            fields = {**as_mapping(entry.get("metadata")), **entry}
+            # Without a known text field all of it is the text.
+            text = _first_text_field(entry, _TEXT_KEYS)
+            source = ContextSource(
+                name=_first_text_field(fields, _NAME_KEYS) or source.name,
+                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                url=_first_text_field(fields, _URL_KEYS),
+            )
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: Sequence[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # strategies.instructions
 #
 # The instructions of a strategy: who the agent is, its policies, what it may read.
@@ -22736,7 +22934,6 @@ def build_strategy_instructions(
     parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
-    sources: Sequence[ContextSource] = (),
     host_policy: str = "",
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
@@ -22749,7 +22946,11 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    blocks = (instruction, host_policy, format_context(sources))
+    blocks = (
+        instruction,
+        host_policy,
+        format_context(read_context(parameters.context)),
+    )
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -22794,166 +22995,6 @@ def build_call_texts(
         tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
         "'{tool}'.",
     )
-
-
-# --------------------------------------------------------------------------------------
-# strategies.memory
-#
-# What a strategy remembers: memories from before the chat, and a window of the chat.
-# --------------------------------------------------------------------------------------
-
-
-Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
-
-_DEFAULT_WINDOW_TURNS = 10
-_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
-
-
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
-
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
-    """
-    window = _parse_window(policy.strip())
-    starts = find_turn_starts(messages)
-    if window == 0 or len(starts) <= window:
-        return MemoryWindow(messages)
-    before_first_turn = messages[: starts[0]]
-    system = [
-        message for message in before_first_turn if message.get("role") == "system"
-    ]
-    remembered = messages[starts[-window] :]
-    dropped = len(starts) - window
-    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
-        [*system, *remembered],
-        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
-        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
-    )
-
-
-def build_memory_items(guide: Guide) -> list[Item]:
-    """Return the guide's memories as one message."""
-    texts = [text.strip() for text in guide.initial_memories if text.strip()]
-    if not texts:
-        return []
-    listed = "\n".join(f"- {text}" for text in texts)
-    return [text_message("developer", f"<memories>\n{listed}\n</memories>")]
-
-
-def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the indexes of the messages that the user wrote.
-
-    After tools with images the host adds a user message of its own.
-    """
-    starts: list[int] = []
-    previous_role: object = None
-    for index, message in enumerate(messages):
-        role = message.get("role")
-        follows_tool = previous_role == "tool"
-        if role == "user" and not (follows_tool and _has_tool_images(message)):
-            starts.append(index)
-        previous_role = role
-    return starts
-
-
-def _has_tool_images(message: Message) -> bool:
-    """Say whether a message is the host's own with the images of tools."""
-    content = message.get("content")
-    if isinstance(content, list) and content:
-        content = content[0]
-    if isinstance(content, Mapping):
-        content = content.get("text")
-    return as_text(content).startswith(TOOL_IMAGES_PREFIX)
-
-
-def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
-    if policy in ("", "all"):
-        return 0
-    match = _WINDOW_PATTERN.fullmatch(policy)
-    if match:
-        return int(match[1] or _DEFAULT_WINDOW_TURNS)
-    if policy == "vector-db":
-        raise InvalidRequest(
-            "The guide asks for the memory policy vector-db, which would need a "
-            "database that agents do not have here. An administrator has to choose "
-            "sliding-window or leave the policy empty.",
-            remedy="setup",
-        )
-    raise InvalidRequest(
-        "The guide names an unknown memory policy. An administrator has "
-        "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing.",
-        remedy="setup",
-    )
-
-
-# --------------------------------------------------------------------------------------
-# strategies.metadata
-#
-# The figures of an answer: the specified `execution_metadata`.
-# --------------------------------------------------------------------------------------
-
-
-class RunMetadata(NamedTuple):
-    """The figures of an answer over all its rounds.
-
-    The cost is None if it is unknown or not shown; `latency` is in seconds.
-    """
-
-    strategy: str
-    model: str
-    ending: str
-    rounds: int
-    tool_calls: int
-    latency: float
-    cost: Cost | None = None
-    usage: Usage = Usage()
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
-        usage = self.usage if self.usage.total else None
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
-            rounds=self.rounds,
-            tool_calls=self.tool_calls,
-            usage=usage,
-            cost=self.cost if self.cost and self.cost.dollars else None,
-            notes=notes,
-            window_share=self.window_share,
-        )
-        return closing_line(figures)
-
-    def wire(self) -> dict[str, Any]:
-        """Return the JSON object that is shown and stored."""
-        return {
-            "strategy": self.strategy,
-            "model": self.model,
-            "ending": self.ending,
-            "rounds": self.rounds,
-            "tool_calls": self.tool_calls,
-            "latency": round(self.latency, 3),
-            "total_price": round(self.cost.dollars, 8) if self.cost else 0.0,
-            "currency": "USD",
-            "prompt_tokens": self.usage.input,
-            "completion_tokens": self.usage.output,
-            "total_tokens": self.usage.total,
-            "cached_tokens": self.usage.cached,
-            "reasoning_tokens": self.usage.reasoning,
-        }
 
 
 # --------------------------------------------------------------------------------------
@@ -23061,12 +23102,11 @@ class ShownPart:
         """Return the end event, which contains the type and the whole text again."""
         return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
 
-    def events(self, text: str) -> Iterator[RunEvent]:
-        """Yield the whole part at once."""
-        yield self.start_event()
-        if text:
-            yield self.add_text(text)
-        yield self.end_event()
+    def events(self, text: str) -> list[RunEvent]:
+        """Return the whole part at once."""
+        start = self.start_event()
+        added = [self.add_text(text)] if text else []
+        return [start, *added, self.end_event()]
 
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
@@ -23228,34 +23268,28 @@ class IntermediateTexts:
         self._has_called = False
         self._has_answer = False
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is shown of an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return what is shown of an event."""
+        if self._are_shown:
+            return [event]
         match event:
-            case _ if self._are_shown:
-                yield event
             case ItemAdded() if is_call(event.item):
                 self._has_called = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
-                yield from self._hide(self._held)
-                yield event
+                return [*self._hide(self._held), event]
             case ResponseDone():
-                yield from self._release()
-                yield event
+                return [*self._release(), event]
             case RunDone():
-                yield from self._release()
+                rest = self._release()
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
-                yield event._replace(output=tuple(output))
+                return [*rest, event._replace(output=tuple(output))]
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
-                yield HiddenMessage(event.output_index, event.item)
-            case _:
-                is_held = self._hold(event)
-                if not is_held:
-                    yield event
+                return [HiddenMessage(event.output_index, event.item)]
+        return [] if self._hold(event) else [event]
 
     def _hold(self, event: RunEvent) -> bool:
         """Hold an event back if it belongs to a message that may be hidden.
@@ -23278,31 +23312,35 @@ class IntermediateTexts:
         self._held[event.output_index].append(event)
         return True
 
-    def _release(self) -> Iterator[RunEvent]:
-        """Yield what is left at the end of a response.
+    def _release(self) -> list[RunEvent]:
+        """Return what is left at the end of a response.
 
         Commentary is the answer only if there is no other.
         """
         for events in self._held.values():
             if not _is_commentary_message(events):
                 self._has_answer = True
+        released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
             if self._has_called or is_step:
-                yield from self._hide([index])
+                released += self._hide([index])
             else:
-                yield from events
+                released += events
         self._held = {}
+        return released
 
-    def _hide(self, indexes: Iterable[int]) -> Iterator[RunEvent]:
-        """Yield the messages at `indexes` as hidden ones, if they are complete."""
+    def _hide(self, indexes: Iterable[int]) -> list[RunEvent]:
+        """Return the messages at `indexes` as hidden ones, if they are complete."""
+        hidden: list[RunEvent] = []
         for index in list(indexes):  # a copy: hidden messages leave `_held`
             last = self._held[index][-1]
             if isinstance(last, ItemDone):
                 del self._held[index]
                 self._hidden.append(last.item)
                 self._hidden_indexes.add(index)
-                yield HiddenMessage(index, last.item)
+                hidden.append(HiddenMessage(index, last.item))
+        return hidden
 
 
 def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
@@ -23320,7 +23358,7 @@ class _Message:
 
     added: ItemAdded
     """Its beginning, which waits for the first text of the answer: a thought that comes
-    before stands in front of the message."""
+    before precedes the message."""
     is_step: bool
     """Whether all of it is shown as a thought."""
     parser: ThinkTagParser = field(default_factory=ThinkTagParser)
@@ -23336,6 +23374,11 @@ class _Message:
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
+
+    @property
+    def owner(self) -> str:
+        """The id that its parts are named after."""
+        return str(self.added.item.get("id") or "msg")
 
 
 class ShownThoughts:
@@ -23372,95 +23415,88 @@ class ShownThoughts:
         self._has_called = False
         self._has_words = False
 
-    def feed(self, event: CitedEvent) -> Iterator[CitedEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: CitedEvent) -> list[CitedEvent]:
+        """Return the events that replace an event."""
+        shown: list[CitedEvent] = []
+        if isinstance(event, TextDelta) and event.kind in _READ_KINDS:
+            self._has_words = self._has_words or bool(event.text.strip())
         match event:
             case ItemAdded():
-                yield from self._begin(event)
+                if self._keeps_messages:
+                    for message in self._open.values():
+                        shown += _begin_message(message)
+                if item_type(event.item) == "message":
+                    is_step = self._has_called or is_commentary(event.item)
+                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    self._messages[event.output_index] = message
+                    self._open[event.output_index] = message
+                    return shown  # its beginning waits
+                if is_call(event.item) and not self._has_called:
+                    self._has_called = True
+                    if self._turns_steps:
+                        shown += self._turn_messages()
+                    if self._are_shown and not self._has_words:
+                        # A response without a word: a thought names the tool.
+                        call_id = str(event.item.get("call_id"))
+                        thought = self._new_thought(call_id)
+                        shown += thought.events(announcement(event.item))
+                        self._announced[call_id] = thought.end_event().item
+                shown.append(event)
             case TextDelta() if event.output_index in self._open:
-                yield from self._grow(self._open[event.output_index], event)
+                message = self._open[event.output_index]
+                if event.kind == "text":
+                    spans = message.parser.feed(event.text)
+                    shown += self._show_spans(message, spans)
+                else:
+                    shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
-                yield from self._end(event)
+                shown += self._end(event)
             case ResponseDone() | RunDone():
-                yield from self._end_response()
-                yield event
+                shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
                     self.begin_round()
             case _:
-                self._note_words(event)
-                yield event
+                shown.append(event)
+        return shown
 
     def get_text(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
-    def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
-        yield from self._new_thought("carrier").events("")
+    def build_carrier(self) -> list[RunEvent]:
+        """Return an empty thought to which details can be attached."""
+        return self._new_thought("carrier").events("")
 
     def new_index(self) -> int:
         """Return an index that no item of the run has."""
         self._last_index -= 1
         return self._last_index
 
-    def _begin(self, event: ItemAdded) -> Iterator[CitedEvent]:
-        """Yield the beginning of an item; that of a message waits."""
-        if self._keeps_messages:
-            for message in self._open.values():
-                yield from _begin_message(message)
-        if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
-            message = _Message(event, is_step=is_step and self._turns_steps)
-            self._messages[event.output_index] = message
-            self._open[event.output_index] = message
-            return
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
-            if self._turns_steps:
-                yield from self._turn_messages()
-            if self._are_shown and not self._has_words:
-                yield from self._announce(event.item)
-        yield event
-
-    def _turn_messages(self) -> Iterator[CitedEvent]:
-        """Yield the messages that were shown as the answer again, now as thoughts."""
+    def _turn_messages(self) -> list[CitedEvent]:
+        """Return the messages that were shown as the answer again, now as thoughts."""
+        turned: list[CitedEvent] = []
         for index, message in self._messages.items():
             self._answers.pop(index, None)
             if message.repeated:
                 message.repeated.is_thought = True
-                yield message.repeated.end_event()
+                turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
-                owner = str(message.added.item.get("id") or "msg")
                 text = "".join(message.texts)
-                yield ShownPart(index, owner, is_thought=True, text=text).end_event()
+                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                turned.append(step.end_event())
             message.is_step = True
+        return turned
 
-    def _announce(self, call: Item) -> Iterator[CitedEvent]:
-        """Yield a thought about the first call of a response without a word."""
-        call_id = str(call.get("call_id"))
-        thought = self._new_thought(call_id)
-        yield from thought.events(announcement(call))
-        self._announced[call_id] = thought.end_event().item
-
-    def _grow(self, message: _Message, event: TextDelta) -> Iterator[CitedEvent]:
-        """Yield more text of a message."""
-        self._note_words(event)
-        if event.kind != "text":
-            yield from _begin_message(message)
-            yield event
-            return
-        yield from self._show_spans(message, message.parser.feed(event.text))
-
-    def _end(self, event: ItemDone) -> Iterator[CitedEvent]:
-        """Yield the rest of a message, and its end with the text of the answer."""
+    def _end(self, event: ItemDone) -> list[CitedEvent]:
+        """Return the rest of a message, and its end with the text of the answer."""
         index = event.output_index
         message = self._open.pop(index)
-        yield from self._close(message)
+        shown = self._close(message)
         if self._keeps_messages:
-            yield from _begin_message(message)
+            shown += _begin_message(message)
             if not message.texts and message_text(event.item):
                 # Whoever records the message does it at its first text.
-                yield TextDelta(index, "text", 0, "")
+                shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
             message.whole = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
@@ -23468,17 +23504,19 @@ class ShownThoughts:
         if message.has_begun and not message.is_step:
             if message.whole:
                 self._answers[index] = answer_text(message_text(message.whole))
-            yield event._replace(shown=answer_text(event.shown))
+            shown.append(event._replace(shown=answer_text(event.shown)))
+        return shown
 
-    def _end_response(self) -> Iterator[CitedEvent]:
-        """Yield what is left of messages that were interrupted.
+    def _end_response(self) -> list[CitedEvent]:
+        """Return what is left of messages that were interrupted.
 
         Commentary that was shown as a thought is the answer too, if there is no other.
         """
+        shown: list[CitedEvent] = []
         for index, message in self._open.items():
-            yield from self._close(message)
+            shown += self._close(message)
             if self._keeps_messages:
-                yield from _begin_message(message)
+                shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
         if self._turns_steps and messages and not self._has_called:
@@ -23486,57 +23524,49 @@ class ShownThoughts:
             text = answer_text(message_text(last.whole or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
-                owner = str(last.added.item.get("id") or "msg")
                 part_index = self.new_index()
-                part_id = f"{owner}_{-part_index}"
+                part_id = f"{last.owner}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
-                yield from last.repeated.events(text)
+                shown += last.repeated.events(text)
                 self._answers[index] = text
         self._open = {}
+        return shown
 
-    def _close(self, message: _Message) -> Iterator[CitedEvent]:
-        """Yield text that could have been the beginning of a tag, and end a thought."""
+    def _close(self, message: _Message) -> list[CitedEvent]:
+        """Return text that could have been the beginning of a tag, and end a thought."""
         last_spans = message.parser.feed("", at_end=True)
-        yield from self._show_spans(message, last_spans)
-        yield from _end_thought(message)
+        return [*self._show_spans(message, last_spans), *_end_thought(message)]
 
     def _show_spans(
         self, message: _Message, spans: Sequence[TextSpan]
-    ) -> Iterator[CitedEvent]:
-        """Yield the spans of a message: thoughts if they are shown, and texts."""
+    ) -> list[CitedEvent]:
+        """Return the spans of a message: thoughts if they are shown, and texts."""
+        shown: list[CitedEvent] = []
         for span in spans:
+            text = span.text
             if span.is_thought or message.is_step:
                 message.has_thought = True
-                if self._are_shown:
-                    yield from self._show_thought(message, span.text)
+                if not self._are_shown:
+                    continue
+                if message.thought is None:
+                    text = text.lstrip()
+                    if not text:
+                        continue
+                    message.thought = self._new_thought(message.owner)
+                    shown.append(message.thought.start_event())
+                shown.append(message.thought.add_text(text))
                 continue
-            yield from _end_thought(message)
-            yield from self._show_text(message, span.text)
-
-    def _show_text(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of the answer; blank lines after a thought are no part of it.
-
-        A message that may become a thought does not begin with blank lines either.
-        """
-        is_first = not message.texts
-        if is_first and (message.has_thought or not self._keeps_messages):
-            text = text.lstrip()
-        if not text:
-            return
-        message.texts.append(text)
-        yield from _begin_message(message)
-        yield TextDelta(message.added.output_index, "text", 0, text)
-
-    def _show_thought(self, message: _Message, text: str) -> Iterator[CitedEvent]:
-        """Yield more of a thought, or a new one without the blank lines before it."""
-        if message.thought is None:
-            text = text.lstrip()
-            if not text:
-                return
-            owner = str(message.added.item.get("id") or "msg")
-            message.thought = self._new_thought(owner)
-            yield message.thought.start_event()
-        yield message.thought.add_text(text)
+            shown += _end_thought(message)
+            # Blank lines after a thought are no part of the answer, and a message that
+            # may become a thought does not begin with any.
+            is_first = not message.texts
+            if is_first and (message.has_thought or not self._keeps_messages):
+                text = text.lstrip()
+            if text:
+                message.texts.append(text)
+                shown += _begin_message(message)
+                shown.append(TextDelta(message.added.output_index, "text", 0, text))
+        return shown
 
     def finish(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
@@ -23555,8 +23585,15 @@ class ShownThoughts:
                 announced = self._announced.get(str(item.get("call_id")))
                 if announced:
                     output.append(announced)
-            elif self._are_shown:
-                output += _thought_items(item)
+            elif self._are_shown and _has_tags(item):
+                # Its thoughts come before it, as one reasoning item.
+                spans = parse_spans(message_text(item))
+                texts = [span.text.strip() for span in spans if span.is_thought]
+                text = "\n\n".join(text for text in texts if text)
+                if text:
+                    owner = str(item.get("id") or "msg")
+                    thought = ShownPart(-1, owner, is_thought=True, text=text)
+                    output.append(thought.end_event().item)
             output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
 
@@ -23564,13 +23601,6 @@ class ShownThoughts:
         """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
-
-    def _note_words(self, event: CitedEvent) -> None:
-        """Remember that a response has something to read."""
-        if not isinstance(event, TextDelta) or event.kind not in _READ_KINDS:
-            return
-        if event.text.strip():
-            self._has_words = True
 
 
 class RunTexts:
@@ -23590,40 +23620,33 @@ class RunTexts:
         self._texts.begin_round(may_call=may_call)
         self._thoughts.begin_round()
 
-    def feed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
+    def feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event."""
+        replaced: list[RunEvent] = []
         for kept in self._texts.feed(event):
             for shown in self._thoughts.feed(kept):
                 if isinstance(shown, ItemDone):
-                    yield shown._replace(item=_answer_item(shown.item))
+                    replaced.append(shown._replace(item=_answer_item(shown.item)))
                 elif not isinstance(shown, SourceCited):  # they are added later
-                    yield shown
+                    replaced.append(shown)
+        return replaced
 
 
-def _begin_message(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the beginning of a message, if it still waits."""
-    if not message.has_begun:
-        message.has_begun = True
-        yield message.added
+def _begin_message(message: _Message) -> list[CitedEvent]:
+    """Return the beginning of a message, if it still waits."""
+    if message.has_begun:
+        return []
+    message.has_begun = True
+    return [message.added]
 
 
-def _end_thought(message: _Message) -> Iterator[CitedEvent]:
-    """Yield the end of the thought that is open, if there is one."""
-    if message.thought:
-        yield message.thought.end_event()
-        message.thought = None
-
-
-def _thought_items(item: Item) -> Iterator[Item]:
-    """Yield the thoughts of a message, as one reasoning item."""
-    if not _has_tags(item):
-        return
-    spans = parse_spans(message_text(item))
-    texts = [span.text.strip() for span in spans if span.is_thought]
-    if any(texts):
-        thought = ShownPart(-1, str(item.get("id") or "msg"), is_thought=True)
-        thought.add_text("\n\n".join(text for text in texts if text))
-        yield thought.end_event().item
+def _end_thought(message: _Message) -> list[CitedEvent]:
+    """Return the end of the thought that is open, if there is one."""
+    if message.thought is None:
+        return []
+    end = message.thought.end_event()
+    message.thought = None
+    return [end]
 
 
 def _answer_item(item: Item) -> Item:
@@ -23697,17 +23720,66 @@ def page_result(
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
-        result |= error_chunk(ended.ending.sentence)
+        result |= error_chunk(ended.ending.message)
     if items:
         result["output"] = items
     return result
 
 
-def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
-    """Return the chunk of an answer that an exception stopped."""
-    if caller.host_reads:
-        return error_chunk(message)
-    return exception_error(message, error)
+def refused_metadata(
+    log: AnswerLog, strategy: str, model: str, error: Exception
+) -> RunMetadata | None:
+    """Log what an agent's answer took that was refused before its run, and return it.
+
+    None if something else went wrong.
+    """
+    if not isinstance(error, ResponsesError):
+        return None
+    ending = ending_of_exception(error, has_begun=False)
+    metadata = RunMetadata(strategy, model, ending.kind)
+    log_metadata(log, metadata)
+    return metadata
+
+
+def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
+    """Write a line with what an agent's answer took."""
+    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
+    """Return what an agent's answer took that did not begin; a `client` has no page."""
+    if client:
+        return {**client.head, "choices": [], METADATA_KEY: metadata.wire()}
+    return closing_chunk(metadata.describe(), metadata.wire())
+
+
+def failure_chunks(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+    client: ChunkRenderer | None = None,
+) -> list[Chunk]:
+    """Return the chunks of an answer that an exception stopped.
+
+    What it took comes first, if it was refused before its run: as a line of the page, or
+    in the form of a `client`, which has no page.
+    """
+    chunks: list[Chunk] = []
+    if metadata:
+        chunks.append(metadata_chunk(metadata, client))
+    return [*chunks, readable_chunk(_failure_chunk(caller, message, error), caller)]
+
+
+def whole_failure(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+) -> Chunk:
+    """Return the whole of an answer that an exception stopped, with what it took."""
+    took = {METADATA_KEY: metadata.wire()} if metadata else {}
+    return {**_failure_chunk(caller, message, error), **took}
 
 
 def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
@@ -23717,6 +23789,12 @@ def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
 
 def _completion_id() -> str:
     return f"chatcmpl-{new_ulid()}"
+
+
+def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    if caller.is_open_webui:
+        return error_chunk(message)
+    return exception_error(message, error)
 
 
 # --------------------------------------------------------------------------------------
@@ -23752,10 +23830,196 @@ def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# manifold.history
+# manifold.request_settings
 #
-# The input of a request, as far as one request takes it.
+# What the valves of both shells decide about a request and about its calls of tools.
 # --------------------------------------------------------------------------------------
+
+
+_MIN_THRESHOLD = 1000
+"""The API refuses to compact a shorter chat."""
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+_LONG_SILENCE = 900.0
+"""In pro mode several passes make one answer, and nothing is sent in between; research
+is as slow."""
+
+
+def settings_of_valves(
+    valves: SharedValves,
+    endpoint: Endpoint,
+    ids: Mapping[str, str | None],
+    *,
+    streams: bool,
+    compaction_tokens: int,
+) -> Settings:
+    """Return the settings of a request that both shells have.
+
+    `ids` name the user and the cache (`hash_ids`). The same chat and user always get
+    the same defaults, because the prompt cache and, from gpt-6.2 on, encrypted reasoning
+    depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    summary = valves.REASONING_SUMMARY
+    defaults: dict[str, Any] = dict(ids)
+    if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
+        threshold = max(compaction_tokens, _MIN_THRESHOLD)
+        compaction = {"type": "compaction", "compact_threshold": threshold}
+        defaults["context_management"] = [compaction]
+    return Settings(
+        summary=None if summary == "disabled" else summary,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=given_values(defaults),
+    )
+
+
+def request_timeouts(
+    keys: ExpertKeys, model: ResolvedModel, total: float = 0
+) -> Timeouts:
+    """Return the limits of a request to a model; `total` is that of its answer."""
+    is_slow = model.pro or model.research or "-pro" in model.id
+    least = _LONG_SILENCE if is_slow else 0.0
+    return Timeouts(
+        connect=keys.connect_timeout_seconds,
+        first_event=max(keys.first_event_timeout_seconds, least),
+        idle=max(keys.idle_timeout_seconds, least),
+        total=total,
+    )
+
+
+def call_limits(
+    valves: SharedValves,
+    timeouts: ReadTimeouts,
+    others: Sequence[tuple[str, float]] = (),
+) -> CallLimits:
+    """Return the limits of calls; `others` has seconds by names that TOOL_TIMEOUTS lacks."""
+    return CallLimits(
+        seconds=timeouts.default,
+        batch_seconds=_BATCH_SHARE * timeouts.default,
+        characters=valves.TOOL_OUTPUT_CHARACTERS,
+        own=[*timeouts.by_pattern, *others],
+    )
+
+
+# --------------------------------------------------------------------------------------
+# manifold.preparation
+#
+# What both doors do to make a request of a chat, in the order in which they do it.
+#
+# A chat is read; its tools are offered; the fields are built; its parts become the input.
+# What only one of the hosts knows of a chat, its row or an answer that waits, is added in
+# between by its door: `owui_manifold/prepare/chat.py`, `gpt5_agent/agent/preparation.py`.
+# --------------------------------------------------------------------------------------
+
+
+class Chat(NamedTuple):
+    """A chat on its way from the host's form to the input of a request."""
+
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    """What earlier answers of the chat stored."""
+    notices: Sequence[str] = ()
+    """What the person who asked is told of it."""
+
+
+def parse_chat(
+    messages: Sequence[Mapping[str, Any]],
+    sign: Sign | None,
+    agent: StrategyParameters | None,
+    detail: str = "auto",
+) -> Chat:
+    """Return a chat with what the details of its answers carry, signed by `sign`.
+
+    An `agent` may remember only the last turns. Images without a `detail` get this one.
+    Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
+    """
+    memory_note = ""
+    if agent:
+        policy = agent.guide.memory_policy
+        messages, memory_note = apply_memory_policy(messages, policy)
+    instructions, parts = parse_messages(messages, detail)
+    notices = (memory_note, cut_notice(parts))
+    parts, records = restore_from_details(parts, sign)
+    return Chat(instructions, parts, records, notices)
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. Of more tools than the API takes, OpenAI's come first, because they are few and
+    an administrator switched them on; then those that people attached or filters added;
+    then the host's own, which `builtin` names. Each group keeps its order. Raises
+    InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    notice = ""
+    left_out = len(tools) - MAX_TOOLS
+    if left_out > 0:
+        notice = _TOO_MANY.format(left_out=left_out, count=len(tools), most=MAX_TOOLS)
+        first = [tool for tool in tools if is_hosted_tool(tool)]
+        functions = [tool for tool in tools if not is_hosted_tool(tool)]
+        first += [tool for tool in functions if tool["name"] not in builtin]
+        first += [tool for tool in functions if tool["name"] in builtin]
+        tools = first[:MAX_TOOLS]
+    own_names = [str(tool["name"]) for tool in tools if not is_hosted_tool(tool)]
+    names = ToolNames(tuple(own_names))
+    items = names.rename_tools(tools)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, notice)
+
+
+def build_fields(
+    model: ResolvedModel,
+    body: JsonObject,
+    settings: Settings,
+    agent: StrategyParameters | None,
+    *,
+    is_empty: bool = False,
+) -> ResponsesRequest:
+    """Return the request of a chat, still without instructions and input.
+
+    `body` has the caller's keys; the temperature of an agent's guide holds where they
+    say nothing. Raises InvalidRequest for a chat that `is_empty`.
+    """
+    if agent and body.get("temperature") is None:
+        body = {**body, "temperature": agent.guide.temperature}
+    items: list[Item] = [] if is_empty else [{}]
+    return build_request(model, "", items, body, settings)
+
+
+def memories(agent: StrategyParameters) -> list[ChatPart]:
+    """Return what an agent remembers from before the chat, as the chat's beginning."""
+    return [UserMessage(item) for item in build_memory_items(agent.guide)]
 
 
 def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
@@ -23833,92 +24097,37 @@ class RepairLearning:
         self._scope = scope
         self._is_as_configured = is_as_configured
         self._has_row = has_row
-        self._trials = RunTrials()
+        self._tried = TriedRepairs()
 
     def note(self, event: RunEvent) -> list[ChatRepair]:
         """Note an event; return the repairs that the row of the chat has to keep."""
         for_row: list[ChatRepair] = []
-        for trial in self._trials.note(event):
-            repair = trial.repair
+        for tried in self._tried.note(event):
+            repair = tried.repair
             if (
                 self._has_row
                 and isinstance(repair, ChatRepair)
                 and repair.is_about_chat
             ):
-                if trial.is_lasting:
+                if tried.is_lasting:
                     for_row.append(repair)
             else:
-                self._memory.learn(self._scope, trial, self._is_as_configured)
+                self._memory.learn(self._scope, tried, self._is_as_configured)
         return for_row
 
 
-def is_built_of(
-    sent: ResponsesRequest,
-    model: ResolvedModel,
-    body: JsonObject,
-    settings: Settings,
-) -> bool:
-    """Say whether a request is what `body` and `settings` make of its chat.
+def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
+    """Say whether two requests differ in their chats alone.
 
     The repairs do not count: they are what the comparison is about.
     """
-    text = sent.instructions or ""
-    built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    chat = {"input": (), "instructions": None, "repairs": ()}
+    return sent.model_copy(update=chat) == other.model_copy(update=chat)
 
 
-# --------------------------------------------------------------------------------------
-# manifold.request_settings
-#
-# What the valves of both shells decide about a request and about its calls of tools.
-# --------------------------------------------------------------------------------------
-
-
-_MIN_THRESHOLD = 1000
-"""The API refuses to compact a shorter chat."""
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
-
-
-def settings_of_valves(
-    valves: SharedValves,
-    endpoint: Endpoint,
-    ids: Mapping[str, str | None],
-    *,
-    streams: bool,
-    summary: str,
-    compaction_tokens: int,
-) -> Settings:
-    """Return the settings of a request that both shells have.
-
-    `ids` name the user and the cache (`hash_ids`). The same chat and user always get
-    the same defaults, because the prompt cache and, from gpt-6.2 on, encrypted reasoning
-    depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    defaults: dict[str, Any] = dict(ids)
-    if compaction_tokens and not endpoint.is_azure:  # Azure does not have it
-        threshold = max(compaction_tokens, _MIN_THRESHOLD)
-        compaction = {"type": "compaction", "compact_threshold": threshold}
-        defaults["context_management"] = [compaction]
-    return Settings(
-        summary=None if summary == "disabled" else summary,
-        stream=streams and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=given_values(defaults),
-    )
-
-
-def call_limits(
-    valves: SharedValves, seconds: float, own: Sequence[tuple[str, float]]
-) -> CallLimits:
-    """Return the limits of calls, with the time of one and those of names of `own`."""
-    return CallLimits(
-        seconds=seconds,
-        batch_seconds=_BATCH_SHARE * seconds,
-        characters=valves.TOOL_OUTPUT_CHARACTERS,
-        own=own,
-    )
+def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(endpoint.account(), model, user_id)
 
 
 # --------------------------------------------------------------------------------------
@@ -24396,94 +24605,73 @@ def _lower_limit(stated: float, most: float) -> float:
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.expert
 #
-# The keys of the valves that hold a JSON object, with their ranges and defaults.
+# The keys of the pipe's valves that hold a JSON object, each a row.
 #
 # They are lower case, as keys of JSON objects are; the valves themselves are upper case.
-# docs/settings.md is generated from the descriptions.
 # --------------------------------------------------------------------------------------
 
 
-class ExpertSettings(ExpertKeys):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+class PipeExpertKeys(ExpertKeys):
+    """What EXPERT_JSON can hold in the pipe: what hardly any server needs to change."""
 
-    total_timeout_seconds: float = Field(
-        default=0,
+    total_timeout_seconds: float = key(
+        0, "Time limit of an answer, excluding tools and approvals. 0: none.", ge=0
+    )
+    max_retry_wait_seconds: float = key(
+        60,
+        "Longest wait before a retry that a server may ask for. If it asks for "
+        "more, the error is shown.",
         ge=0,
-        description="Time limit of an answer, excluding tools and approvals. 0: none.",
     )
-    max_retries: int = Field(
-        default=2,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is retried, "
-        "0 to 5.",
+    flex_falls_back: bool = key(
+        False,
+        "Answer at the standard tier, at twice the price, if the `flex` tier has "
+        "no capacity. Off: the answer ends with a message.",
     )
-    max_retry_wait_seconds: float = Field(
-        default=60,
-        ge=0,
-        description="Longest wait before a retry that a server may ask for. If it asks "
-        "for more, the error is shown.",
+    user_keys_get: Literal["nothing", "headers", "all"] = key(
+        "nothing",
+        "What is sent along with a user's own key: `headers` sends EXTRA_HEADERS, "
+        "`all` also the remote MCP servers, with their tokens, and the vector "
+        "stores.",
     )
-    flex_falls_back: bool = Field(
-        default=False,
-        description="Answer at the standard tier, at twice the price, if the `flex` "
-        "tier has no capacity. Off: the answer ends with a message.",
+    code_memory: Literal["1g", "4g", "16g", "64g"] = key(
+        "1g",
+        "Memory of OpenAI's container for Python. A container costs $0.03 for each "
+        "GB.",
     )
-    caller_may_set: str = Field(
-        default="",
-        description="What requests may set although it is reserved for administrators, "
-        "separated by commas: parameters, types of OpenAI's tools, fields "
-        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
-        "requests only (docs/parameters.md).",
-    )
-    user_keys_get: Literal["nothing", "headers", "all"] = Field(
-        default="nothing",
-        description="What is sent along with a user's own key: `headers` sends "
-        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
-        "vector stores.",
-    )
-    code_memory: Literal["1g", "4g", "16g", "64g"] = Field(
-        default="1g",
-        description="Memory of OpenAI's container for Python. A container costs $0.03 "
-        "for each GB.",
-    )
-    background_store: bool | None = Field(
-        default=True,
-        description="What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` "
-        "to send none. `false` is for projects with zero data retention "
+    background_store: bool | None = key(
+        True,
+        "What `store` is for BACKGROUND_MODELS: `true`, `false`, or `null` to send "
+        "none. `false` is for projects with zero data retention "
         "(docs/background.md).",
     )
-    background_window: Literal["", "2h", "8h"] = Field(
-        default="",
-        description="How long answers of BACKGROUND_MODELS and of names that end in "
+    background_window: Literal["", "2h", "8h"] = key(
+        "",
+        "How long answers of BACKGROUND_MODELS and of names that end in "
         "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
-        "standard tier. They run in the background then, and appear at once when they "
-        "are complete. If empty, they are answered as soon as possible.",
+        "standard tier. They run in the background then, and appear at once when "
+        "they are complete. If empty, they are answered as soon as possible.",
     )
-    fetch_models: bool = Field(
-        default=True,
-        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "for notices about models that will be shut down, and for the size of "
+    fetch_models: bool = key(
+        True,
+        "Ask the server which models it offers: for `auto` in MODEL_ID, for "
+        "notices about models that will be shut down, and for the size of "
         "llama.cpp's context.",
     )
-    stable_instructions: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="Keep the first instructions of a chat and send changes (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid. `auto`: from gpt-5.6 on.",
+    stable_instructions: Literal["auto", "on", "off"] = key(
+        "auto",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message, so that reasoning and the prompt cache stay valid. "
+        "`auto`: from gpt-5.6 on.",
     )
-    strict_tool_calling: bool = Field(
-        default=False,
-        description="Have OpenAI enforce the schemas of tools that are simple enough.",
+    strict_tool_calling: bool = key(
+        False, "Have OpenAI enforce the schemas of tools that are simple enough."
     )
-    prompt_cache_diagnostics: bool = Field(
-        default=False,
-        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+    prompt_cache_diagnostics: bool = key(
+        False, "Log why OpenAI's prompt cache missed, from gpt-5.6 on."
     )
-    entra_scope: str = Field(
-        default="",
-        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
-        "is used.",
+    entra_scope: str = key(
+        "", "Scope of Microsoft Entra ID tokens. If empty, Azure's own scope is used."
     )
 
 
@@ -24492,17 +24680,13 @@ class FileSearchOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    vector_store_ids: tuple[str, ...] = Field(
-        default=(), description="The stores to search."
+    vector_store_ids: tuple[str, ...] = key((), "The stores to search.")
+    max_num_results: int | None = key(None, "How many results.", bounds=(1, 50))
+    filters: dict[str, Any] | None = key(
+        None, "An object that compares attributes of files."
     )
-    max_num_results: int | None = Field(
-        default=None, ge=1, le=50, description="How many results, 1 to 50."
-    )
-    filters: dict[str, Any] | None = Field(
-        default=None, description="An object that compares attributes of files."
-    )
-    ranking_options: dict[str, Any] | None = Field(
-        default=None, description="An object: `ranker`, `score_threshold`."
+    ranking_options: dict[str, Any] | None = key(
+        None, "An object: `ranker`, `score_threshold`."
     )
 
     @field_validator("vector_store_ids", mode="before")
@@ -24520,35 +24704,32 @@ class WebSearchOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    search_context_size: Literal["low", "medium", "high"] = Field(
-        default="medium",
-        description="How much of the pages found the model reads; more is more "
-        "expensive.",
+    search_context_size: Literal["low", "medium", "high"] = key(
+        "medium", "How much of the pages found the model reads; more is more expensive."
     )
-    user_location: str | dict[str, str] = Field(
-        default="",
-        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
-        "CH, Europe/Zurich`), or an object with these keys.",
+    user_location: str | dict[str, str] = key(
+        "",
+        "Where people are: `city, region, country, timezone` (`Bern, BE, CH, "
+        "Europe/Zurich`), or an object with these keys.",
     )
-    allowed_domains: tuple[str, ...] = Field(
-        default=(),
+    allowed_domains: tuple[str, ...] = key(
+        (),
+        "The only domains to search, with their subdomains; at most 100.",
         max_length=100,
-        description="The only domains to search, with their subdomains; at most 100.",
     )
-    blocked_domains: tuple[str, ...] = Field(
-        default=(),
+    blocked_domains: tuple[str, ...] = key(
+        (),
+        "Domains to exclude; at most 100. Some results have still contained their "
+        "pages.",
         max_length=100,
-        description="Domains to exclude; at most 100. Some results have still contained "
-        "their pages.",
     )
-    external_web_access: bool = Field(
-        default=True,
-        description="Whether pages are read live. Off: only from OpenAI's cache.",
+    external_web_access: bool = key(
+        True, "Whether pages are read live. Off: only from OpenAI's cache."
     )
-    return_token_budget: Literal["default", "unlimited"] = Field(
-        default="default",
-        description="How much text a search may return; `unlimited` is for long "
-        "research and is more expensive.",
+    return_token_budget: Literal["default", "unlimited"] = key(
+        "default",
+        "How much text a search may return; `unlimited` is for long research and "
+        "is more expensive.",
     )
 
     @field_validator("user_location")
@@ -24571,48 +24752,37 @@ class ImageOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = Field(
-        default="auto", description="A higher one is more expensive."
+    quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = key(
+        "auto", "A higher one is more expensive."
     )
-    size: str = Field(
-        default="auto", description="`WIDTHxHEIGHT` in pixels: `1536x1024`."
+    size: str = key("auto", "`WIDTHxHEIGHT` in pixels: `1536x1024`.")
+    background: Literal["auto", "opaque", "transparent"] = key(
+        "auto", "`transparent` needs `png`, `webp`, `gif` or `svg`."
     )
-    background: Literal["auto", "opaque", "transparent"] = Field(
-        default="auto", description="`transparent` needs `png`, `webp`, `gif` or `svg`."
+    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = key(
+        "png", "The form of the file."
     )
-    output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = Field(
-        default="png", description="The form of the file."
+    output_compression: int = key(100, "Of `webp` and `jpeg`.", bounds=(0, 100))
+    model: str = key("", "The model that draws.")
+    partial_images: int = key(0, "Previews while an image is made.", bounds=(0, 3))
+    action: Literal["auto", "generate", "edit"] = key(
+        "auto", "Whether to make a new image or to change one."
     )
-    output_compression: int = Field(
-        default=100, ge=0, le=100, description="Of `webp` and `jpeg`, 0 to 100."
+    complexity: Literal["low", "medium", "high"] | None = key(
+        None, "How much is computed to plan the image."
     )
-    model: str = Field(default="", description="The model that draws.")
-    partial_images: int = Field(
-        default=0, ge=0, le=3, description="Previews while an image is made, 0 to 3."
+    input_fidelity: Literal["low", "high"] | None = key(
+        None, "How closely a changed image keeps to its original."
     )
-    action: Literal["auto", "generate", "edit"] = Field(
-        default="auto", description="Whether to make a new image or to change one."
+    moderation: Literal["auto", "low"] = key(
+        "auto", "How strictly images are moderated."
     )
-    complexity: Literal["low", "medium", "high"] | None = Field(
-        default=None, description="How much is computed to plan the image."
+    frame_count: int | None = key(None, "Number of frames of a `gif`.", ge=1)
+    frame_duration_ms: int | None = key(
+        None, "Milliseconds of each frame of a `gif`.", ge=10
     )
-    input_fidelity: Literal["low", "high"] | None = Field(
-        default=None, description="How closely a changed image keeps to its original."
-    )
-    moderation: Literal["auto", "low"] = Field(
-        default="auto", description="How strictly images are moderated."
-    )
-    frame_count: int | None = Field(
-        default=None, ge=1, description="Number of frames of a `gif`."
-    )
-    frame_duration_ms: int | None = Field(
-        default=None, ge=10, description="Milliseconds of each frame of a `gif`."
-    )
-    svg: dict[str, Any] | None = Field(
-        default=None, description="Settings of the model that writes an `svg`."
-    )
-    input_image_mask: dict[str, str] | None = Field(
-        default=None, description="A mask, by `image_url` or `file_id`."
+    svg: dict[str, Any] | None = key(
+        None, "Settings of the model that writes an `svg`."
     )
 
 
@@ -24621,9 +24791,9 @@ _UNTIL_CORRECTED = "Chats that search are not answered until it is corrected."
 
 
 @lru_cache(maxsize=8)
-def read_expert_json(text: str) -> tuple[ExpertSettings, Sequence[str]]:
+def read_expert_json(text: str) -> tuple[PipeExpertKeys, Sequence[str]]:
     """Return the settings of EXPERT_JSON, and what is wrong with them."""
-    return read_json_valve("EXPERT_JSON", text, ExpertSettings)
+    return read_json_valve("EXPERT_JSON", text, PipeExpertKeys)
 
 
 @lru_cache(maxsize=8)
@@ -24819,52 +24989,56 @@ def _are_headers(value: object) -> bool:
     return isinstance(value, Mapping) and matches_schema(list(value.values()), [str])
 
 
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
+class _ServerKey(NamedTuple):
+    """What is known of a key of a description."""
+
+    form: Any
+    valid: str
+    """The valid values in words."""
+    is_public: bool = False
+    """Whether its value is never secret."""
+
+
+_SERVER_KEYS: Mapping[str, _ServerKey] = {
+    "server_label": _ServerKey(
         _SERVER_LABEL,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
+        is_public=True,
     ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "tunnel_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
+    "server_url": _ServerKey(
+        _is_address, "an address that begins with http:// or https://"
+    ),
+    "connector_id": _ServerKey(_SOME_TEXT, "a text", is_public=True),
+    "tunnel_id": _ServerKey(_SOME_TEXT, "a text"),
+    "authorization": _ServerKey(_SOME_TEXT, "a text"),
+    "headers": _ServerKey(_are_headers, "a JSON object of texts"),
+    "allowed_tools": _ServerKey(
         ([_SOME_TEXT], _TOOL_FILTER),
         "a list of names, or an object that chooses tools",
+        is_public=True,
     ),
-    "require_approval": (
+    "require_approval": _ServerKey(
         ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
         "`always`, `never` or an object of both",
+        is_public=True,
     ),
-    "server_description": (_SOME_TEXT, "a text"),
+    "server_description": _ServerKey(_SOME_TEXT, "a text", is_public=True),
 }
-"""The keys that are sent, each with its form and the words for valid values."""
+"""The keys that are sent. Any other may hold anything, so its value may be secret."""
 
 _TARGETS = ("server_url", "connector_id", "tunnel_id")
 
-_NEVER_SECRET = (
-    "type",
-    "server_label",
-    "connector_id",
-    "allowed_tools",
-    "require_approval",
-    "server_description",
-)
-"""Keys whose values are never secret; any other may hold anything."""
-
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
-
-    `complaints` are those that say why a server is left out, `notes` which fields are
-    not sent. `secrets` holds every text that may be secret.
-    """
+    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Why a server is left out."""
     notes: tuple[str, ...] = ()
+    """Which keys of a server are not sent."""
     secrets: tuple[str, ...] = ()
+    """Every text that may be secret."""
 
 
 @lru_cache(maxsize=8)
@@ -24873,49 +25047,38 @@ def read_servers(text: str) -> RemoteServers:
     try:
         rows = _load_rows(text)
     except ValueError as error:
-        complaint = _servers_error(str(error))
-        return RemoteServers(complaints=(complaint,), secrets=(text,))
+        problem = _servers_message(str(error))
+        return RemoteServers(problems=(problem,), secrets=(text,))
     tools: dict[str, Item] = {}
-    complaints: list[str] = []
+    problems: list[str] = []
     notes: list[str] = []
     secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = given_values(as_mapping(row))
-        secrets += _secrets_of(fields)
+        known = {key: fields[key] for key in _SERVER_KEYS if key in fields}
+        for key, value in fields.items():
+            is_public = key == "type" or (key in known and _SERVER_KEYS[key].is_public)
+            if not is_public:
+                secrets += _secret_values(value)
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
         reason = _server_error(row, fields, tools)
         if reason:
             problem = f"{name} is left out, because {reason}"
-            complaints.append(_servers_error(problem))
+            problems.append(_servers_message(problem))
             continue
-        tools[name.lower()] = _tool_of(fields)
-        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*known, "type"})
         if unknown:
             names = ", ".join(unknown)
-            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
+            notes.append(_servers_message(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
         tools=tuple(tools.values()),
-        complaints=tuple(complaints),
+        problems=tuple(problems),
         notes=tuple(notes),
         secrets=tuple(secrets),
     )
-
-
-def _secrets_of(fields: JsonObject) -> list[str]:
-    """Return every text of a description that may be secret."""
-    secrets: list[str] = []
-    for key, value in fields.items():
-        if key not in _NEVER_SECRET:
-            secrets += _secret_values(value)
-    return secrets
-
-
-def _tool_of(fields: JsonObject) -> Item:
-    """Return the tool of a request that a valid description stands for."""
-    known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-    return {"type": "mcp", **known}
 
 
 def _load_rows(text: str) -> list[object]:
@@ -24934,7 +25097,7 @@ def _load_rows(text: str) -> list[object]:
     return given if isinstance(given, list) else [given]
 
 
-def _servers_error(problem: str) -> str:
+def _servers_message(problem: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
         f"{PIPE_SHELL.valves}; until then, chats continue without it."
@@ -24944,7 +25107,11 @@ def _servers_error(problem: str) -> str:
 def _secret_values(value: object) -> list[str]:
     """Return the texts in a value, and the parts of them that are secret alone."""
     if isinstance(value, str):
-        return _secrets_of_text(value)
+        address = url_parts(value)
+        if address is None:
+            return header_secrets(value)
+        query_values = [text for _, text in parse_qsl(address.query)]
+        return [value, address.password or "", *query_values]
     rows: Iterable[object] = ()
     if isinstance(value, Mapping):
         rows = value.values()
@@ -24956,15 +25123,6 @@ def _secret_values(value: object) -> list[str]:
     return secrets
 
 
-def _secrets_of_text(text: str) -> list[str]:
-    """Return a text that may be secret; of an address also its password and query."""
-    address = url_parts(text)
-    if address is None:
-        return header_secrets(text)
-    query_values = [value for _, value in parse_qsl(address.query)]
-    return [text, address.password or "", *query_values]
-
-
 def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -> str:
     """Return what is wrong with a description; empty if it can be used.
 
@@ -24974,9 +25132,9 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
         return "it is not a JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not matches_schema(fields[key], form):
-            return f"its {key} is not {expected}"
+    for key, known in _SERVER_KEYS.items():
+        if key in fields and not matches_schema(fields[key], known.form):
+            return f"its {key} is not {known.valid}"
     if fields["server_label"].lower() in before:
         return "another entry has the same server_label"
     targets = [key for key in _TARGETS if key in fields]
@@ -25005,7 +25163,7 @@ class Valves(SharedValves):
     """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(json_schema_extra=page_schema("pipe", SHARED))
-    old_names = old_names("pipe", ExpertSettings)
+    old_names = old_names("pipe", PipeExpertKeys)
 
     # The first day
     MODEL_ID: str = valve(
@@ -25377,14 +25535,12 @@ TOOL_SWITCHES: Mapping[str, str] = {
 # --------------------------------------------------------------------------------------
 
 
-_Default = TypeVar("_Default")
-
-
 class Config(NamedTuple):
-    """What applies to one call; a user's choice replaces the administrator's."""
+    """What applies to one call."""
 
     valves: Valves
-    expert: ExpertSettings
+    """The administrator's, with what the user chose of the same name."""
+    expert: PipeExpertKeys
     """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
@@ -25400,26 +25556,17 @@ class Config(NamedTuple):
     (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
-    tool_seconds: float
-    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
-    tool_timeouts: Sequence[tuple[str, float]]
-    """Seconds by patterns of names."""
+    timeouts: ReadTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
     """The administrator's own, if they can be read."""
 
     effort: str | None
-    summary: str
     verbosity: str | None
-    service_tier: str
     tool_kinds: frozenset[str]
     """The kinds of OpenAI's tools to offer."""
-    file_input: str
-    """Which attached files the model gets whole: `off`, `pdf` or `all`."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
-    shows_cost: bool
     shows_log: bool
-    log_level: str
     agent: StrategyParameters
     """What AGENT_JSON says."""
     wants_agent: bool
@@ -25442,8 +25589,10 @@ def read_config(
     chosen = _with_own_parameter(
         stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
-    wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
-    own = wishes.allowed
+    choices = _read_user_choices(
+        valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
+    )
+    own = choices.allowed
 
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
@@ -25466,7 +25615,7 @@ def read_config(
         rules.problem,
         timeouts.problem,
         _permission_error(valves.USER_MAY_CHANGE),
-        wishes.problem,
+        choices.problem,
         *agent_problems,
         prices_problem,
         *expert_problems,
@@ -25475,9 +25624,10 @@ def read_config(
         *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
 
-    effective = valves
-    if wishes.own_key:
-        effective = _for_own_key(valves, expert.user_keys_get)
+    changes = _chosen_values(valves, own, is_admin=is_admin)
+    if choices.own_key:
+        changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
+    effective = valves.model_copy(update=changes) if changes else valves
     features = as_mapping(facts.get("features"))
     maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
     tool_kinds = _offered_kinds(own, effective, maps_search)
@@ -25488,26 +25638,20 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
-        own_key=wishes.own_key,
+        own_key=choices.own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
         approval_rules=rules.rules,
-        tool_seconds=timeouts.default,
-        tool_timeouts=timeouts.by_pattern,
+        timeouts=timeouts,
         prices=prices,
-        effort=_choose_word(own.REASONING_EFFORT, None),
-        summary=_choose_word(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_choose_word(own.VERBOSITY, None),
-        service_tier=_choose_word(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
+        verbosity=None if own.VERBOSITY == "inherit" else own.VERBOSITY,
         tool_kinds=tool_kinds,
-        file_input=_choose_word(own.FILE_INPUT, valves.FILE_INPUT),
         replaces_search=maps_search and "web_search" in tool_kinds,
-        shows_cost=_choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_choose_log_level(own.LOG_LEVEL, valves.LOG_LEVEL),
         agent=agent,
-        wants_agent=wishes.agent,
-        refused=wishes.refused,
+        wants_agent=choices.agent,
+        refused=choices.refused,
     )
 
 
@@ -25549,21 +25693,9 @@ def _offered_kinds(
     return frozenset(kind for kind, is_on in wanted.items() if is_on)
 
 
-def _choose_word(own: str, default: _Default) -> str | _Default:
-    """Return what a user chose, or the default for `inherit`."""
-    return default if own == "inherit" else own
-
-
 def _choose_switch(own: str, default: bool) -> bool:
     """Say whether a switch is on that a user set to `on`, `off` or `inherit`."""
     return default if own == "inherit" else own == "on"
-
-
-def _choose_log_level(own: str, administrators: str) -> str:
-    """Return the more detailed level: a user hides no lines from the administrator."""
-    if own == "inherit" or LOG_LEVELS[own] > LOG_LEVELS[administrators]:
-        return administrators
-    return own
 
 
 _FILTER_KEY = "openai_responses"
@@ -25578,6 +25710,8 @@ _OTHER_SWITCH_CONTRACT = (
 _USER_ROWS = rows_of(UserValves)
 _CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
+_SAME_NAME = [name for name in _CHOICES.values() if name in Valves.model_fields]
+"""The users' valves that replace the administrator's valve of their name."""
 _UNCHANGED = dict(UserValves())
 """The valves of a user who has changed none."""
 
@@ -25586,7 +25720,7 @@ _AGENT_WORD = "agent"
 _MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
 
 
-class _Wishes(NamedTuple):
+class _UserChoices(NamedTuple):
     """What a user chose, in the user valves and with the composer's switches."""
 
     allowed: UserValves
@@ -25613,9 +25747,9 @@ def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
     return user.model_copy(update={"FILE_INPUT": chosen})
 
 
-def _read_wishes(
+def _read_user_choices(
     valves: Valves, user: UserValves, switches: object, *, is_admin: bool
-) -> _Wishes:
+) -> _UserChoices:
     """Return what a user chose and may choose.
 
     `switches` is what the composer's filters wrote into the metadata.
@@ -25635,7 +25769,7 @@ def _read_wishes(
             wants_agent = bool(switches.get(_AGENT_WORD))
 
     permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
-    chosen = {**dict(user), **changed}
+    chosen = {**vars(user), **changed}
     refused: list[str] = []
     for word, name in _CHOICES.items():
         if word not in permitted and chosen[name] != _UNCHANGED[name]:
@@ -25648,13 +25782,34 @@ def _read_wishes(
     if wants_agent and _AGENT_WORD not in permitted:
         refused.append("AGENT")
         wants_agent = False
-    return _Wishes(
+    return _UserChoices(
         allowed=user.model_copy(update=changed) if changed else user,
         own_key=own_key,
         agent=wants_agent,
         refused=refused,
         problem=problem,
     )
+
+
+def _chosen_values(
+    valves: Valves, own: UserValves, *, is_admin: bool
+) -> dict[str, object]:
+    """Return the valves that a user's choices replace, with the values that apply."""
+    choices = vars(own)
+    chosen: dict[str, object] = {}
+    for name in _SAME_NAME:
+        if choices[name] != "inherit":
+            chosen[name] = choices[name]
+    shows_cost = _choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin)
+    if shows_cost != valves.SHOW_COST:
+        chosen["SHOW_COST"] = shows_cost
+    else:
+        chosen.pop("SHOW_COST", None)
+    # Only a more detailed level: a user hides no lines from the administrator.
+    own_level = own.LOG_LEVEL
+    if own_level != "inherit" and LOG_LEVELS[own_level] > LOG_LEVELS[valves.LOG_LEVEL]:
+        del chosen["LOG_LEVEL"]
+    return chosen
 
 
 def may_change(word: str, valves: Valves) -> bool:
@@ -25682,13 +25837,11 @@ _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
 
 
-def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get."""
+def _withheld_from_own_key(user_keys_get: str) -> list[str]:
+    """Return the valves that a user's own key does not get."""
     given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
-    withheld = [
-        name for name, row in rows_of(Valves).items() if row.own_key not in given
-    ]
-    return valves.model_copy(update=dict.fromkeys(withheld, ""))
+    rows = rows_of(Valves)
+    return [name for name, row in rows.items() if row.own_key not in given]
 
 
 OWN_KEY_PLACE = (
@@ -25739,10 +25892,10 @@ def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
+def run_limits(expert: PipeExpertKeys, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
     return Limits(
-        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
+        timeouts=request_timeouts(expert, model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
         context_window=model.facts.context_window,
@@ -25925,7 +26078,7 @@ class Caller(ChatCaller):
     @property
     def has_page(self) -> bool:
         """Whether the answer is one of a chat of Open WebUI's page, and no task."""
-        return self.host_reads and not self.task
+        return self.is_open_webui and not self.task
 
     @property
     def is_in_channel(self) -> bool:
@@ -25944,7 +26097,7 @@ class Caller(ChatCaller):
     @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
+        return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(
@@ -26001,20 +26154,12 @@ class CheckedCall(NamedTuple):
 
     body: JsonObject
     """Only what the caller may set."""
-    messages: list[dict[str, Any]]
-    """Those of the body; none if it has no list of them."""
     caller: Caller
     config: Config
     endpoint: Endpoint
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    model_id: str
-    """The host's id of the model that was chosen, maybe one of its workspace."""
-    model_name: str
-    """The name in MODEL_ID or AGENT_JSON of the model that answers."""
-    overrides: Mapping[str, ResolvedModel]
-    """The administrator's models and the agents, by their names."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
@@ -26028,6 +26173,21 @@ class CheckedCall(NamedTuple):
         """The administrator's settings."""
         return self.config.valves
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Those of the body; none if it has no list of them."""
+        return as_list(self.body.get("messages"))
+
+    @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
+    def model_name(self) -> str:
+        """The name in MODEL_ID or AGENT_JSON of the model that answers."""
+        return answering_name(self.caller.model, self.config.agent)
+
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
         if self.capabilities.first_time(text):
@@ -26035,7 +26195,7 @@ class CheckedCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, self.overrides)
+        return resolve_model(name, _usable_overrides(self.config))
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -26068,11 +26228,8 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     Raises InvalidRequest for unusable overrides.
     """
     caller = call.caller
-    overrides = call.config.overrides
-    if isinstance(overrides, InvalidRequest):
-        raise overrides
     parameters = call.config.agent
-    chosen = resolve_model(caller.model, overrides)
+    chosen = resolve_model(caller.model, _usable_overrides(call.config))
     agent = None
     if not caller.task:
         is_switched = call.config.wants_agent
@@ -26080,14 +26237,10 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     chosen = model_at(chosen, endpoint, call.capabilities.listed)
     return CheckedCall(
         body=call.body,
-        messages=as_list(call.body.get("messages")),
         caller=caller,
         config=call.config,
         endpoint=endpoint,
         model=answering_model(chosen, endpoint),
-        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
-        model_name=answering_name(caller.model, parameters),
-        overrides=overrides,
         capabilities=call.capabilities,
         log=call.log,
         host=call.host,
@@ -26095,6 +26248,16 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         account=call.account,
         agent=agent,
     )
+
+
+def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by their names.
+
+    Raises InvalidRequest if they cannot be read.
+    """
+    if isinstance(config.overrides, InvalidRequest):
+        raise config.overrides
+    return config.overrides
 
 
 # --------------------------------------------------------------------------------------
@@ -26896,7 +27059,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     return call._replace(agent=agent)
 
 
-def caller_may_set_error(expert: ExpertSettings) -> str:
+def caller_may_set_error(expert: PipeExpertKeys) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     entries = comma_list(expert.caller_may_set.lower())
     words = [_word_of_entry(entry) for entry in entries]
@@ -26904,7 +27067,7 @@ def caller_may_set_error(expert: ExpertSettings) -> str:
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(expert: ExpertSettings, *, is_admin: bool) -> set[str]:
+def _opened_words(expert: PipeExpertKeys, *, is_admin: bool) -> set[str]:
     """Return what `caller_may_set` opens for a caller."""
     opened: set[str] = set()
     for entry in comma_list(expert.caller_may_set.lower()):
@@ -27125,10 +27288,11 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     config = call.config
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
-    if config.valves.AUTH == "entra_id" and not config.own_key:
-        call, endpoint = await _with_entra_token(call, endpoint)
-    if config.valves.AUTH in USER_TOKENS and not config.own_key:
-        call, endpoint = await _with_user_token(call, endpoint)
+    if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
+        by_entra = config.valves.AUTH == "entra_id"
+        token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
+        call.log.hide(token)
+        endpoint = replace(endpoint, token=token)
     headers = await fill_in_headers(
         call.host,
         call.caller.user_id,
@@ -27222,7 +27386,6 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     key = values["API_KEY"]
     if key:
         call.log.hide(key)
-        config = config._replace(secrets=(*config.secrets, key))
     # The only value that is a key of EXPERT_JSON and not a valve.
     scope = values.pop("ENTRA_SCOPE", "")
     expert = config.expert.model_copy(update={"entra_scope": scope})
@@ -27232,44 +27395,35 @@ def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
     return call._replace(config=config)
 
 
-async def _with_entra_token(
-    call: PipeCall, endpoint: Endpoint
-) -> tuple[PipeCall, Endpoint]:
-    """Return call and endpoint with a token of Entra ID; raises InvalidRequest."""
+async def _entra_token(call: PipeCall) -> str:
+    """Return a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
         raise InvalidRequest(_NO_ENTRA, remedy="setup")
     config = call.config
-    base_url = config.valves.BASE_URL
-    scope = config.expert.entra_scope
-    token, problem = await call.account.entra_token(base_url, scope)
+    token, problem = await call.account.entra_token(
+        config.valves.BASE_URL, config.expert.entra_scope
+    )
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
         message = problem if call.caller.is_admin else shown
         raise InvalidRequest(message, remedy="setup")
-    call.log.hide(token)
-    config = config._replace(secrets=(*config.secrets, token))
-    return call._replace(config=config), replace(endpoint, token=token)
+    return token
 
 
-async def _with_user_token(
-    call: PipeCall, endpoint: Endpoint
-) -> tuple[PipeCall, Endpoint]:
-    """Return call and endpoint with a token of whoever asks; raises InvalidRequest.
+async def _user_token(call: PipeCall, endpoint: Endpoint) -> str:
+    """Return a token of whoever asks; raises InvalidRequest.
 
     It opens the user's account at Open WebUI or at the identity provider, so it goes to
     no server but a gateway.
     """
-    config = call.config
-    auth = config.valves.AUTH
+    auth = call.config.valves.AUTH
     if not endpoint.is_gateway:
         raise valve_error(f"AUTH is {auth}, which only gateways get", PIPE_SHELL)
     token = await user_token(call.host, auth, call.caller.user_id)
     if not token:
         raise InvalidRequest(_NO_TOKEN[auth])
-    call.log.hide(token)
-    config = config._replace(secrets=(*config.secrets, token))
-    return call._replace(config=config), replace(endpoint, token=token)
+    return token
 
 
 async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
@@ -27439,424 +27593,6 @@ def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.prepare.remote_rules
-#
-# The rules of TOOL_APPROVAL for remote MCP servers, whose tools OpenAI calls.
-#
-# With `require_approval: never` OpenAI makes a call without telling anybody first. So
-# where a rule may be about a tool of such a server, OpenAI is told to ask each time, and
-# what no rule is about is answered here as the server's description says.
-# --------------------------------------------------------------------------------------
-
-
-_UNASKED = "never"
-
-
-def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
-    """Return a tool of a request; a remote server asks if a rule may be about it."""
-    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
-        return tool
-    return {**tool, "require_approval": "always"}
-
-
-def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
-    """Say whether a rule may keep back a call of a server's tools.
-
-    Their names are only known if the description lists them.
-    """
-    if all(answer == "auto" for _, answer in rules):
-        return False
-    names = _tool_names(server.get("allowed_tools"))
-    if names is None:
-        return True
-    approver = Approver(rules)
-    for name in names:
-        request = {"server_label": server.get("server_label"), "name": name}
-        if approver.rule_for(remote_name(request), name) != "auto":
-            return True
-    return False
-
-
-def _tool_names(chosen: object) -> Sequence[str] | None:
-    """Return the names in a list or a filter of tools; None if it does not name them."""
-    if isinstance(chosen, list):
-        return [str(name) for name in chosen]
-    names = as_mapping(chosen).get("tool_names")
-    return [str(name) for name in names] if isinstance(names, list) else None
-
-
-def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
-    """Return what holds for a remote call that no rule is about.
-
-    `servers` are as they are described: the last of a label counts. A filter may also
-    choose tools that only read, which is not known here.
-    """
-    label = request.get("server_label")
-    setting: object = None
-    for server in servers:
-        if server.get("server_label") == label:
-            setting = server.get("require_approval")
-    if setting == _UNASKED:
-        return "auto"
-    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
-    return "auto" if request.get("name") in unasked else "ask"
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.hosted_tools
-#
-# The tools that a request offers: OpenAI's own, the host's, and those of filters.
-# --------------------------------------------------------------------------------------
-
-
-_COUNTRY_CODE = 2
-"""Letters of a country's code (ISO 3166-1)."""
-_MAX_STORES = 2
-"""More are refused, and with them the request (docs/reference/responses-api.md)."""
-
-
-def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
-) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace.
-
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
-    whose digest is among the `refused` ones is left out, and replaces none. The order is
-    always the same, because the prompt cache depends on it. Raises InvalidRequest for
-    unusable valves.
-    """
-    usable = [
-        tool
-        for tool in _configured_tools(config, model)
-        if json_digest(tool) not in refused
-    ]
-    replaced: set[str] = set()
-    for tool in usable:
-        kind = tool["type"]
-        if kind != "web_search" or config.replaces_search:
-            replaced.update(TOOL_SETTINGS[kind].replaced)
-    return usable, replaced
-
-
-def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
-    for name, kind in TOOL_KINDS.items():
-        is_on = name in config.tool_kinds or _needs_for_research(model, name)
-        if not is_on or not _takes_kind(model, name):
-            continue
-        build = _BUILDERS.get(name)
-        if build:
-            yield from build(config, model)
-        else:
-            yield {"type": name, **kind.least}
-
-
-def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model has a kind of tools because it researches."""
-    return model.research and kind == "web_search"
-
-
-def _takes_kind(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools."""
-    if kind in CALLED_BY_NAME:
-        return model.facts.functions
-    return takes_hosted_tool(model, kind)
-
-
-def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the search in the stores of the valve, if it names any.
-
-    Raises InvalidRequest for options that cannot be read: a search without the
-    administrator's filters must not run.
-    """
-    text = config.valves.FILE_SEARCH_VECTOR_STORES
-    options, problems = read_file_search_options(text)
-    if problems:
-        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
-    stores = list(options.vector_store_ids)[:_MAX_STORES]
-    if not stores:
-        return []
-    more = options.model_dump(exclude={"vector_store_ids"}, exclude_none=True)
-    return [{"type": "file_search", "vector_store_ids": stores, **more}]
-
-
-_FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
-
-
-def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool, with the memory of its container if that is not the default."""
-    tool = TOOL_KINDS["code_interpreter"]
-    container = dict(tool.least["container"])
-    if config.expert.code_memory != "1g":
-        container["memory_limit"] = config.expert.code_memory
-    return [{"type": tool.type, "container": container}]
-
-
-def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return a tool for each server."""
-    rules = config.approval_rules
-    return [put_under_rules(server, rules) for server in config.remote.tools]
-
-
-def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    given = options.model_dump(exclude_unset=True)
-    return [{**given, "type": "image_generation"}]
-
-
-def image_model_name(config: Config) -> str:
-    """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    return options.model
-
-
-def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
-    """Return the web search with the options of WEB_SEARCH_OPTIONS.
-
-    A model that researches has an unlimited budget for what searches return; one that
-    knows no budget gets none.
-
-    A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
-    that cannot be read: a search without the administrator's filters must not run.
-    """
-    options, problems = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
-    if problems:
-        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": options.search_context_size,
-        "user_location": {"type": "approximate", **_location(options.user_location)},
-    }
-    filters: dict[str, list[str]] = {}
-    allowed = _domains(options.allowed_domains)
-    if allowed:
-        filters["allowed_domains"] = allowed
-    blocked = _domains(options.blocked_domains)
-    if blocked:
-        filters["blocked_domains"] = blocked
-    if filters:
-        tool["filters"] = filters
-    if not options.external_web_access:
-        tool["external_web_access"] = False
-    budget = "unlimited" if model.research else options.return_token_budget
-    if budget != "default" and takes_search_budget(model):
-        tool["return_token_budget"] = budget
-    return [tool]
-
-
-def unused_search_budget(config: Config, model: ResolvedModel) -> str:
-    """Return the message that a model's search has no budget, if one is set.
-
-    The filters of an administrator are always sent: what rejects them gets no search.
-    """
-    options, _ = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
-    is_set = options.return_token_budget != "default"
-    is_searching = "web_search" in config.tool_kinds
-    if not is_set or not is_searching or takes_search_budget(model):
-        return ""
-    return f"{SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
-
-
-_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
-
-
-def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains: list[str] = []
-    for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
-        domain = re.split("[/:]", without_scheme)[0]
-        if domain:
-            domains.append(domain)
-    return domains
-
-
-def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a location by the API's names, from an object or from words in their order.
-
-    A country that is not a code of two letters would be refused, so it is left out.
-    """
-    given = _location_of_words(setting) if isinstance(setting, str) else setting
-    location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
-    if len(location.get("country", "")) != _COUNTRY_CODE:
-        location.pop("country", None)
-    return location
-
-
-def _location_of_words(text: str) -> dict[str, str]:
-    """Return a location that is given as `city, region, country, timezone`."""
-    words = [word.strip() for word in text.split(",")]
-    # The last ones may be missing.
-    return dict(zip(PLACE_NAMES, words, strict=False))
-
-
-_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
-    "web_search": _web_search,
-    "file_search": _file_search,
-    "mcp": _remote_servers,
-    "code_interpreter": _code_interpreter,
-    "image_generation": _image_generation,
-}
-"""What builds a kind of tools from the valves; the others have no options."""
-
-
-class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
-
-    items: Sequence[Item] = ()
-    names: ToolNames = ToolNames()
-    choice: Any = None
-    notice: str = ""
-    """What the person who asked is told, if anything."""
-
-
-def called_tools(
-    body: JsonObject,
-    model: ResolvedModel,
-    expert: ExpertSettings,
-    log: Callable[[str], object] = ignore_report,
-    rules: ApprovalRules = (),
-) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added.
-
-    `log` is told of those that are too large. Raises InvalidRequest for a tool without
-    a name.
-    """
-    specs = given_tools(body)
-    text = _tools_text(specs)
-    strict = expert.strict_tool_calling
-    if text and len(text) <= _MAX_REMEMBERED:
-        tools, log_lines = _known_tools(text, strict)
-    else:
-        tools, log_lines = _read_tools(specs, strict)
-    for line in log_lines:
-        log(line)
-    taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
-    return [put_under_rules(tool, rules) for tool in taken]
-
-
-_MAX_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
-
-
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are not JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common.
-
-    Requests share the tools that are returned, so they must not be changed.
-    """
-    return _read_tools(json.loads(text), strict)
-
-
-def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
-    log_lines: list[str] = []
-    tools = responses_tools(specs, strict=strict, log=log_lines.append)
-    return tools, log_lines
-
-
-_MAX_TOOLS = 128
-"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
-_TOO_MANY = (
-    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
-    "{most}. Switch off tools that this chat does not need."
-)
-
-
-def offer_tools(
-    choice: object,
-    hosted: Sequence[Item] = (),
-    called: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-    builtin: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own. Raises InvalidRequest for a choice
-    that names no tool.
-    """
-    merged = merge_tools(hosted, called)
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if not tools:
-        return OfferedTools()
-    kept = _first_tools(tools, builtin)
-    own_names = [str(tool["name"]) for tool in kept if not is_hosted_tool(tool)]
-    names = ToolNames(tuple(own_names))
-    items = names.rename_tools(kept)
-    chosen = responses_tool_choice(choice, items, names)
-    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
-
-
-def left_out_tools(
-    body: JsonObject,
-    model: ResolvedModel,
-    called: Sequence[Item],
-    offered: OfferedTools,
-    builtin: Collection[str],
-) -> dict[str, str]:
-    """Return the tools of a body that are not offered, with the reasons, by names.
-
-    `called` are those that were read. Of what was too large the log has a line already,
-    and of Open WebUI's own tools OpenAI's replace some by design.
-    """
-    offered_names = {*offered.names.known, *map(tool_name, offered.items)}
-    called_names = {tool_name(tool) for tool in called}
-    left_out: dict[str, str] = {}
-    for given in map(as_mapping, given_tools(body)):
-        kind = as_text(given.get("type")) or "function"
-        name = tool_name(as_mapping(given.get(kind)) or given)
-        if name in offered_names or name in builtin:
-            continue
-        if model.research:
-            reason = "a model that researches gets only OpenAI's tools"
-        elif not _takes_kind(model, kind):
-            reason = f"{model.name} takes no such tool"
-        elif name not in called_names:
-            continue
-        elif len(offered.items) == _MAX_TOOLS:
-            reason = f"the API takes at most {_MAX_TOOLS} tools"
-        else:
-            reason = "OpenAI's own tool replaces it"
-        left_out[f"the tool {name}"] = reason
-    return left_out
-
-
-def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
-    """Return as many tools as the API takes; fewer stay as they are.
-
-    Of more, OpenAI's come first, because they are few and an administrator switched them
-    on; then those that people attached or filters added; then the `builtin` ones. Each
-    group keeps its order.
-    """
-    if len(tools) <= _MAX_TOOLS:
-        return tools
-    hosted = [tool for tool in tools if is_hosted_tool(tool)]
-    functions = [tool for tool in tools if not is_hosted_tool(tool)]
-    attached = [tool for tool in functions if tool["name"] not in builtin]
-    own = [tool for tool in functions if tool["name"] in builtin]
-    return [*hosted, *attached, *own][:_MAX_TOOLS]
-
-
-def _too_many_notice(count: int) -> str:
-    """Return what a person is told of `count` tools; nothing if all are offered."""
-    left_out = count - _MAX_TOOLS
-    if left_out <= 0:
-        return ""
-    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.agent
 #
 # What the request of an agent has that the one of a plain model has not.
@@ -27913,11 +27649,8 @@ def agent_instructions(
     style = choose_style(parameters.policy_style, model.family)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    sources = read_context(parameters.context)
     host_policy = _host_policy(builtin)
-    return build_strategy_instructions(
-        parameters, style, system_prompt, sources, host_policy
-    )
+    return build_strategy_instructions(parameters, style, system_prompt, host_policy)
 
 
 def _host_policy(builtin: Collection[str]) -> str:
@@ -27926,31 +27659,6 @@ def _host_policy(builtin: Collection[str]) -> str:
     if not lines:
         return ""
     return "\n".join(["<host_tools>", *lines, "</host_tools>"])
-
-
-def remembered_messages(
-    agent: AgentMode | None, messages: Sequence[Message]
-) -> tuple[Sequence[Any], str]:
-    """Return what the memory policy leaves of a chat, and what to say about it.
-
-    Raises InvalidRequest for an unknown policy.
-    """
-    if agent is None:
-        return messages, ""
-    window = apply_memory_policy(messages, agent.parameters.guide.memory_policy)
-    return window.messages, window.note
-
-
-def agent_memories(agent: AgentMode) -> list[ChatPart]:
-    """Return what an agent remembers from before the chat, as the chat's beginning."""
-    items = build_memory_items(agent.parameters.guide)
-    return [UserMessage(item) for item in items]
-
-
-def agent_defaults(agent: AgentMode) -> dict[str, Any]:
-    """Return the parameters that hold unless the request has its own."""
-    temperature = agent.parameters.guide.temperature
-    return {} if temperature is None else {"temperature": temperature}
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
@@ -29077,6 +28785,580 @@ def _has_failed(result: ToolResult) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.prepare.remote_rules
+#
+# The rules of TOOL_APPROVAL for remote MCP servers, whose tools OpenAI calls.
+#
+# With `require_approval: never` OpenAI makes a call without telling anybody first. So
+# where a rule may be about a tool of such a server, OpenAI is told to ask each time, and
+# what no rule is about is answered here as the server's description says.
+# --------------------------------------------------------------------------------------
+
+
+_UNASKED = "never"
+
+
+def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
+    """Return a tool of a request; a remote server asks if a rule may be about it."""
+    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
+        return tool
+    return {**tool, "require_approval": "always"}
+
+
+def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
+    """Say whether a rule may keep back a call of a server's tools.
+
+    Their names are only known if the description lists them.
+    """
+    if all(answer == "auto" for _, answer in rules):
+        return False
+    names = _tool_names(server.get("allowed_tools"))
+    if names is None:
+        return True
+    approver = Approver(rules)
+    for name in names:
+        request = {"server_label": server.get("server_label"), "name": name}
+        if approver.rule_for(remote_name(request), name) != "auto":
+            return True
+    return False
+
+
+def _tool_names(chosen: object) -> Sequence[str] | None:
+    """Return the names in a list or a filter of tools; None if it does not name them."""
+    if isinstance(chosen, list):
+        return [str(name) for name in chosen]
+    names = as_mapping(chosen).get("tool_names")
+    return [str(name) for name in names] if isinstance(names, list) else None
+
+
+def default_remote_rule(servers: Sequence[JsonObject], request: JsonObject) -> Approval:
+    """Return what holds for a remote call that no rule is about.
+
+    `servers` are as they are described: the last of a label counts. A filter may also
+    choose tools that only read, which is not known here.
+    """
+    label = request.get("server_label")
+    setting: object = None
+    for server in servers:
+        if server.get("server_label") == label:
+            setting = server.get("require_approval")
+    if setting == _UNASKED:
+        return "auto"
+    unasked = _tool_names(as_mapping(setting).get(_UNASKED)) or ()
+    return "auto" if request.get("name") in unasked else "ask"
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.hosted_tools
+#
+# The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# --------------------------------------------------------------------------------------
+
+
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
+
+
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
+    whose digest is among the `refused` ones is left out, and replaces none. The order is
+    always the same, because the prompt cache depends on it. Raises InvalidRequest for
+    unusable valves.
+    """
+    usable = [
+        tool
+        for tool in _configured_tools(config, model)
+        if json_digest(tool) not in refused
+    ]
+    replaced: set[str] = set()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
+
+
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    for name, kind in TOOL_KINDS.items():
+        is_on = name in config.tool_kinds or _needs_for_research(model, name)
+        if not is_on or not _takes_kind(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config, model)
+        else:
+            yield {"type": name, **kind.least}
+
+
+def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model has a kind of tools because it researches."""
+    return model.research and kind == "web_search"
+
+
+def _takes_kind(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools."""
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    return takes_hosted_tool(model, kind)
+
+
+def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any.
+
+    Raises InvalidRequest for options that cannot be read: a search without the
+    administrator's filters must not run.
+    """
+    text = config.valves.FILE_SEARCH_VECTOR_STORES
+    options, problems = read_file_search_options(text)
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _FILES_EXAMPLE)
+    stores = list(options.vector_store_ids)[:_MAX_STORES]
+    if not stores:
+        return []
+    more = options.model_dump(exclude={"vector_store_ids"}, exclude_none=True)
+    return [{"type": "file_search", "vector_store_ids": stores, **more}]
+
+
+_FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
+
+
+def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return the tool, with the memory of its container if that is not the default."""
+    tool = TOOL_KINDS["code_interpreter"]
+    container = dict(tool.least["container"])
+    if config.expert.code_memory != "1g":
+        container["memory_limit"] = config.expert.code_memory
+    return [{"type": tool.type, "container": container}]
+
+
+def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return a tool for each server."""
+    rules = config.approval_rules
+    return [put_under_rules(server, rules) for server in config.remote.tools]
+
+
+def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    given = options.model_dump(exclude_unset=True)
+    return [{**given, "type": "image_generation"}]
+
+
+def image_model_name(config: Config) -> str:
+    """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    return options.model
+
+
+def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A model that researches has an unlimited budget for what searches return; one that
+    knows no budget gets none.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
+    }
+    filters: dict[str, list[str]] = {}
+    allowed = _domains(options.allowed_domains)
+    if allowed:
+        filters["allowed_domains"] = allowed
+    blocked = _domains(options.blocked_domains)
+    if blocked:
+        filters["blocked_domains"] = blocked
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    budget = "unlimited" if model.research else options.return_token_budget
+    if budget != "default" and takes_search_budget(model):
+        tool["return_token_budget"] = budget
+    return [tool]
+
+
+def unused_search_budget(config: Config, model: ResolvedModel) -> str:
+    """Return the message that a model's search has no budget, if one is set.
+
+    The filters of an administrator are always sent: what rejects them gets no search.
+    """
+    options, _ = read_search_options(config.valves.WEB_SEARCH_OPTIONS)
+    is_set = options.return_token_budget != "default"
+    is_searching = "web_search" in config.tool_kinds
+    if not is_set or not is_searching or takes_search_budget(model):
+        return ""
+    return f"{SEARCH_VALVE}: {model.name} has no `return_token_budget`. It is not sent."
+
+
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains: list[str] = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domain = re.split("[/:]", without_scheme)[0]
+        if domain:
+            domains.append(domain)
+    return domains
+
+
+def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a location by the API's names, from an object or from words in their order.
+
+    A country that is not a code of two letters would be refused, so it is left out.
+    """
+    given = _location_of_words(setting) if isinstance(setting, str) else setting
+    location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
+    if len(location.get("country", "")) != _COUNTRY_CODE:
+        location.pop("country", None)
+    return location
+
+
+def _location_of_words(text: str) -> dict[str, str]:
+    """Return a location that is given as `city, region, country, timezone`."""
+    words = [word.strip() for word in text.split(",")]
+    # The last ones may be missing.
+    return dict(zip(PLACE_NAMES, words, strict=False))
+
+
+_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "code_interpreter": _code_interpreter,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
+
+
+def called_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    expert: PipeExpertKeys,
+    log: Callable[[str], object] = ignore_report,
+    rules: ApprovalRules = (),
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
+    specs = given_tools(body)
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
+    if text and len(text) <= _MAX_REMEMBERED:
+        tools, log_lines = _known_tools(text, strict)
+    else:
+        tools, log_lines = _read_tools(specs, strict)
+    for line in log_lines:
+        log(line)
+    taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
+    return [put_under_rules(tool, rules) for tool in taken]
+
+
+_MAX_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are not JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common.
+
+    Requests share the tools that are returned, so they must not be changed.
+    """
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    log_lines: list[str] = []
+    tools = responses_tools(specs, strict=strict, log=log_lines.append)
+    return tools, log_lines
+
+
+def left_out_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    called: Sequence[Item],
+    offered: OfferedTools,
+    builtin: Collection[str],
+) -> dict[str, str]:
+    """Return the tools of a body that are not offered, with the reasons, by names.
+
+    `called` are those that were read. Of what was too large the log has a line already,
+    and of Open WebUI's own tools OpenAI's replace some by design.
+    """
+    offered_names = {*offered.names.known, *map(tool_name, offered.items)}
+    called_names = {tool_name(tool) for tool in called}
+    left_out: dict[str, str] = {}
+    for given in map(as_mapping, given_tools(body)):
+        kind = as_text(given.get("type")) or "function"
+        name = tool_name(as_mapping(given.get(kind)) or given)
+        if name in offered_names or name in builtin:
+            continue
+        if model.research:
+            reason = "a model that researches gets only OpenAI's tools"
+        elif not _takes_kind(model, kind):
+            reason = f"{model.name} takes no such tool"
+        elif name not in called_names:
+            continue
+        elif len(offered.items) == MAX_TOOLS:
+            reason = f"the API takes at most {MAX_TOOLS} tools"
+        else:
+            reason = "OpenAI's own tool replaces it"
+        left_out[f"the tool {name}"] = reason
+    return left_out
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.writers
+#
+# Where the records of an answer are written: the chat's row, or the answer itself.
+# --------------------------------------------------------------------------------------
+
+
+_FEW = 32
+"""Up to so many records of one message, each is written at once; then in groups.
+
+Each write holds all records of the message: writing each of a thousand at once would
+write half a million.
+"""
+_LAST_TRIES = 3
+"""Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
+_NOT_WRITTEN = (
+    "Open WebUI could not store this chat's hidden data: later turns continue without "
+    "it. Its database may be locked or full."
+)
+
+
+class StoredAnswer(NamedTuple):
+    """The answer that records belong to."""
+
+    chat_id: str
+    message_id: str
+    chat: StoredChat
+    keys: ChatKeys
+    sent: SentContext | None = None
+    """What its run sends in addition to the chat; None keeps what an earlier run sent."""
+
+    def kept_sent(self) -> SentContext | None:
+        """Return what is to be stored as sent; None for nothing."""
+        if self.sent is None:
+            return self.chat.sent.get(self.message_id)
+        if self.sent == SentContext():
+            return None
+        return self.sent
+
+    def changes_sent(self) -> bool:
+        """Say whether what is stored as sent has to be written."""
+        if self.sent is None:
+            return False
+        return self.message_id in self.chat.sent or self.sent != SentContext()
+
+    def with_sent(self, value: JsonObject) -> dict[str, Any]:
+        """Return the value of the answer's key, with what its run sends."""
+        sent = self.kept_sent()
+        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
+        return add_sent_context(value, sealed)
+
+
+class RecordWriter(Protocol):
+    """Stores the records of one answer; what it returns has to be shown."""
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Take a record; it may replace one with the same id."""
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store what made this chat acceptable to the server, for later turns."""
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store what is not stored yet."""
+
+
+class RowWriter:
+    """Writes into the key of the answer's message in the chat's row.
+
+    The first write also cleans up the values of older messages, `_stale_values`.
+    `_is_behind` says whether something is not stored yet, `_due` how many records the
+    answer must have for the next write, and `_writing` is the last write that was begun
+    in the background; it waits for those before it.
+    """
+
+    def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
+        """Begin with the records that earlier runs of the answer stored."""
+        self._answer = answer
+        self._log = log
+        self._key = message_key(answer.message_id)
+        self._records = {
+            ulid: record
+            for ulid, record in answer.chat.records.items()
+            if record.message_id == answer.message_id
+        }
+        self._repairs = answer.chat.answer_repairs
+        self._stale_values = answer.chat.row_values
+        self._is_behind = answer.changes_sent()
+        self._writing: asyncio.Task[None] | None = None
+        self._due = 0
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Store a record in the background; its marker in the text says where it belongs.
+
+        The text does not wait for it, and a stop does not end it. `finish` waits for it,
+        and writes what could not be stored because of an error.
+        """
+        self._writing = asyncio.create_task(
+            self._write_after(self._writing, new.record)
+        )
+        return []
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
+        """Store `record`; if the host refuses it, it waits for the next write.
+
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
+        """
+        self._records[record.ulid] = record
+        self._is_behind = True
+        if len(self._records) >= self._due:
+            await self._write()
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Store a repair at once, with the records."""
+        await self._settle()
+        self._repairs = _with_newest(self._repairs, repair)
+        await self._write()
+        return []
+
+    async def finish(self) -> list[StoredRecord]:
+        """Store everything that is not stored yet; the log says if that failed.
+
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
+        """
+        await self._settle()
+        for _ in range(_LAST_TRIES):
+            if not self._is_behind:
+                return []
+            await self._write()
+        if self._is_behind:
+            self._log.warn(_NOT_WRITTEN)
+        return []
+
+    async def _settle(self) -> None:
+        """Wait for the writes that have begun."""
+        if self._writing:
+            await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        """Write the whole value of the answer, and note whether the host took it."""
+        self._due = len(self._records) + len(self._records) // _FEW
+        values = await run_work(self._answer.chat.size, self._values)
+        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
+        if not self._is_behind:
+            self._stale_values = {}
+
+    def _values(self) -> dict[str, Any]:
+        """Return the keys to write: the answer's, and those that are cleaned up."""
+        sign = self._answer.keys.sign
+        value = write_records(self._records, sign, self._repairs)
+        value = self._answer.with_sent(value)
+        characters_left = MAX_STORED_KB * 1024 - stored_size(value)
+        messages = self._answer.chat.messages
+        cleaned = prune(self._stale_values, messages, self._key, characters_left)
+        return {**cleaned, self._key: value}
+
+
+class OutputWriter:
+    """Writes no row: records go into the answer's own output.
+
+    `_is_behind` says whether what was sent still has to be stored.
+    """
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        """Begin with the repairs that earlier runs of the answer stored."""
+        self._answer = answer
+        self._repairs = answer.chat.answer_repairs
+        self._is_behind = answer.changes_sent()
+        self._context_record_id = ""
+        """The record that holds what was sent."""
+
+    def add(self, new: NewRecord) -> list[StoredRecord]:
+        """Return the item of a record, at the place of the text that follows."""
+        ulid = new.record.ulid
+        return [self._item(ulid, {ulid: new.record}, new.output_index)]
+
+    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
+        """Return an item that holds the repairs."""
+        self._repairs = _with_newest(self._repairs, repair)
+        return [self._item(new_ulid(), {})]
+
+    async def finish(self) -> list[StoredRecord]:
+        """Return an item of what was sent, if no record holds it."""
+        return [self._item(new_ulid(), {})] if self._is_behind else []
+
+    def _item(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> StoredRecord:
+        """Return the item that holds `records`, the repairs, and once what was sent.
+
+        `index` is that of the output item that follows it; None means the
+        end of the answer.
+        """
+        value = write_records(records, self._answer.keys.sign, self._repairs)
+        # The record that holds what was sent may be written again, and keeps it.
+        if self._is_behind or ulid == self._context_record_id:
+            message_id = self._answer.message_id
+            value = {**self._answer.with_sent(value), "message_id": message_id}
+            self._is_behind = False
+            self._context_record_id = ulid
+        return StoredRecord(record_item(ulid, value), index)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
 # What a request has in addition to the chat: tools, settings, parameters.
@@ -29088,16 +29370,13 @@ class PreparedRequest(NamedTuple):
 
     call: CheckedCall
     request: ResponsesRequest
-    origin: Origin
     limits: Limits
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
-    keys: ChatKeys | None = None
-    """Sign and encrypt what the chat itself carries."""
-    stored: StoredChat | None = None
-    """The chat's row; None if nothing is stored."""
-    sent: SentContext | None = None
-    """What the row gets as sent beside the chat; None: it stays as it is."""
+    row: StoredAnswer | None = None
+    """What the answer is stored in; None if its chat has no row."""
+    scope: RecordScope | None = None
+    """What is recorded of the answer; None if nothing is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
     reason: str = ""
@@ -29106,8 +29385,6 @@ class PreparedRequest(NamedTuple):
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    cites: bool = False
-    """Whether its tools give sources."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 
@@ -29145,7 +29422,7 @@ def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
     """
     kind = "image_generation"
     meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.host_reads or call.valves.ENABLE_IMAGE_GENERATION:
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
     if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
         return ""
@@ -29175,7 +29452,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     kind = "image_generation"
     metadata = call.host.metadata
     is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.host_reads and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
     if not wanted or is_legacy:
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
@@ -29197,7 +29474,7 @@ def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     is answered with an error. A plain client runs its own functions, and if it has one
     that Open WebUI does not have, all calls of the chat are left to it.
     """
-    if call.caller.host_reads:
+    if call.caller.is_open_webui:
         return True
     return all(name in call.host.tools for name in offered.names.known)
 
@@ -29220,13 +29497,12 @@ def request_settings(
         hash_ids(valves.PROMPT_CACHE_KEY, call.caller.user_id, call.caller.chat_id),
         # Without a stream a background answer has no encrypted reasoning.
         streams=call.caller.streams or background,
-        summary=config.summary,
         compaction_tokens=valves.COMPACTION_TOKENS,
     )
     # The caller's own parameters replace these.
     defaults = dict(shared.defaults)
-    if config.service_tier != "auto":
-        defaults["service_tier"] = config.service_tier
+    if valves.SERVICE_TIER != "auto":
+        defaults["service_tier"] = valves.SERVICE_TIER
     if valves.TRUNCATION != "disabled":
         defaults["truncation"] = valves.TRUNCATION
     if valves.MAX_OUTPUT_TOKENS:
@@ -29296,17 +29572,13 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return is_built_of(sent, model, body, settings)
+    return has_fields_of(sent, build_request(model, "", sent.input, body, settings))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs.repairs(repair_scope(call, model))
-
-
-def repair_scope(call: CheckedCall, model: str) -> RepairScope:
-    """Return whose requests a repair is about."""
-    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
+    scope = repair_scope(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(scope)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -29330,8 +29602,8 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         approver=approver,
         limits=call_limits(
             valves,
-            call.config.tool_seconds,
-            [*call.config.tool_timeouts, *long_running_tools(call.host)],
+            call.config.timeouts,
+            long_running_tools(call.host),
         ),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,
@@ -29487,19 +29759,6 @@ _NEW_LINE = "\n"
 # --------------------------------------------------------------------------------------
 
 
-class _Chat(NamedTuple):
-    """A chat on its way from the host's form to the input of a request."""
-
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    """What earlier answers of the chat stored."""
-    summary: str
-    """What Open WebUI tells of the conversation that it leaves out."""
-    compacted: Set[str] = frozenset()
-    """The answers after which a compaction replaced what came before."""
-
-
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
@@ -29512,9 +29771,17 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # The chat as the host gives it.
     heading, model_prompt = await _conversation_heading(call)
-    chat, memory_note = await run_work(
-        size, lambda: _parse_messages(call, keys.sign, heading, model_prompt)
+    agent = call.agent.parameters if call.agent else None
+    detail = call.valves.IMAGE_DETAIL
+    chat = await run_work(
+        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
     )
+    summary = ""
+    if heading:
+        instructions, summary = take_conversation(
+            chat.instructions, heading, model_prompt
+        )
+        chat = chat._replace(instructions=instructions)
 
     # The model, the tools that it is offered, and what an agent is told of them.
     model, reason = await run_work(
@@ -29534,7 +29801,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
-    file_input = call.config.file_input if model.facts.vision else "off"
+    file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
         size, lambda: _restore_answers(call, model, stored, python, chat)
@@ -29549,7 +29816,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
     # The input, and everything together.
-    chat = _place_beginning(call, chat)
+    chat = _place_beginning(call, chat, summary)
     origin = origin_at(model.family, call.endpoint)
     items = await _build_history(call, stored, origin, file_input, chat, size)
     request = request.model_copy(
@@ -29559,26 +29826,27 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    row: StoredAnswer | None = None
+    if stored:
+        caller = call.caller
+        row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
+    cites = any(tool_kind(tool).is_cited for tool in tools.items)
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        origin=origin,
         limits=_chat_limits(call, model),
         toolset=_chat_toolset(call, tools, stored),
-        keys=keys,
-        stored=stored,
-        sent=sent,
+        row=row,
+        scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
         reason=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             image_notice(call, model, tools),
-            memory_note,
             svg_notice(chat.parts),
-            cut_notice(chat.parts),
+            *chat.notices,
             python.notice,
         ),
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=python.files,
     )
 
@@ -29591,7 +29859,7 @@ async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
     other clients write their own instructions.
     """
     heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.host_reads
+    tells = call.caller.is_in_channel or call.caller.is_open_webui
     first = call.messages[:3]
     are_messages = all(isinstance(message, dict) for message in first)
     if not (tells and are_messages and heading in system_text(first)):
@@ -29600,19 +29868,6 @@ async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
         call.model_id, call.caller.user_id, call.host.metadata
     )
     return heading, model_prompt
-
-
-def _parse_messages(
-    call: CheckedCall, sign: Sign | None, heading: str, model_prompt: str | None
-) -> tuple[_Chat, str]:
-    """Return the chat as the host gives it, and what is said about turns left out."""
-    messages, memory_note = remembered_messages(call.agent, call.messages)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    summary = ""
-    if heading:
-        instructions, summary = take_conversation(instructions, heading, model_prompt)
-    parts, records = restore_from_details(parts, sign)
-    return _Chat(instructions, parts, records, summary), memory_note
 
 
 def _choose_model(
@@ -29645,7 +29900,7 @@ def _choose_model(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: _Chat) -> _Chat:
+def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> Chat:
     """Give the parts what the host stores of them."""
     rows = stored.messages if stored else {}
     metadata = call.host.metadata
@@ -29659,8 +29914,8 @@ def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: _Chat) ->
 
 
 async def _with_whole_files(
-    call: CheckedCall, tools: OfferedTools, file_input: str, chat: _Chat
-) -> tuple[_Chat, PythonFiles]:
+    call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
+) -> tuple[Chat, PythonFiles]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
     The same holds for documents that the model gets whole (`file_input`).
@@ -29700,8 +29955,8 @@ def _restore_answers(
     model: ResolvedModel,
     stored: StoredChat | None,
     python: PythonFiles,
-    chat: _Chat,
-) -> tuple[_Chat, str]:
+    chat: Chat,
+) -> tuple[Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
 
     A wish for the length of this answer is taken out of the question, as a verbosity:
@@ -29720,12 +29975,7 @@ def _restore_answers(
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)
     parts = restore_from_outputs(parts, outputs)
     records = {**chat.records, **stored.records}
-    compacted: set[str] = set()
-    for record in records.values():
-        if any(is_compaction(item) for item in record.payload):
-            compacted.add(record.message_id)
-    chat = chat._replace(parts=parts, records=records, compacted=compacted)
-    return chat, verbosity
+    return chat._replace(parts=parts, records=records), verbosity
 
 
 def _build_fields(
@@ -29733,25 +29983,22 @@ def _build_fields(
     model: ResolvedModel,
     tools: OfferedTools,
     verbosity: str,
-    chat: _Chat,
+    chat: Chat,
 ) -> ResponsesRequest:
     """Return the request as if the chat began now, without instructions and input.
 
     A wish for the length of this one answer has priority over the caller's keys.
     """
     body = {**research_body(call.body, model), "tool_choice": tools.choice}
-    if call.agent:
-        body = {**agent_defaults(call.agent), **body}
     if verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
-    # The input is built last; here it only counts whether there is any.
-    items: list[Item] = [{}] if chat.parts else []
-    request = build_request(model, "", items, body, settings)
+    agent = call.agent.parameters if call.agent else None
+    request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
     effort = other_allowed_effort(call, model.facts, request)
     if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(model, "", items, body, settings)
+        request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
@@ -29782,11 +30029,11 @@ def _keep_prefix(
     stored: StoredChat | None,
     appended: Set[str],
     request: ResponsesRequest,
-    chat: _Chat,
-) -> tuple[_Chat, ResponsesRequest, SentContext | None]:
+    chat: Chat,
+) -> tuple[Chat, ResponsesRequest, SentContext | None]:
     """Return the chat and its request as they were sent before, and what is new.
 
-    What is new is what this run sends beside the chat. None: there is no row, or what
+    What is new is what this run sends in addition to the chat. None: there is no row, or what
     an earlier run sent holds on.
     """
     parts = chat.parts
@@ -29810,7 +30057,8 @@ def _keep_prefix(
 
     told: SentInstructions | None = None
     if _keeps_instructions(call, model):
-        told = sent_instructions(parts, sent, call.model_id, chat.compacted)
+        compacted = _compacted_answers(chat.records)
+        told = sent_instructions(parts, sent, call.model_id, compacted)
     if told is None:  # it gets all of its instructions anew
         prefix = apply_sent_context(parts, sent, {}, items)
         return chat._replace(parts=prefix), request, new
@@ -29829,14 +30077,15 @@ def _sent_now(
     model: ResolvedModel,
     appended: Set[str],
     request: ResponsesRequest,
-    chat: _Chat,
+    chat: Chat,
     earlier: Mapping[str, SentContext],
 ) -> SentContext:
-    """Return what this run sends beside the chat, compared with `earlier` answers."""
+    """Return what this run sends in addition to the chat, compared with `earlier` answers."""
     parts = chat.parts
+    compacted = _compacted_answers(chat.records)
     now = SentContext()
     if _keeps_instructions(call, model):
-        told = sent_instructions(parts, earlier, call.model_id, chat.compacted)
+        told = sent_instructions(parts, earlier, call.model_id, compacted)
         now = change_instructions(told, chat.instructions, call.model_id)
     turn = None
     if appended:
@@ -29844,8 +30093,17 @@ def _sent_now(
         turn = record_turn(request, [*turns.values()], model.facts.default_effort)
     injected = find_injected_context(parts)
     if injected:
-        injected = drop_repeated_context(injected, parts, earlier, chat.compacted)
+        injected = drop_repeated_context(injected, parts, earlier, compacted)
     return now._replace(injected=injected, turn=turn)
+
+
+def _compacted_answers(records: Mapping[str, Record]) -> set[str]:
+    """Return the answers after which a compaction replaced what came before."""
+    compacted: set[str] = set()
+    for record in records.values():
+        if any(is_compaction(item) for item in record.payload):
+            compacted.add(record.message_id)
+    return compacted
 
 
 def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
@@ -29856,10 +30114,11 @@ def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
     return mode == "on"
 
 
-def _place_beginning(call: CheckedCall, chat: _Chat) -> _Chat:
+def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
     """Let the chat begin with its instructions and with what was before it.
 
     Instructions in the input are for servers that take a developer's message there.
+    The `summary` is what Open WebUI tells of the conversation that it leaves out.
     """
     beginning: list[ChatPart] = []
     instructions = chat.instructions
@@ -29867,9 +30126,9 @@ def _place_beginning(call: CheckedCall, chat: _Chat) -> _Chat:
         beginning.append(UserMessage(text_message("developer", instructions)))
         instructions = ""
     if call.agent:
-        beginning += agent_memories(call.agent)
-    if chat.summary:
-        beginning.append(UserMessage(text_message("user", chat.summary)))
+        beginning += memories(call.agent.parameters)
+    if summary:
+        beginning.append(UserMessage(text_message("user", summary)))
     return chat._replace(instructions=instructions, parts=[*beginning, *chat.parts])
 
 
@@ -29878,7 +30137,7 @@ async def _build_history(
     stored: StoredChat | None,
     origin: Origin,
     file_input: str,
-    chat: _Chat,
+    chat: Chat,
     size: int,
 ) -> list[Item]:
     """Return the input of a chat, with its files.
@@ -29904,7 +30163,7 @@ async def _build_history(
             with_tools=valves.PERSIST_TOOL_RESULTS,
             repairs=stored.repairs if stored else (),
         )
-        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.host_reads else None
+        most = valves.TOOL_OUTPUT_CHARACTERS if call.caller.is_open_webui else None
         return fit_history(items, most)
 
     return await run_work(size, build_items)
@@ -29958,6 +30217,37 @@ def _chat_toolset(
     return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
+def _record_scope(
+    call: CheckedCall,
+    keys: ChatKeys,
+    row: StoredAnswer | None,
+    origin: Origin,
+    *,
+    cites: bool,
+) -> RecordScope | None:
+    """Return what is recorded of an answer.
+
+    Without a row only reasoning can be stored, in the details of an answer that the
+    host stores.
+    """
+    remembers = call.valves.remembers_reasoning()
+    carrier: Carrier = "details"
+    if row:
+        is_in_output = call.valves.HISTORY_CARRIER == "output"
+        carrier = "output" if is_in_output else "markers"
+    elif not (remembers and call.caller.has_page):
+        return None
+    return RecordScope(
+        model=call.caller.host_model,
+        message_id=call.caller.message_id,
+        origin=origin,
+        keeps_reasoning=remembers,
+        cites=cites or call.agent is not None,
+        carrier=carrier,
+        sign=keys.sign,
+    )
+
+
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.tasks
 #
@@ -29986,9 +30276,7 @@ async def build_task_request(
         request = _own_effort_request(call, model, body, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, call.endpoint)
-    limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, origin, limits)
+    return PreparedRequest(call, request, run_limits(call.config.expert, model))
 
 
 def _own_effort_request(
@@ -30147,7 +30435,7 @@ def report_request(prepared: PreparedRequest) -> None:
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.stored)}, native {call.caller.host_reads}",
+        f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     missing, errors = _missing_features(prepared)
     left_out: dict[str, str] = {}
@@ -30180,7 +30468,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.sentence} It is your own key: check {OWN_KEY_PLACE}"
+        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
     shell = call.config.shell
     is_admin = call.caller.is_admin
     ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
@@ -30256,19 +30544,19 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if cost is not None:
         source = source_of_cost(prepared, ended.usages)
         prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.config.shows_cost else ended
+    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of an agent's run with its metadata; the cost only if it is shown."""
     if ended.work is None:
         return ended
-    metadata = log_metadata(prepared, ended, ended.work)
+    metadata = run_metadata(prepared, ended, ended.work)
     shown = metadata._replace(cost=ended.cost)
     return ended._replace(metadata=shown.wire())
 
 
-def log_metadata(
+def run_metadata(
     prepared: PreparedRequest, ended: RunDone, work: RunWork
 ) -> RunMetadata:
     """Log what an agent's answer took, and return it."""
@@ -30285,16 +30573,16 @@ def log_metadata(
         usage=ended.usage or Usage(),
         window_share=ended.window_share,
     )
-    _log_metadata(prepared.call.log, metadata)
+    log_metadata(prepared.call.log, metadata)
     return metadata
 
 
-def refused_metadata(call: PipeCall, error: Exception) -> RunMetadata | None:
+def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if call.caller.task or not isinstance(error, ResponsesError):
+    if call.caller.task:
         return None
     config = call.config
     name = call.caller.model
@@ -30303,20 +30591,7 @@ def refused_metadata(call: PipeCall, error: Exception) -> RunMetadata | None:
         return None
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
-    metadata = RunMetadata(
-        strategy=agent.strategy,
-        model=model.id,
-        ending=ending_of_exception(error, has_begun=False).kind,
-        rounds=0,
-        tool_calls=0,
-        latency=0.0,
-    )
-    _log_metadata(call.log, metadata)
-    return metadata
-
-
-def _log_metadata(log: RunLog, metadata: RunMetadata) -> None:
-    log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+    return refused_metadata(call.log, agent.strategy, model.id, error)
 
 
 # --------------------------------------------------------------------------------------
@@ -30346,7 +30621,7 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
 
     A program gets the status of a failure, and what there is of an answer with it.
     """
-    if caller.host_reads:
+    if caller.is_open_webui:
         has_advice = bool(view.advice)
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
@@ -30368,15 +30643,6 @@ def _failure_headers(ended: RunDone) -> dict[str, str]:
         # header says no. This answer has cost money, and its tools have run.
         headers["x-should-retry"] = "false"
     return headers
-
-
-def metadata_chunk(
-    view: NativeRenderer | ChunkRenderer, metadata: RunMetadata
-) -> Chunk:
-    """Return what an agent's answer took, for an answer that did not begin."""
-    if isinstance(view, ChunkRenderer):
-        return {**view.head, "choices": [], METADATA_KEY: metadata.wire()}
-    return closing_chunk(metadata.describe(), metadata.wire())
 
 
 # --------------------------------------------------------------------------------------
@@ -30436,18 +30702,18 @@ def _code_notice(call: CheckedCall) -> str:
     return _CODE_STAYS_TEXT if is_new else ""
 
 
-def _valve_complaints(call: CheckedCall) -> list[str]:
+def _valve_messages(call: CheckedCall) -> list[str]:
     """Log errors in valves; return those that leave something out, the worst last.
 
     Administrators see them at every answer, no one else does. An unreadable rule for
     approvals is the worst; `Config.problems` begins with it.
     """
-    complaints = (*call.config.problems, *call.config.remote.complaints)
-    for complaint in complaints:
-        call.log.warn(complaint)
+    messages = (*call.config.problems, *call.config.remote.problems)
+    for message in messages:
+        call.log.warn(message)
     if not call.caller.is_admin:
         return []
-    return list(reversed(complaints))
+    return list(reversed(messages))
 
 
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
@@ -30483,7 +30749,7 @@ def refusal_notice(call: CheckedCall) -> str:
     """
     if call.caller.task:
         return ""
-    if not call.caller.host_reads:  # no page shows it
+    if not call.caller.is_open_webui:  # no page shows it
         return ""
     user_id = call.caller.user_id
     new: list[str] = []
@@ -30514,7 +30780,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     call.warn_once(notice)
     if call.caller.task:  # it comes before the answer, and shows nothing
         return ""
-    rows = prepared.stored.messages.values() if prepared.stored else ()
+    rows = prepared.row.chat.messages.values() if prepared.row else ()
     for row in rows:
         for status in as_list(value_at(row, "statusHistory")):
             if value_at(status, "description") == notice:
@@ -30539,7 +30805,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()
-    notices += _valve_complaints(call)
+    notices += _valve_messages(call)
     return [notice for notice in notices if notice]
 
 
@@ -30626,8 +30892,8 @@ def _report_stop(
         work=work,
     )
     call = prepared.call
-    metadata = log_metadata(prepared, ended, work)
-    if not call.config.shows_cost:
+    metadata = run_metadata(prepared, ended, work)
+    if not call.valves.SHOW_COST:
         metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:
@@ -30707,7 +30973,7 @@ class WaitingLines:
         The page leaves out the text of a hidden line, but draws its bullet in the opened
         history (StatusHistory of 0.12.4). So a line is hidden only where none follows.
         """
-        if isinstance(event, Status) and not event.trial:
+        if isinstance(event, Status) and not event.tried:
             self._is_shown = True
             self._has_stored_line = True
             return []
@@ -30913,7 +31179,7 @@ def event_words(event: RunEvent) -> EventWords:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return EventWords("text")
-        case Status() if event.trial:
+        case Status() if event.tried:
             return EventWords("recovery")
         case Status():
             return EventWords("retry")
@@ -31102,8 +31368,8 @@ class ChatUploads:
                 refused = call.capabilities.refused_uploads
                 refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
-            sentence = _NOT_COPIED.format(file.name, error)
-            raise InvalidRequest(sentence, error.fault) from None
+            message = _NOT_COPIED.format(file.name, error)
+            raise InvalidRequest(message, error.fault) from None
         self._memory.add(key, file_id)
         return file_id
 
@@ -31119,235 +31385,6 @@ def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
         size=file.stored.size,
         name=file.name,
     )
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.writers
-#
-# Where the records of an answer are written: the chat's row, or the answer itself.
-# --------------------------------------------------------------------------------------
-
-
-_FEW = 32
-"""Up to so many records of one message, each is written at once; then in groups.
-
-Each write holds all records of the message: writing each of a thousand at once would
-write half a million.
-"""
-_LAST_TRIES = 3
-"""Attempts at the end of an answer; in each the host waits five seconds for SQLite."""
-_NOT_WRITTEN = (
-    "Open WebUI could not store this chat's hidden data: later turns continue without "
-    "it. Its database may be locked or full."
-)
-
-
-class StoredAnswer(NamedTuple):
-    """The answer that records belong to."""
-
-    chat_id: str
-    message_id: str
-    chat: StoredChat
-    keys: ChatKeys
-    sent: SentContext | None = None
-    """What its run sends beside the chat; None keeps what an earlier run sent."""
-
-    def kept_sent(self) -> SentContext | None:
-        """Return what is to be stored as sent; None for nothing."""
-        if self.sent is None:
-            return self.chat.sent.get(self.message_id)
-        if self.sent == SentContext():
-            return None
-        return self.sent
-
-    def changes_sent(self) -> bool:
-        """Say whether what is stored as sent has to be written."""
-        if self.sent is None:
-            return False
-        return self.message_id in self.chat.sent or self.sent != SentContext()
-
-    def with_sent(self, value: JsonObject) -> dict[str, Any]:
-        """Return the value of the answer's key, with what its run sends."""
-        sent = self.kept_sent()
-        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
-        return add_sent_context(value, sealed)
-
-
-class RecordWriter(Protocol):
-    """Stores the records of one answer; what it returns has to be shown."""
-
-    carrier: Carrier
-
-    def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Take a record; it may replace one with the same id."""
-
-    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
-        """Store what made this chat acceptable to the server, for later turns."""
-
-    async def finish(self) -> list[StoredRecord]:
-        """Store what is not stored yet."""
-
-
-class RowWriter:
-    """Writes into the key of the answer's message in the chat's row.
-
-    The first write also cleans up the values of older messages, `_stale_values`.
-    `_is_behind` says whether something is not stored yet, `_due` how many records the
-    answer must have for the next write, and `_writing` is the last write that was begun
-    in the background; it waits for those before it.
-    """
-
-    carrier: Carrier = "markers"
-
-    def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
-        """Begin with the records that earlier runs of the answer stored."""
-        self._answer = answer
-        self._log = log
-        self._key = message_key(answer.message_id)
-        self._records = {
-            ulid: record
-            for ulid, record in answer.chat.records.items()
-            if record.message_id == answer.message_id
-        }
-        self._repairs = answer.chat.answer_repairs
-        self._stale_values = answer.chat.row_values
-        self._is_behind = answer.changes_sent()
-        self._writing: asyncio.Task[None] | None = None
-        self._due = 0
-
-    def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Store a record in the background; its marker in the text says where it belongs.
-
-        The text does not wait for it, and a stop does not end it. `finish` waits for it,
-        and writes what could not be stored because of an error.
-        """
-        self._writing = asyncio.create_task(
-            self._write_after(self._writing, new.record)
-        )
-        return []
-
-    async def _write_after(
-        self, earlier: asyncio.Task[None] | None, record: Record
-    ) -> None:
-        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
-        if earlier:
-            await earlier
-        with suppress(Exception):
-            await self.write(record)
-
-    async def write(self, record: Record) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write.
-
-        Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read. As each write has all
-        records of the message, some of many wait, too.
-        """
-        self._records[record.ulid] = record
-        self._is_behind = True
-        if len(self._records) >= self._due:
-            await self._write()
-
-    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
-        """Store a repair at once, with the records."""
-        await self._settle()
-        self._repairs = _with_newest(self._repairs, repair)
-        await self._write()
-        return []
-
-    async def finish(self) -> list[StoredRecord]:
-        """Store everything that is not stored yet; the log says if that failed.
-
-        It is tried several times: another process may hold SQLite's lock for longer
-        than the host waits, and the answer has been shown by now.
-        """
-        await self._settle()
-        for _ in range(_LAST_TRIES):
-            if not self._is_behind:
-                return []
-            await self._write()
-        if self._is_behind:
-            self._log.warn(_NOT_WRITTEN)
-        return []
-
-    async def _settle(self) -> None:
-        """Wait for the writes that have begun."""
-        if self._writing:
-            await asyncio.shield(self._writing)
-
-    async def _write(self) -> None:
-        """Write the whole value of the answer, and note whether the host took it."""
-        self._due = len(self._records) + len(self._records) // _FEW
-        values = await run_work(self._answer.chat.size, self._values)
-        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
-        if not self._is_behind:
-            self._stale_values = {}
-
-    def _values(self) -> dict[str, Any]:
-        """Return the keys to write: the answer's, and those that are cleaned up."""
-        sign = self._answer.keys.sign
-        value = write_records(self._records, sign, self._repairs)
-        value = self._answer.with_sent(value)
-        characters_left = MAX_STORED_KB * 1024 - stored_size(value)
-        messages = self._answer.chat.messages
-        cleaned = prune(self._stale_values, messages, self._key, characters_left)
-        return {**cleaned, self._key: value}
-
-
-class OutputWriter:
-    """Writes no row: records go into the answer's own output.
-
-    `_is_behind` says whether what was sent still has to be stored.
-    """
-
-    carrier: Carrier = "output"
-
-    def __init__(self, answer: StoredAnswer) -> None:
-        """Begin with the repairs that earlier runs of the answer stored."""
-        self._answer = answer
-        self._repairs = answer.chat.answer_repairs
-        self._is_behind = answer.changes_sent()
-        self._context_record_id = ""
-        """The record that holds what was sent."""
-
-    def add(self, new: NewRecord) -> list[StoredRecord]:
-        """Return the item of a record, at the place of the text that follows."""
-        ulid = new.record.ulid
-        return [self._item(ulid, {ulid: new.record}, new.output_index)]
-
-    async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
-        """Return an item that holds the repairs."""
-        self._repairs = _with_newest(self._repairs, repair)
-        return [self._item(new_ulid(), {})]
-
-    async def finish(self) -> list[StoredRecord]:
-        """Return an item of what was sent, if no record holds it."""
-        return [self._item(new_ulid(), {})] if self._is_behind else []
-
-    def _item(
-        self, ulid: str, records: Mapping[str, Record], index: int | None = None
-    ) -> StoredRecord:
-        """Return the item that holds `records`, the repairs, and once what was sent.
-
-        `index` is that of the output item that follows it; None means the
-        end of the answer.
-        """
-        value = write_records(records, self._answer.keys.sign, self._repairs)
-        # The record that holds what was sent may be written again, and keeps it.
-        if self._is_behind or ulid == self._context_record_id:
-            message_id = self._answer.message_id
-            value = {**self._answer.with_sent(value), "message_id": message_id}
-            self._is_behind = False
-            self._context_record_id = ulid
-        return StoredRecord(record_item(ulid, value), index)
-
-
-def _with_newest(
-    repairs: tuple[ChatRepair, ...], newest: ChatRepair
-) -> tuple[ChatRepair, ...]:
-    """Return `repairs` with one more, each once, without the oldest of too many."""
-    if newest in repairs:
-        return repairs
-    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
 
 
 # --------------------------------------------------------------------------------------
@@ -31452,13 +31489,13 @@ class ArtifactStore:
         in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
+        is_open_webui = caller.is_open_webui
+        if is_image_call(item) and is_open_webui and item.get("result"):
             return await self._store_generated(image_url(item))
-        if is_code(item) and host_reads:
+        if is_code(item) and is_open_webui:
             outputs = content_parts(item.get("outputs"))
             return await self._store_pictures(str(part.get("url")) for part in outputs)
-        if item_type(item) == "message" and (host_reads or caller.streams):
+        if item_type(item) == "message" and (is_open_webui or caller.streams):
             citations = file_citations(item)[:_MAX_FILES]
             if citations:
                 return await self._store_cited_files(citations, message_text(item))
@@ -31677,9 +31714,9 @@ class _Answer:
         self._prepared = prepared
         self._learning = RepairLearning(
             call.capabilities.repairs,
-            repair_scope(call, prepared.request.model),
+            repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
-            has_row=prepared.stored is not None,
+            has_row=prepared.row is not None,
         )
         # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
@@ -31698,7 +31735,7 @@ class _Answer:
             ]
             sources += cited
             # The page has those of an answer that goes on.
-            if call.caller.host_reads and not call.host.continues:
+            if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
         self._records = _answer_records(prepared)
@@ -31728,7 +31765,7 @@ class _Answer:
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""
         cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.host_reads:
+        if self._prepared.call.caller.is_open_webui:
             cited = self._citations.feed(event)
         if self._thoughts is None:
             return cited
@@ -31743,50 +31780,20 @@ class _Answer:
             return event
         call = self._prepared.call
         reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.sentence} {reason}".strip())
-        return event._replace(trial=None, reason="")
+        call.log.warn(f"{event.message} {reason}".strip())
+        return event._replace(tried=None, reason="")
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer.
-
-    Without a row only reasoning can be stored, in the details of an answer that the
-    host stores.
-    """
-    call = prepared.call
-    caller = call.caller
-    writer = _record_writer(prepared)
-    remembers = call.valves.remembers_reasoning()
-    is_stored_by_host = caller.host_reads and not caller.task
-    if writer is None and not (remembers and is_stored_by_host):
-        return AnswerRecords(None, None)
-    scope = RecordScope(
-        model=caller.host_model,
-        message_id=caller.message_id,
-        origin=prepared.origin,
-        keeps_reasoning=remembers,
-        cites=prepared.cites or call.agent is not None,
-        carrier=writer.carrier if writer else "details",
-        sign=prepared.keys.sign if prepared.keys else None,
-    )
-    return AnswerRecords(Recorder(scope, _new_id_and_time), writer)
-
-
-def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
-    """Return what writes the records of an answer; None if its chat has no row."""
-    if prepared.stored is None or prepared.keys is None:
-        return None
-    call = prepared.call
-    answer = StoredAnswer(
-        chat_id=call.caller.chat_id,
-        message_id=call.caller.message_id,
-        chat=prepared.stored,
-        keys=prepared.keys,
-        sent=prepared.sent,
-    )
-    if call.valves.HISTORY_CARRIER == "output":
-        return OutputWriter(answer)
-    return RowWriter(answer, call.log)
+    """Return what records an answer."""
+    scope = prepared.scope
+    writer: RecordWriter | None = None
+    if prepared.row and scope and scope.carrier == "output":
+        writer = OutputWriter(prepared.row)
+    elif prepared.row:
+        writer = RowWriter(prepared.row, prepared.call.log)
+    recorder = Recorder(scope, _new_id_and_time) if scope else None
+    return AnswerRecords(recorder, writer)
 
 
 def _new_id_and_time() -> tuple[str, int]:
@@ -31836,11 +31843,11 @@ class Finding(NamedTuple):
         return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
 
 
-def assess(title: str, works: str, complaint: str, advice: str = "") -> Finding:
+def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     """Return the finding that a piece of the set-up works, or the problem with it."""
-    if not complaint:
+    if not problem:
         return Finding(title, works)
-    return Finding(title, f"{complaint} {advice}".rstrip(), "Problem")
+    return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
 
 
 def result_line(counts: Counter[Severity]) -> str:
@@ -31902,7 +31909,7 @@ def _counted_text(call: CheckedCall) -> str:
 
 def valve_problems(config: Config) -> list[str]:
     """Return what is wrong with the valves, also with those that keep from answers."""
-    problems = [*config.remote.complaints, *config.problems]
+    problems = [*config.remote.problems, *config.problems]
     if isinstance(config.overrides, InvalidRequest):
         problems.append(str(config.overrides))
     try:
@@ -32067,13 +32074,13 @@ class _Diagnostics:
         for finding in await setup_findings(self._call):
             yield finding
         yield await self._models()
-        complaint = await self._complaint()
-        yield assess("A small request", "The model answers.", complaint, _SKIPPED)
-        if complaint:
+        problem = await self._problem()
+        yield assess("A small request", "The model answers.", problem, _SKIPPED)
+        if problem:
             return
         for feature in self._features():
-            complaint = await self._complaint(**feature.fields)
-            yield assess(feature.title, feature.works, complaint, feature.advice)
+            problem = await self._problem(**feature.fields)
+            yield assess(feature.title, feature.works, problem, feature.advice)
         async for finding in self._endpoint_findings():
             yield finding
         yield self._reasoning()
@@ -32120,14 +32127,14 @@ class _Diagnostics:
             model = check.call.model.name
             works = f"{model} answers at {check.call.endpoint.host}."
             other = _Diagnostics(check.call, self._connections)
-            yield assess(what, works, await other._complaint())
+            yield assess(what, works, await other._problem())
 
     def _reasoning(self) -> Finding:
         """Return what the API left out of earlier requests, by its reasons."""
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
         counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        complaint = _LOST.format(counts) if counts else ""
-        return assess("Earlier reasoning", "The API left nothing out.", complaint)
+        problem = _LOST.format(counts) if counts else ""
+        return assess("Earlier reasoning", "The API left nothing out.", problem)
 
     async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""
@@ -32137,24 +32144,24 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in LISTS_NOTHING:
                 return assess(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(
+            problem = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)
             )
-            return Finding(what, complaint, "Warning")
+            return Finding(what, problem, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return Finding("The key", _UNLISTED.format(missing), "Warning")
         return assess("The key", "It is accepted for all listed models.", "")
 
-    async def _complaint(self, **fields: Any) -> str:
+    async def _problem(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
 
         An answer that ends at the token limit has succeeded. A repair that a chat would
         make silently counts as a failure. Other servers refuse so low a limit, or fail
         when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
-        if not complaint:
+        problem = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
+        if not problem:
             return ""
         return await self._try(**fields)
 
@@ -32170,13 +32177,13 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.trial:
-                    repair = event.sentence
+                if isinstance(event, Status) and event.tried:
+                    repair = event.message
                 if isinstance(event, RunDone):
                     ended = event
         if ended.ending.kind in ("completed", "incomplete"):
             return repair
-        return advised_ending(ended.ending, self._call.config.shell).sentence
+        return advised_ending(ended.ending, self._call.config.shell).message
 
 
 async def _finding_lines(
@@ -32479,7 +32486,7 @@ class Pipe:
             config=config,
             capabilities=self._capabilities,
             log=RunLog(
-                config.log_level,
+                config.valves.LOG_LEVEL,
                 config.secrets,
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,
@@ -32527,13 +32534,13 @@ class Pipe:
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
-            metadata = refused_metadata(call, error)
-            if metadata:
-                yield metadata_chunk(view, metadata)
+            metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
             was_stored = False
-            refusal = failure_chunk(call.caller, message, error)
-            yield readable_chunk(refusal, call.caller)
+            client = view if isinstance(view, ChunkRenderer) else None
+            caller = call.caller
+            for chunk in failure_chunks(caller, message, error, metadata, client):
+                yield chunk
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not was_stored:
@@ -32552,13 +32559,11 @@ class Pipe:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
             message = report_exception(call.log, error, PIPE_SHELL)
-            result = failure_chunk(call.caller, message, error)
-            metadata = refused_metadata(call, error)
-            if metadata:
-                result[METADATA_KEY] = metadata.wire()
-                if emit:
-                    await emit(metadata_chunk(page_view(), metadata)["event"])
-            if call.caller.host_reads:
+            metadata = report_refusal(call, error)
+            if metadata and emit:
+                await emit(metadata_chunk(metadata)["event"])
+            result = whole_failure(call.caller, message, error, metadata)
+            if call.caller.is_open_webui:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)

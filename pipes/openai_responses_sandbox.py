@@ -82,7 +82,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+"""About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -391,9 +391,9 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+    def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
         """Keep the settings that can be the cause."""
-        super().__init__(sentence)
+        super().__init__(message)
         self.fault = fault
 
 
@@ -407,13 +407,13 @@ class InvalidRequest(ResponsesError, ValueError):
 
     def __init__(
         self,
-        sentence: str = "",
+        message: str = "",
         fault: SettingFault = NO_FAULT,
         *,
         remedy: Remedy = "request",
     ) -> None:
         """Note what has to change; a setting that is at fault is never the caller's."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.remedy: Remedy = "setup" if fault.settings else remedy
 
 
@@ -440,10 +440,10 @@ class ConnectionFailed(ResponsesError):
     failure = Failure()
 
     def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+        self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.was_sent = was_sent
 
 
@@ -492,13 +492,13 @@ class ApiRefused(ResponsesError):
 
     def __init__(
         self,
-        sentence: str,
+        message: str,
         failure: Failure,
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -746,7 +746,7 @@ _COMPRESSED_TYPES = MappingProxyType(
         "xz": "application/x-xz",
     }
 )
-"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
 """
 
 _IMAGE_ENDINGS = MappingProxyType(
@@ -1253,7 +1253,11 @@ def _measure_root(root: str) -> int:
     buffers: set[str] = set()
     for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
         memory = 0
-        for folder in _list_threads(f"{root}/proc/{number}"):
+        threads: list[str] = []
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            threads = os.listdir(f"{root}/proc/{number}/task")
+        for thread in threads:
+            folder = f"{root}/proc/{number}/task/{thread}"
             # All threads have the same memory, but the first may have ended, and each
             # may have open files of its own.
             with _unless_it_ended(folder):
@@ -1264,16 +1268,11 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:
-        size += _estimate_inode_memory(f"{root}/{name}")
+    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+        with suppress(FileNotFoundError):
+            filesystem = os.statvfs(f"{root}/{name}")
+            size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
-
-
-def _list_threads(process: str) -> list[str]:
-    """Return the folders in `/proc` of the threads of a process."""
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
-    return []
 
 
 @contextmanager
@@ -1333,14 +1332,6 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
     return entries
 
 
-def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes files need in addition to their content."""
-    with suppress(FileNotFoundError):
-        filesystem = os.statvfs(path)
-        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
-    return 0
-
-
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
     "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
@@ -1377,7 +1368,12 @@ class BubblewrapBackend:
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a sandbox; raises SandboxUnavailable."""
-        command = [_find_bwrap(), *self._options(limits)]
+        bwrap = find_program("bwrap")
+        if os.stat(bwrap).st_mode & stat.S_ISUID:
+            raise SandboxUnavailable(
+                "bwrap is setuid root, which gives it more privileges than it needs"
+            )
+        command = [bwrap, *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
@@ -1408,22 +1404,28 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
-        for path in _READ_ONLY_PATHS:
-            yield from ("--ro-bind-try", path, path)
+        for name in _READ_ONLY_PATHS:
+            yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
-            for path in _PROGRAM_PATHS:
-                yield from ("--ro-bind-try", path, path)
+            for name in _PROGRAM_PATHS:
+                yield from ("--ro-bind-try", name, name)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
             yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
-        yield from _hiding_options(
-            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
-        )
-        for path in ("/work", "/tmp"):
-            yield from ("--size", str(limits.disk), "--tmpfs", path)
+        # An empty folder hides each folder of packages.
+        hidden = {
+            path.resolve()
+            for folder in (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+            for name in _PACKAGE_FOLDERS
+            for path in Path(folder).glob(f"*/{name}")
+        }
+        for path in sorted(hidden):
+            yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+        for name in ("/work", "/tmp"):
+            yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
@@ -1443,15 +1445,6 @@ def find_interpreters() -> list[Path]:
         if path.exists() and path.resolve() not in interpreters:
             interpreters.append(path.resolve())
     return interpreters
-
-
-def _find_bwrap() -> str:
-    path = find_program("bwrap")
-    if os.stat(path).st_mode & stat.S_ISUID:
-        raise SandboxUnavailable(
-            "bwrap is setuid root, which gives it more privileges than it needs"
-        )
-    return path
 
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
@@ -1482,18 +1475,6 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--symlink", os.readlink(path), str(path))
             else:
                 yield from ("--ro-bind", str(path), str(path))
-
-
-def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the options that put an empty folder over each folder of packages."""
-    hidden = {
-        path.resolve()
-        for folder in folders
-        for name in _PACKAGE_FOLDERS
-        for path in Path(folder).glob(f"*/{name}")
-    }
-    for path in sorted(hidden):
-        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
 
 
 @contextmanager
@@ -2368,20 +2349,15 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         has_archive = bool(file.readline())
         begin = file.tell()
         end = path.stat().st_size
-    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
-    returned = changed[: limits.returned_files]
-    return SandboxReply(answer, archive if has_archive else None, returned)
-
-
-def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that a reply names, if they lie between `begin` and `end`."""
-    if not isinstance(changed, list):
-        return
-    for entry in changed:
+    changed = answer.get("changed")
+    slices: list[FileSlice] = []
+    for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
-                    yield FileSlice(name, begin + offset, size)
+                    slices.append(FileSlice(name, begin + offset, size))
+    returned = tuple(slices[: limits.returned_files])
+    return SandboxReply(answer, archive if has_archive else None, returned)
 
 
 _REPLY_GRACE_SECONDS = 10.0
@@ -2405,6 +2381,17 @@ class WorkspaceArchive(NamedTuple):
 
 PrivatePaths = Mapping[str, Path]
 """What only the server may read, by what an administrator calls it."""
+
+
+_EXPECTED_CONFINEMENT = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+    "seen": [],
+}
+"""What the program in a sandbox has to see there."""
 
 
 class Sandbox:
@@ -2445,7 +2432,14 @@ class Sandbox:
 
         A sandbox in which any of the `private` paths can be seen confines nothing.
         """
-        request = {"operation": "describe", "private": dict(_locate(private))}
+        # By device and number a sandbox tells a path from one of the same name in a
+        # container's image.
+        places: dict[str, tuple[str, int, int]] = {}
+        for name, path in private.items():
+            with suppress(OSError):  # it is not there
+                status = path.stat()
+                places[name] = (str(path.resolve()), status.st_dev, status.st_ino)
+        request = {"operation": "describe", "private": places}
         try:
             reply = await self.run(request, None, spool)
         except OSError as error:
@@ -2462,7 +2456,13 @@ class Sandbox:
                     f"code in it could read {', '.join(map(str, seen))} of the server, "
                     "which must not lie among programs or libraries"
                 )
-        gaps = list(_find_confinement_gaps(reply.answer))
+        gaps = [
+            name
+            for name, value in _EXPECTED_CONFINEMENT.items()
+            if reply.answer.get(name) != value
+        ]
+        if not reply.answer.get("user"):
+            gaps.append("user")
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
@@ -2531,12 +2531,10 @@ class _SandboxRun:
         """Store the answer in a file; raises RunStopped if it is too long."""
         bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            piece = await self._stdout.read(_READ_BYTES)
-            while piece:
+            while piece := await self._stdout.read(_READ_BYTES):
                 bytes_left -= file.write(piece)
                 if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
-                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
@@ -2576,56 +2574,19 @@ async def _send_request(
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            await _send_archive(stdin, archive)
+            with archive.path.open("rb") as file:
+                file.seek(archive.start)
+                while piece := file.read(_READ_BYTES):
+                    stdin.write(piece)
+                    await stdin.drain()
         await stdin.drain()
         stdin.close()
-
-
-async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
-    """Send a stored workspace piece by piece."""
-    with archive.path.open("rb") as file:
-        file.seek(archive.start)
-        piece = file.read(_READ_BYTES)
-        while piece:
-            stdin.write(piece)
-            await stdin.drain()
-            piece = file.read(_READ_BYTES)
 
 
 async def _drain(stream: StreamReader) -> None:
     """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
-
-
-def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
-    """Yield where each path leads, with the device and the number of what is there.
-
-    By these a sandbox tells it from a path of the same name in a container's image.
-    """
-    for name, path in private.items():
-        with suppress(OSError):  # it is not there
-            status = path.stat()
-            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
-
-
-_EXPECTED_CONFINEMENT = {
-    "capabilities": 0,
-    "no_new_privileges": "1",
-    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
-    "networks": ["lo"],
-    "namespaces": False,
-    "seen": [],
-}
-
-
-def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of what a sandbox does not confine as it has to."""
-    for name, value in _EXPECTED_CONFINEMENT.items():
-        if confinement.get(name) != value:
-            yield name
-    if not confinement.get("user"):
-        yield "user"
 
 
 # --------------------------------------------------------------------------------------
@@ -3099,7 +3060,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     return {"operation": operation, **values}
 
 
-_STOP_SENTENCES = {
+_STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
@@ -3154,11 +3115,17 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
     """
     answer = reply.answer
+    # The program writes the value of the last expression as JSON, or its repr.
+    value = None
+    with suppress(ValueError, RecursionError):
+        written = json.loads(str(answer["result"] or "null"))
+        if isinstance(written, dict):
+            value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
     report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
-        "result": _read_result_value(answer["result"]),
+        "result": value,
         "files": [part.name for part in reply.changed],
     }
     if notes:
@@ -3166,24 +3133,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     return _dump_json(report)
 
 
-def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
-    if not result:
-        return None
-    try:
-        value = json.loads(str(result))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return value.get("json", value.get("repr"))
-
-
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
-        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+        yield _STOP_MESSAGES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
         yield f"The code was ended by signal {-status}."
@@ -3427,8 +3381,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                nobody = WorkspaceKey("", "")
-                async with self._workspaces.acquire(nobody) as workspace:
+                of_no_chat = WorkspaceKey("", "")
+                async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True

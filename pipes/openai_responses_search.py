@@ -29,7 +29,7 @@ CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
-"""The number of what stands there; the pipe reports one that it does not know. Files of
+"""The number of what is written there; the pipe reports one that it does not know. Files of
 different releases work together as long as they have the same."""
 
 

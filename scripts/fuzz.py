@@ -46,7 +46,13 @@ from stand_in.chats import (
     finished_items,
     shown_text,
 )
-from stand_in.host import Row, StandInHost, host_callable, host_request
+from stand_in.host import (
+    Row,
+    StandInHost,
+    close_connections,
+    host_callable,
+    host_request,
+)
 
 Json = dict[str, Any]
 MODELS = ("gpt-5.6-sol", "gpt-6.2-sol", "gpt-6-luna")
@@ -122,7 +128,7 @@ class ChatWithPipe:
                 if self.report.problems:
                     break
         finally:
-            await self._pipe._connections.close()
+            await close_connections(self._pipe)
         self.report.faults = self._list_faults()
         return self.report
 

@@ -56,7 +56,13 @@ from stand_in.chats import (
     finished_items,
     shown_text,
 )
-from stand_in.host import Row, StandInHost, host_callable, host_request
+from stand_in.host import (
+    Row,
+    StandInHost,
+    close_connections,
+    host_callable,
+    host_request,
+)
 
 Json = dict[str, Any]
 
@@ -377,7 +383,7 @@ async def try_mode(
             )
         else:
             problems = await try_server(served, relay, pipe, host)
-        await pipe._connections.close()
+        await close_connections(pipe)
     return problems
 
 

@@ -1,6 +1,6 @@
 """Write the files that people download, or check them.
 
-python scripts/release.py                  writes release/ from the sources, for a release
+python scripts/release.py                  writes release/ from the built files, for a release
 python scripts/release.py --check          exit status 1 if release/ contradicts itself
 python scripts/release.py --verify FILE    whether a file holds the built sources alone
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(folder: Path) -> None:
-    """Write all files of a release into a folder, made of the sources as they are.
+    """Write all files of a release into a folder, made of the built files as they are.
 
     This needs pydantic, which the checks do not; hence the import in here.
     """

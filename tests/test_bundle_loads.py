@@ -109,30 +109,35 @@ def test_version_is_the_projects(bundle: Bundle) -> None:
 
 
 def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
-    """With annotations as strings (Open WebUI) or unregistered (Pipelines), all works."""
-    schemas = []
-    for future in (True, False):
-        module = load(bundle, future=future, registered=future)
-        host = getattr(module, bundle.target.host_class)()
-        valves = type(host).Valves
-        assert issubclass(valves, BaseModel)
-        schemas.append(valves.model_json_schema())
+    """With annotations as strings (Open WebUI) or unregistered (Pipelines), all works.
 
-    assert schemas[0] == schemas[1]
-    assert schemas[0]["properties"]
-
-
-def test_replaced_file_leaves_nothing_in_memory(bundle: Bundle) -> None:
-    """A host loads a file again when it is saved, and holds the one before no longer."""
+    As strings, each still has a meaning in the file's own names. A host loads a file
+    again when it is saved, and holds the one before no longer.
+    """
     module = load(bundle, future=True, registered=True)
-    host_class = getattr(module, bundle.target.host_class)
-    host_class()
-    replaced = weakref.ref(host_class)
+    strings = valves_schema(module, bundle)
+    defined = list(own(module))
+    for each in defined:
+        typing.get_type_hints(each, vars(module), include_extras=True)
+    assert len(defined) > 3
+    replaced = weakref.ref(getattr(module, bundle.target.host_class))
+    del module, defined, each
 
-    del module, host_class
+    unregistered = load(bundle, future=False, registered=False)
     gc.collect()
 
     assert replaced() is None
+    assert valves_schema(unregistered, bundle) == strings
+    assert strings["properties"]
+
+
+def valves_schema(module: types.ModuleType, bundle: Bundle) -> dict[str, typing.Any]:
+    """Make the host's object of a loaded bundle, and return the form of its valves."""
+    host = getattr(module, bundle.target.host_class)()
+    valves = type(host).Valves
+    assert issubclass(valves, BaseModel)
+    schema: dict[str, typing.Any] = valves.model_json_schema()
+    return schema
 
 
 @pytest.mark.pipelines
@@ -151,17 +156,6 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
     assert new["versions"] != old["versions"]
     assert old["forms"] == new["forms"]
     assert old["forms"]["Valves"]
-
-
-def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
-    """Every annotation that became a string still resolves in the file's own names."""
-    module = load(bundle, future=True, registered=True)
-
-    defined = list(own(module))
-    for each in defined:
-        typing.get_type_hints(each, vars(module), include_extras=True)
-
-    assert len(defined) > 3
 
 
 def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:

@@ -8,7 +8,7 @@ from fuzz import run_chats, write_figures
 from golden_run.built_files import BUILT_PIPE, load_pipe
 from stand_in.chats import convert_output
 
-CHATS = range(16)
+CHATS = range(8)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 from simulator import Simulator
-from stand_in.host import StandInHost
+from stand_in.host import StandInHost, close_connections
 from stand_in.usage_database import UsageDatabase
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend
@@ -117,7 +117,7 @@ async def pipe(
     made = Pipe()
     made.valves = valves_for(sim, USER_API_KEYS="allowed", USER_MAY_CHANGE="all")
     yield made
-    await made._connections.close()
+    await close_connections(made)
 
 
 @pytest_asyncio.fixture

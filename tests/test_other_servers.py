@@ -1,12 +1,11 @@
 """What `scripts/others` needs for llama.cpp: a machine that fits, and pinned files."""
 
-import json
 import re
 from collections.abc import Callable
 
 import pytest
 
-from other_servers.llama_cpp import LLAMA_CPP, TEMPLATE, find_obstacle
+from other_servers.llama_cpp import LLAMA_CPP, find_obstacle
 
 FITTING = "flags\t\t: fpu avx2 avx512f avx512bw"
 
@@ -47,14 +46,3 @@ def test_binaries_of_third_parties_are_pinned_by_hash() -> None:
     assert len(lines) == 2
     for line in lines:
         assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}", line)
-
-
-def test_template_shows_calls_in_the_form_that_the_server_reads() -> None:
-    """JSON between two tags; a small model copies it."""
-    shown = re.findall(
-        r"<tool_call>\n(\{.name.: .get_weather.*\})\n", TEMPLATE.read_text()
-    )
-
-    assert len(shown) == 4
-    for call in map(json.loads, shown):
-        assert call["arguments"]["city"]

@@ -126,13 +126,15 @@ def used_methods(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     methods: dict[str, set[str]] = {}
     for tree in trees.values():
         attributes = {}
+        loaded = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 attributes[node.value] = node.attr
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                method = attributes.get(node, "search")
-                methods.setdefault(node.id, set()).add(method)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                loaded.append(node)
+        for name in loaded:
+            method = attributes.get(name, "search")
+            methods.setdefault(name.id, set()).add(method)
     return methods
 
 
@@ -140,7 +142,8 @@ def found_patterns() -> Iterator[FoundPattern]:
     """Yield all patterns of the sources."""
     trees = {module_name(path): ast.parse(path.read_text()) for path in SOURCES}
     methods = used_methods(trees)
-    for module, tree in trees.items():
+    for module in USES:
+        tree = trees[module]
         names = {
             node.value: target.id
             for node in ast.walk(tree)

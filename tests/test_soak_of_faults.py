@@ -21,7 +21,7 @@ from soak_of_faults import (
 )
 
 Json = dict[str, Any]
-CHATS = range(16)
+CHATS = range(10)
 
 THOUGHT: Json = {
     "type": "reasoning",

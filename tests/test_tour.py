@@ -8,26 +8,17 @@ from simulator.options import NAMES
 from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
 
 
-def test_ten_words_with_a_line_each() -> None:
-    """Each is a scenario; what follows it is an option."""
-    printed = list(tour.describe_words())
-
-    assert len(printed) == len(tour.WORDS) == 10
-    assert max(map(len, printed)) <= 79
-    for entry in tour.WORDS:
-        name, *options = entry.word.split(",")
-        assert name in SCENARIOS
-        assert {option.partition("=")[0] for option in options} <= NAMES
-
-
-def test_words_for_the_agents_are_scenarios() -> None:
-    """Each with a line of its own."""
-    for words in (tour.AGENT_WORDS, tour.SERVER_AGENT_WORDS):
+def test_words_are_scenarios() -> None:
+    """What follows one is an option; each has a line that fits the terminal."""
+    assert len(tour.WORDS) == 10
+    for words in (tour.WORDS, tour.AGENT_WORDS, tour.SERVER_AGENT_WORDS):
         printed = list(tour.describe_words(words))
         assert len(printed) == len(words)
         assert max(map(len, printed)) <= 79
-        for word in words:
-            assert word.word.partition(",")[0] in SCENARIOS
+        for entry in words:
+            name, *options = entry.word.split(",")
+            assert name in SCENARIOS
+            assert {option.partition("=")[0] for option in options} <= NAMES
 
 
 def test_the_simulator_lists_what_it_can_do(

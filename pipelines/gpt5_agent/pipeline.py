@@ -27,7 +27,6 @@ from gpt5_agent.shell.inlet import (
     read_caller,
     read_inlet_context,
 )
-from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
@@ -38,7 +37,7 @@ from gpt5_agent.shell.settings import (
     build_endpoint,
     read_api_key,
 )
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at

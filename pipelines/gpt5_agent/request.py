@@ -1,7 +1,6 @@
 """The question to the agent, with its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpt5_agent.pictures import PictureMemory
@@ -11,12 +10,11 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.redaction import redact
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
-from strategies.metadata import RunMetadata
+from shells.answer_log import AnswerLog
 from strategies.parameters import StrategyParameters
 
 
@@ -37,18 +35,17 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def show_always(name: str) -> bool:  # noqa: ARG001
-    """Say that a notice was not shown before."""
-    return True
+def no_notices() -> Sequence[str]:
+    """Return no notice."""
+    return ()
 
 
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys, `notices` what is read above the answer if its
-    name `is_new`. `chat` names the user and the chat for which approvals are kept;
-    without it each counts once. `on_request` is called with what is sent first, and `on_end` once,
-    however the answer ends.
+    `body` holds the caller's other keys. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_request` is called with what is
+    sent first.
     """
 
     strategy: str
@@ -59,21 +56,17 @@ class AgentRequest(NamedTuple):
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
+    log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    notices: Mapping[str, str] = MappingProxyType({})
-    """By the names under which it is remembered that they were shown."""
-    is_new: Callable[[str], bool] = show_always
+    take_notices: Callable[[], Sequence[str]] = no_notices
+    """Returns what is read above a complete answer; it is shown then."""
     chat: str = ""
-    log: Callable[[str], object] = ignore_report
-    redacted: Callable[[str], str] = redact
-    """Returns a text for the model without what only the server may know."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""

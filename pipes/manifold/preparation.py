@@ -20,7 +20,7 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
 )
 from owui_chat.input.attachments import fit_input
-from owui_chat.messages import ChatPart, UserMessage, parse_messages
+from owui_chat.messages import ChatPart, UserMessage, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
@@ -35,8 +35,8 @@ class Chat(NamedTuple):
     parts: list[ChatPart]
     records: Mapping[str, Record]
     """What earlier answers of the chat stored."""
-    note: str = ""
-    """What the person who asked is told about turns that are left out."""
+    notices: Sequence[str] = ()
+    """What the person who asked is told of it."""
 
 
 def parse_chat(
@@ -50,13 +50,14 @@ def parse_chat(
     An `agent` may remember only the last turns. Images without a `detail` get this one.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
-    note = ""
+    memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
-        messages, note = apply_memory_policy(messages, policy)
+        messages, memory_note = apply_memory_policy(messages, policy)
     instructions, parts = parse_messages(messages, detail)
+    notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
-    return Chat(instructions, parts, records, note)
+    return Chat(instructions, parts, records, notices)
 
 
 class OfferedTools(NamedTuple):

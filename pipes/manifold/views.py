@@ -54,13 +54,6 @@ def page_result(
     return result
 
 
-def failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
-    """Return the chunk of an answer that an exception stopped."""
-    if caller.is_open_webui:
-        return error_chunk(message)
-    return exception_error(message, error)
-
-
 def refused_metadata(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
@@ -88,6 +81,35 @@ def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -
     return closing_chunk(metadata.describe(), metadata.wire())
 
 
+def failure_chunks(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+    client: ChunkRenderer | None = None,
+) -> list[Chunk]:
+    """Return the chunks of an answer that an exception stopped.
+
+    What it took comes first, if it was refused before its run: as a line of the page, or
+    in the form of a `client`, which has no page.
+    """
+    chunks: list[Chunk] = []
+    if metadata:
+        chunks.append(metadata_chunk(metadata, client))
+    return [*chunks, readable_chunk(_failure_chunk(caller, message, error), caller)]
+
+
+def whole_failure(
+    caller: ChatCaller,
+    message: str,
+    error: Exception,
+    metadata: RunMetadata | None = None,
+) -> Chunk:
+    """Return the whole of an answer that an exception stopped, with what it took."""
+    took = {METADATA_KEY: metadata.wire()} if metadata else {}
+    return {**_failure_chunk(caller, message, error), **took}
+
+
 def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
     """Return a chunk in a form that its reader shows."""
     return error_as_text(chunk) if caller.drops_errors else chunk
@@ -95,3 +117,9 @@ def readable_chunk(chunk: Chunk, caller: ChatCaller) -> Chunk:
 
 def _completion_id() -> str:
     return f"chatcmpl-{new_ulid()}"
+
+
+def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
+    if caller.is_open_webui:
+        return error_chunk(message)
+    return exception_error(message, error)

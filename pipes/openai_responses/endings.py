@@ -414,14 +414,14 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, code, failure_message(error), failure_fault(error))
 
 
-_OWN_SENTENCE = "-"
+_OWN_MESSAGE = "-"
 """In the place of a word of MESSAGES: the exception's own text is shown."""
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     MalformedEvent: ("malformed", ""),
     AnswerTooLarge: ("malformed", "too_large"),
     ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_SENTENCE),
-    InvalidRequest: ("invalid", _OWN_SENTENCE),
+    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
+    InvalidRequest: ("invalid", _OWN_MESSAGE),
 }
 """Kind and word of the message for each exception and its subclasses."""
 
@@ -432,12 +432,12 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_SENTENCE)
+    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
     for ancestor in type(error).__mro__:  # shells have errors of their own
         if ancestor in _EXCEPTIONS:
             kind, word = _EXCEPTIONS[ancestor]
             break
-    if word == _OWN_SENTENCE:
+    if word == _OWN_MESSAGE:
         return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 

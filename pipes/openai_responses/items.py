@@ -299,7 +299,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
     return paired
 
 
-def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` without messages between calls and their outputs.
 
     They follow the last of the outputs. A call without an output moves nothing.

@@ -156,7 +156,7 @@ class UsageReport:
         days = await self._table.day_rows(day)
         bought, saved = await self._table.purchases(day)
         yield self._day_picture(days, saved, since)
-        for line in _told(days, bought, self._today):
+        for line in _summary(days, bought, self._today):
             yield line
         if self._save_file:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
@@ -180,7 +180,7 @@ class UsageReport:
             yield await self._csv_lines(("day", "model"), cells, "")
             return
         yield self._day_picture(rows, saved, since)
-        for line in _told(rows, bought, self._today):
+        for line in _summary(rows, bought, self._today):
             yield line
         yield _purchase_table(bought, rows)
         if command.address:
@@ -232,7 +232,7 @@ class UsageReport:
         return groups
 
 
-def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
+def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
     """Yield what is said about rows below their picture."""
     requests = sum(row.requests for row in rows)
     if not requests:
@@ -240,9 +240,9 @@ def _told(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[s
         return
     money = sum(row.money for row in rows)
     yield f"\n**{_money(money)}** for {requests:,} requests.\n"
-    told = _cache_line(rows, parts)
-    if told:
-        yield f"{told}\n"
+    saved = _cache_line(rows, parts)
+    if saved:
+        yield f"{saved}\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"

@@ -152,8 +152,8 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if a chat, maybe after its instructions, begins with it."""
-    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
+    """Return `LEFT_OUT` if the parts of a chat begin with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:1] else ""
 
 
 def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:

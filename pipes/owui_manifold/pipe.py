@@ -14,7 +14,12 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from manifold.views import failure_chunk, metadata_chunk, readable_chunk
+from manifold.views import (
+    failure_chunks,
+    metadata_chunk,
+    readable_chunk,
+    whole_failure,
+)
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -26,7 +31,6 @@ from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.render.chunks import (
-    METADATA_KEY,
     Chunk,
     source_chunk,
     whole_characters,
@@ -182,13 +186,12 @@ class Pipe:
                         failed = event.ending.is_failure
         except Exception as error:
             metadata = report_refusal(call, error)
-            if metadata:
-                client = view if isinstance(view, ChunkRenderer) else None
-                yield metadata_chunk(metadata, client)
             message = report_exception(call.log, error, PIPE_SHELL)
             was_stored = False
-            refusal = failure_chunk(call.caller, message, error)
-            yield readable_chunk(refusal, call.caller)
+            client = view if isinstance(view, ChunkRenderer) else None
+            caller = call.caller
+            for chunk in failure_chunks(caller, message, error, metadata, client):
+                yield chunk
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not was_stored:
@@ -207,12 +210,10 @@ class Pipe:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
             message = report_exception(call.log, error, PIPE_SHELL)
-            result = failure_chunk(call.caller, message, error)
             metadata = report_refusal(call, error)
-            if metadata:
-                result[METADATA_KEY] = metadata.wire()
-                if emit:
-                    await emit(metadata_chunk(metadata)["event"])
+            if metadata and emit:
+                await emit(metadata_chunk(metadata)["event"])
+            result = whole_failure(call.caller, message, error, metadata)
             if call.caller.is_open_webui:
                 return result
             return failed_answer(result, exception_status(error), {})

@@ -49,6 +49,9 @@ PAUSE_MS = 100
 WARM_UP = 3
 ASKED_TOGETHER = 20
 ANSWER_TIMEOUT = 900
+PATIENT = {"DATABASE_POOL_TIMEOUT": str(ANSWER_TIMEOUT)}
+"""A process with more streams than its core carries lets a question wait for a free
+connection of the database; after 30 seconds, Open WebUI refuses it."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ async def measure_streams(
     """Let so many streams run at once, after a few that do not count."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        running = await enter(shared_servers(servers))
+        running = await enter(shared_servers(servers, PATIENT))
         await enter(both_connections(running[0].admin, address))
         tabs = [await enter(Tab(server.admin)) for server in running]
         for tab in tabs:

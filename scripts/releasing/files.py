@@ -1,9 +1,7 @@
-"""The files of a release, made of the sources as they are now."""
+"""The files of a release, made of the built files as they are now."""
 
 from pathlib import Path
 
-from bundling.building import build
-from bundling.targets import TARGETS
 from owui_manifold.call.valves import Valves
 from releasing.contents import (
     ADMINISTRATION,
@@ -34,12 +32,16 @@ def write_release(folder: Path) -> None:
 
 
 def release_files() -> dict[str, str]:
-    """Return the text of each file by its name; builds the bundles for that."""
+    """Return the text of each file by its name."""
+    built = {
+        plugin_id: (ROOT / path).read_text("utf-8")
+        for plugin_id, path in (READABLE | SWITCHES).items()
+    }
     packed = {
-        plugin_id: pack(_build(readable), readable)
+        plugin_id: pack(built[plugin_id], readable)
         for plugin_id, readable in READABLE.items()
     }
-    switches = {name: _build(readable) for name, readable in SWITCHES.items()}
+    switches = {plugin_id: built[plugin_id] for plugin_id in SWITCHES}
     model_names = comma_list(Valves().MODEL_ID)
     files = {packed_name(plugin_id): text for plugin_id, text in packed.items()}
     files[FUNCTIONS] = plugins_file({PIPE_ID: packed[PIPE_ID], **switches})
@@ -47,9 +49,3 @@ def release_files() -> dict[str, str]:
         files[name] = plugins_file({plugin_id: packed[plugin_id]})
     files[MODELS] = models_file(PIPE_ID, model_names, switches)
     return files
-
-
-def _build(output: str) -> str:
-    """Return the bundle that is written to this path."""
-    target = next(target for target in TARGETS if target.output == output)
-    return build(target, ROOT)

@@ -1,5 +1,6 @@
 """Questions to the agent, with a model that is written down, for tests."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -13,8 +14,10 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
+from owui_chat.render.chunks import METADATA_KEY
 from runs.sample import call
 from runs.scripted import ScriptedProvider
+from shells.answer_log import AnswerLog, LogLevel
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
 
@@ -28,6 +31,26 @@ REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
 SIMULATORS = "url:http://127.0.0.1:*"
 """An entry of the server's variable that allows the addresses of simulators."""
+
+
+class KeptLog(AnswerLog):
+    """A log that keeps its lines."""
+
+    def __init__(self, *secrets: str) -> None:
+        super().__init__("ID", secrets)
+        self.lines: list[str] = []
+
+    def _write(self, level: LogLevel, one_line: str) -> None:
+        self.lines.append(one_line)
+
+    def _write_audit(self, line: str) -> None:
+        self.lines.append(line)
+
+    @property
+    def metadata(self) -> list[Json]:
+        """What answers took, as the log has it."""
+        told = [line.partition(f"{METADATA_KEY} ") for line in self.lines]
+        return [json.loads(found[2]) for found in told if found[1]]
 
 
 class WeatherTool:
@@ -88,6 +111,7 @@ def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
         body=more.pop("body", {}),
         endpoint=endpoint,
         connections=more.pop("connections", Connections()),
+        log=more.pop("log", None) or KeptLog(),
         signing_secret=endpoint.api_key,
         own_tools=own,
         **more,
@@ -98,17 +122,20 @@ async def events_of(
     asked: AgentRequest, provider: ScriptedProvider | None = None
 ) -> list[AgentEvent]:
     """All that the agent reports; its end is told once."""
-    ended: list[RunMetadata] = []
-    with_end = asked._replace(on_end=ended.append)
+    log = KeptLog()
+    if isinstance(asked.log, KeptLog):
+        log = asked.log
+    told_before = len(log.metadata)
+    asked = asked._replace(log=log)
     if provider is None:
-        events = run_agent(with_end)
+        events = run_agent(asked)
     else:
-        events = run_agent(with_end, lambda _asked, _prepared: provider)
+        events = run_agent(asked, lambda _asked, _prepared: provider)
     async with aclosing(events):
         reported = [event async for event in events]
     shown = [event.metadata for event in reported if isinstance(event, ExecutionEnded)]
     assert len([event for event in reported if isinstance(event, RunDone)]) == 1
-    assert len(ended) == len(shown) <= 1
+    assert len(log.metadata) - told_before == len(shown) <= 1
     return reported
 
 

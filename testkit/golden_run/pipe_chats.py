@@ -21,7 +21,7 @@ from golden_run.built_files import (
 from golden_run.normal_form import join_deltas
 from golden_run.tools import function_tools, host_tools, output_of
 from hosts.servers.functions import HostFunctions
-from stand_in.host import StandInHost, host_request
+from stand_in.host import StandInHost, close_connections, host_request
 from stand_in.usage_database import UsageDatabase
 
 Json = dict[str, Any]
@@ -146,7 +146,7 @@ class PipeChat:
                     turns.append(await self._turn(host, history, number, question))
             finally:
                 # A host never does; here a later chat may have the same event loop.
-                await self._pipe._connections.close()
+                await close_connections(self._pipe)
         return {"turns": turns}
 
     async def _turn(

@@ -295,7 +295,6 @@ REFUSALS: Mapping[str, _Row] = {
         code="invalid_value",
         param="{path}.server_url",
     ),
-    "image_option": _Row("{complaint}", code="invalid_value", param="{path}.{name}"),
     "transparent_preview": _Row(
         "Transparent background is not supported for this model.",
         code="invalid_value",

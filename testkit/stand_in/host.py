@@ -481,6 +481,11 @@ def check_questions(arguments: Json) -> Json:
     return arguments
 
 
+async def close_connections(pipe: Any) -> None:
+    """Close those of a pipe, which a host never does: it keeps a pipe as long as it runs."""
+    await pipe._connections.close()
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 

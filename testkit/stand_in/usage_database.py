@@ -15,16 +15,17 @@ from stand_in.host import StandInHost
 class UsageDatabase:
     """Runs the real statements.
 
-    `failing` is how many sessions cannot be opened, `racing` how many fail to make the
-    table because another session has just made it.
+    `connection` is that of all sessions. `failing` is how many of them cannot be
+    opened, `racing` how many fail to make the table because another session has just
+    made it.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, host: StandInHost) -> None:
         self.failing = 0
         self.racing = 0
         self.opened = 0
-        self._database = sqlite3.connect(":memory:")
-        self._database.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
+        self.connection = sqlite3.connect(":memory:")
+        self.connection.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
         host.provide("internal.db", get_async_db=self.session)
         sqlalchemy = ModuleType("sqlalchemy")
         vars(sqlalchemy)["text"] = str
@@ -38,7 +39,7 @@ class UsageDatabase:
             self.failing -= 1
             raise sqlite3.OperationalError("database is locked")
         yield self
-        self._database.rollback()
+        self.connection.rollback()
 
     async def execute(self, sql: str, values: Any) -> Any:
         """Run a statement with its values, or with each of a list."""
@@ -46,16 +47,16 @@ class UsageDatabase:
             self.racing -= 1
             raise sqlite3.IntegrityError("duplicate key: pg_type_typname_nsp_index")
         many = isinstance(values, list)
-        run = self._database.executemany if many else self._database.execute
+        run = self.connection.executemany if many else self.connection.execute
         done = run(sql, values)
         returns = done.description is not None
         return SimpleNamespace(returns_rows=returns, all=done.fetchall)
 
     async def commit(self) -> None:
         """End the transaction."""
-        self._database.commit()
+        self.connection.commit()
 
     def add_users(self, *users: tuple[str, str]) -> None:
         """Store the ids and addresses of users."""
-        self._database.executemany('INSERT INTO "user" VALUES (?, ?)', users)
-        self._database.commit()
+        self.connection.executemany('INSERT INTO "user" VALUES (?, ?)', users)
+        self.connection.commit()

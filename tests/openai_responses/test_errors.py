@@ -9,8 +9,13 @@ from openai_responses.errors import (
     ApiError,
     ApiRefused,
     Failure,
+    InvalidParameter,
+    InvalidRequest,
+    InvalidSetting,
+    ResponsesError,
     read_api_error,
 )
+from openai_responses.requests.tools import responses_tools
 
 
 def test_refusal_of_the_api() -> None:
@@ -22,6 +27,15 @@ def test_refusal_of_the_api() -> None:
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
     assert ApiRefused("A sentence.", Failure()).status == 0
+
+
+def test_refused_value_is_a_value_error() -> None:
+    """As the specification names what is wrong with a caller's request (3.6)."""
+    for cause in (InvalidRequest, InvalidParameter, InvalidSetting):
+        assert issubclass(cause, ValueError)
+        assert issubclass(cause, ResponsesError)
+    with pytest.raises(ValueError, match="A tool has no name"):
+        responses_tools([{"type": "function", "function": {}}])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ DRAWN: Item = {
     [
         ({}, "data:image/png;base64,AAAA"),
         ({"output_format": "webp"}, "data:image/webp;base64,AAAA"),
+        ({"output_format": None}, "data:image/png;base64,AAAA"),
         ({"output_format": "svg"}, "data:image/svg+xml;base64,AAAA"),
         ({"result": "data:image/webp;base64,AA"}, "data:image/webp;base64,AA"),
         ({"result": "DATA:image/JPG;x=1;base64,AA"}, "DATA:image/JPG;x=1;base64,AA"),

@@ -24,10 +24,10 @@ AGAIN = 0.5
 """Seconds to the first retry."""
 
 
-@pytest.mark.parametrize("status", [408, 423, 429, 499, 502, 504, 524])
-def test_a_passing_trouble_is_waited_for(status: int) -> None:
+def test_a_passing_trouble_is_waited_for() -> None:
     """The server may be better in half a second."""
-    assert wait(Failure(status)) == AGAIN
+    for status in (408, 409, 423, 425, 429, 499, 500, 502, 503, 504, 520, 524):
+        assert wait(Failure(status)) == AGAIN, status
 
 
 LOADING = ApiError("503", "unavailable_error", message="Loading model")
@@ -57,11 +57,11 @@ def test_a_model_that_is_loaded_is_waited_for(
     assert loading_wait(policy, waited, failure) == expected
 
 
-@pytest.mark.parametrize("status", [307, 401, 403, 413, 421])
-def test_permanent_refusal_is_not_retried(status: int) -> None:
+def test_permanent_refusal_is_not_retried() -> None:
     """The same request gets the same refusal, whatever words come with it."""
-    assert wait(Failure(status)) is None
-    assert wait(Failure(status, ApiError("timeout"))) is None
+    for status in (307, 401, 402, 403, 404, 413, 421, 451):
+        assert wait(Failure(status)) is None, status
+        assert wait(Failure(status, ApiError("timeout"))) is None, status
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,8 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        ApiError("400"),
         ApiError("404"),
         ApiError("600"),
-        ApiError("invalid_prompt"),
         ApiError("error"),
         ApiError("servers"),
         ApiError(),
@@ -116,6 +114,7 @@ ONCE = [AGAIN, None]
         pytest.param(Failure(400, PAGE), ONCE, id="a page with 400"),
         pytest.param(Failure(422, PAGE), ONCE, id="a page with 422"),
         pytest.param(Failure(400, ApiError("x")), [None, None], id="a code"),
+        pytest.param(Failure(400, ApiError(type="x")), [None, None], id="a type"),
         pytest.param(Failure(400, ApiError(param="x")), [None, None], id="a parameter"),
         pytest.param(
             Failure(400, ApiError(message="Bad input[3].")), [None, None], id="a place"

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sqlite3
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -413,7 +412,7 @@ async def test_a_year_of_many_users(database: UsageDatabase) -> None:
     ]
     rows = [(*key, 5, 10_000, 4_000, 2_000, random.randrange(10**6)) for key in keys]
     await UsageTable().user_rows("u", "2026")  # makes the tables
-    connection: sqlite3.Connection = database._database
+    connection = database.connection
     marks = ", ".join("?" * 8)
     connection.executemany(f"INSERT INTO openai_responses_usage VALUES ({marks})", rows)
     counts = [5] * len(Purchases._fields)

@@ -1,6 +1,5 @@
 """The tables in the host's database, next to filters of an earlier version."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -33,8 +32,7 @@ def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
 
 def stored(database: UsageDatabase, table: str) -> list[tuple[object, ...]]:
     """The rows of a table."""
-    connection: sqlite3.Connection = database._database
-    return connection.execute(f"SELECT * FROM {table}").fetchall()
+    return database.connection.execute(f"SELECT * FROM {table}").fetchall()
 
 
 async def test_both_versions_count_in_one_table(database: UsageDatabase) -> None:
@@ -42,8 +40,8 @@ async def test_both_versions_count_in_one_table(database: UsageDatabase) -> None
     table = UsageTable()
     table.add(ROW, BOUGHT)
     await table.flush()
-    database._database.execute(EARLIER_ADD, ROW._asdict())
-    database._database.commit()
+    database.connection.execute(EARLIER_ADD, ROW._asdict())
+    database.connection.commit()
     table.add(ROW, BOUGHT)
 
     [row] = await table.user_rows("u", "2026")

@@ -57,8 +57,9 @@ async def pipe(sim: "Simulator", host: "StandInHost") -> AsyncIterator["Pipe"]:
     """The pipe as an administrator has set it up."""
     from calls.sample import valves_for
     from owui_manifold.pipe import Pipe
+    from stand_in.host import close_connections
 
     made = Pipe()
     made.valves = valves_for(sim)
     yield made
-    await made._connections.close()
+    await close_connections(made)

@@ -37,7 +37,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from runs.sample import has_marker
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import StandInHost, close_connections, host_callable
 from stand_in.signing import SIGN
 from upstream.server import Upstream, in_turn, replying
 
@@ -269,7 +269,7 @@ async def test_two_copies_at_once_lose_nothing(
         ),
     )
 
-    await other._connections.close()
+    await close_connections(other)
     records = read_records(host.kept, SIGN).values()
     assert {record.message_id for record in records} == {"m-1", "m-2"}
     assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}

@@ -28,7 +28,7 @@ from owui_manifold.run import agent as agent_module
 from runs.sample import message
 from runs.scripted import ScriptedProvider
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.host import StandInHost, close_connections, host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -475,7 +475,7 @@ async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
         async for chunk in chunks:
             if "delta" in chunk:
                 break
-    await pipe._connections.close()
+    await close_connections(pipe)
 
     [line] = [event["data"] for event in events if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")

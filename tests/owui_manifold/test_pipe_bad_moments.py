@@ -14,7 +14,7 @@ from calls.sample import chat
 from calls.valves import expert
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from stand_in.host import StandInHost
+from stand_in.host import StandInHost, close_connections
 from upstream import wire
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
@@ -101,7 +101,7 @@ async def test_a_bad_moment_teaches_nothing(
                 chunks = await chunks_of(pipe, chat(*texts), **given)
             assert errors(chunks) == []
             texts += [stored(chunks), "Go on."]
-        await pipe._connections.close()
+        await close_connections(pipe)
 
     last, before = upstream.bodies[-1], upstream.bodies[1]
     assert len(sent_reasoning(last)) == 3

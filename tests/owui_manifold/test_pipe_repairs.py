@@ -23,7 +23,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in.host import StandInHost
+from stand_in.host import StandInHost, close_connections
 
 pytestmark = pytest.mark.asyncio
 
@@ -149,7 +149,7 @@ async def test_lessons_are_for_one_key_of_one_pipe(
     await chunks_of(pipe, chat("Hi"), **answering("m-2"))
     await chunks_of(other, chat("Hi"), **answering("m-3"))
 
-    await other._connections.close()
+    await close_connections(other)
     half = len(unverified.requests) // 2
     assert [wishes_of_requests(unverified)[index] for index in (0, half)] == [
         (True, True)

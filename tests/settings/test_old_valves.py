@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from calls.old_valves import OLD_USER_VALVES, OLD_VALVES
-from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.valves import Valves as AgentValves
+from gpt5_agent.shell.valves import read_valve_settings
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import PipeExpertKeys, WebSearchOptions
 from owui_manifold.call.valves import UserValves, Valves
@@ -88,8 +88,8 @@ def test_a_stored_setting_that_agrees_with_the_default_has_lost_nothing() -> Non
 @pytest.mark.parametrize(
     ("valves", "forms"),
     [
-        (Valves, (ExpertSettings, WebSearchOptions)),
-        (AgentValves, (AgentExpertSettings, SandboxOptions)),
+        (Valves, (PipeExpertKeys, WebSearchOptions)),
+        (AgentValves, (AgentExpertKeys, SandboxOptions)),
     ],
 )
 def test_an_old_name_says_what_took_its_place(

@@ -32,6 +32,7 @@ from gpt5_agent.events import (
 from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
+from manifold.views import log_metadata
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
@@ -105,10 +106,7 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        request = self._request
-        notices = request.notices.items()
-        new = [text for name, text in notices if request.is_new(name)]
-        return [*self._prepared.notes, *new]
+        return [*self._prepared.notes, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -122,7 +120,7 @@ class _Agent:
             cost = cost_of_request(
                 self._prepared.request,
                 self._request.endpoint,
-                self._prepared.model.facts,
+                self._request.model.facts,
                 spending.own_usages,
             )
         earlier = self._prepared.request.input[-1:]
@@ -138,7 +136,7 @@ class _Agent:
     def shown_cost(self) -> Cost | None:
         """Return what the answer cost so far, unless only its server knows prices."""
         endpoint = self._request.endpoint
-        facts = self._prepared.model.facts
+        facts = self._request.model.facts
         if not endpoint.serves_openai:
             facts = facts._replace(prices=None)
         usages = self._spending.usages
@@ -224,7 +222,7 @@ class _Agent:
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._prepared.model.id} Thought"
+        label = f"{self._request.model.id} Thought"
         self._model_step = self._steps.start("model", label, parent=round_step.id)
         yield self._model_step
 
@@ -362,14 +360,14 @@ async def run_agent(
         if agent is None or agent.is_over:
             if request.pictures:
                 request.pictures.forget(request.chat)
-            request.on_end(_build_metadata(request, spending, kind, agent))
+            log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, spending: Spending
 ) -> _Agent:
     """Return the agent for a request; raises ResponsesError."""
-    steps = StepLog(request.log, debug=request.debug)
+    steps = StepLog(request.log.note, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()

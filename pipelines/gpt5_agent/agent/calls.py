@@ -88,7 +88,7 @@ class ChatJudge:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
-            request.own_tools.approver, ask=self._ask_person, log=request.log
+            request.own_tools.approver, ask=self._ask_person, log=request.log.note
         )
         for call in earlier.signed_calls:
             self._add_permission(prepared.with_own_name(call))
@@ -99,8 +99,8 @@ class ChatJudge:
             tools=self._tools,
             approver=self._approver,
             limits=self._settings.limits,
-            log=request.log,
-            redacted=request.redacted,
+            log=request.log.note,
+            redacted=request.log.redacted_for_model,
             budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,

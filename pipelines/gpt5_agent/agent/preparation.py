@@ -23,7 +23,6 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
@@ -36,7 +35,7 @@ from openai_responses.requests.tools import (
 from owui_chat.commands import without_commands
 from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD, cut_notice
+from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import read_details
 from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource, read_context
@@ -52,7 +51,6 @@ class PreparedRun(NamedTuple):
     arguments of the host's tools) use the tools' own names.
     """
 
-    model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
     own_tools: OwnTools
@@ -124,9 +122,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own_tools.schemas:
             host_schemas[name] = tool.get("parameters") or {}
     sources = read_context(parameters.context)
-    notes = (tools.notice, chat.note, cut_notice(parts))
+    notes = (tools.notice, *chat.notices)
     return PreparedRun(
-        model=model,
         request=first_request,
         names=tools.names,
         own_tools=own_tools,
@@ -151,16 +148,16 @@ def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
 
 def _offer_functions(request: AgentRequest, body: JsonObject) -> OfferedTools:
     """Return the host's tools and ours; ours win over one of the same name."""
-    host_tools = responses_tools(as_list(body.get("tools")), log=request.log)
+    host_tools = responses_tools(as_list(body.get("tools")), log=request.log.note)
     own_tools = responses_tools(
-        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log.note
     )
     functions = [
         tool for tool in merge_tools(host_tools, own_tools) if not is_hosted_tool(tool)
     ]
     offered = offer_tools(body.get("tool_choice"), called=functions)
     if offered.notice:
-        request.log(offered.notice)
+        request.log.note(offered.notice)
     return offered
 
 

@@ -22,10 +22,10 @@ from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from manifold.learning import RepairLearning, repair_scope
 from manifold.views import (
     client_view,
-    failure_chunk,
-    metadata_chunk,
+    failure_chunks,
     readable_chunk,
     refused_metadata,
+    whole_failure,
 )
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
@@ -40,7 +40,7 @@ from owui_chat.input.tasks import (
     task_result,
     without_hosts_limit,
 )
-from owui_chat.render.chunks import METADATA_KEY, Chunk, whole_characters
+from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.completions import completion_text
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
@@ -68,12 +68,11 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
         metadata = _report_refusal(call, error)
-        if metadata:
-            client = None
-            if not call.caller.is_open_webui:
-                client = client_view(call.caller.host_model)
-            yield metadata_chunk(metadata, client)
-        yield readable_chunk(_failure_chunk(call, error), call.caller)
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        caller = call.caller
+        client = None if caller.is_open_webui else client_view(caller.host_model)
+        for chunk in failure_chunks(caller, message, error, metadata, client):
+            yield chunk
     yield DONE_LINE
 
 
@@ -83,9 +82,8 @@ async def answer_once(call: PipelineCall) -> Chunk:
         result = await (_run_task(call) if call.caller.task else _run_agent(call))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         metadata = _report_refusal(call, error)
-        result = _failure_chunk(call, error)
-        if metadata:
-            result[METADATA_KEY] = metadata.wire()
+        message = report_exception(call.log, error, PIPELINE_SHELL)
+        result = whole_failure(call.caller, message, error, metadata)
     return whole_characters(result)
 
 
@@ -95,12 +93,6 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
         return None
     model = resolve_model(call.model).id
     return refused_metadata(call.log, call.strategy, model, error)
-
-
-def _failure_chunk(call: PipelineCall, error: Exception) -> Chunk:
-    """Log what stopped an answer; return it in the form of its reader."""
-    message = report_exception(call.log, error, PIPELINE_SHELL)
-    return failure_chunk(call.caller, message, error)
 
 
 async def _run_agent(call: PipelineCall) -> Chunk:

@@ -4,7 +4,7 @@ Open WebUI removes the metadata from a body before the pipeline gets it, but sho
 the pipeline's own inlet and keeps what the inlet adds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.tools.host_calls import HostToolNames
@@ -84,16 +84,9 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     """Return what is attached to the chat of a body that passed the inlet."""
     context = as_mapping(body.get(CONTEXT_KEY))
-    return AttachedToChat(
-        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
-        files=tuple(_read_files(context.get("files"))),
-    )
-
-
-def _read_files(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
+    files: list[tuple[str, str]] = []
     taken: set[str] = set()
-    for number, entry in enumerate(as_list(rows), start=1):
+    for number, entry in enumerate(as_list(context.get("files")), start=1):
         row = as_mapping(entry)
         if row.get("type") not in ("file", "image") or not row.get("id"):
             continue
@@ -101,32 +94,27 @@ def _read_files(rows: object) -> Iterator[tuple[str, str]]:
         if name in taken:
             name = f"{number}-{name}"
         taken.add(name)
-        yield str(row["id"]), name
+        files.append((str(row["id"]), name))
+    return AttachedToChat(
+        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
+        files=tuple(files),
+    )
 
 
 def _read_tool_names(references: Iterable[object]) -> HostToolNames:
-    """Return what tools are called whose toolkits and servers are referred to."""
-    toolkit_ids: set[str] = set()
-    mcp_ids: set[str] = set()
-    for reference in references:
-        kind, tool_id = _read_tool_reference(str(reference))
-        if kind == "mcp":
-            mcp_ids.add(tool_id)
-        else:
-            toolkit_ids.add(tool_id)
-    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
-
-
-def _read_tool_reference(reference: str) -> tuple[str, str]:
-    """Return the kind of a server, empty if none is named, and the id.
+    """Return what tools are called whose toolkits and servers are referred to.
 
     A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     """
-    tool_id = reference.partition("|")[0].removeprefix("server:")
-    for kind in ("mcp", "openapi"):
-        if tool_id.startswith(f"{kind}:"):
-            return kind, tool_id.removeprefix(f"{kind}:")
-    return "", tool_id
+    toolkit_ids: set[str] = set()
+    mcp_ids: set[str] = set()
+    for reference in references:
+        tool_id = str(reference).partition("|")[0].removeprefix("server:")
+        if tool_id.startswith("mcp:"):
+            mcp_ids.add(tool_id.removeprefix("mcp:"))
+        else:
+            toolkit_ids.add(tool_id.removeprefix("openapi:"))
+    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:

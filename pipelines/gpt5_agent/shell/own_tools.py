@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
-from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import pipelines_folder, reveal_secret
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings
 from gpt5_agent.tools.confirmations import read_tool_calls
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import value_at

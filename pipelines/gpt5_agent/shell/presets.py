@@ -1,5 +1,6 @@
 """Guides by their names: built-in ones, and the files of PRESETS_DIR."""
 
+from contextlib import suppress
 from os.path import commonpath, getsize, join, realpath
 
 from openai_responses.errors import InvalidRequest
@@ -16,40 +17,26 @@ def find_preset(name: str, folder: str = "") -> Guide:
     name = name.strip()
     if not name:
         return NO_GUIDE
-    path = _find_preset_file(name, folder)
+    path = ""
+    if folder.strip():
+        root = realpath(folder.strip())
+        with suppress(OSError, ValueError):
+            found = realpath(join(root, f"{name}.json"))
+            getsize(found)
+            # A name cannot lead out of the folder, not even by a link.
+            path = found if commonpath((root, found)) == root else ""
     if path:
-        return _read_preset_file(name, path)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        except (OSError, ValueError):
+            raise _preset_error(name, "cannot be read as a preset") from None
     if name in BUILT_IN_GUIDES:
         return BUILT_IN_GUIDES[name]
     known_names = ", ".join(BUILT_IN_GUIDES)
     raise _preset_error(
         name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
     )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
 
 
 def _preset_error(name: str, problem: str) -> InvalidRequest:

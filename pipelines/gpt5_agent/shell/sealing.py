@@ -58,14 +58,9 @@ def signing_secret(api_key: str) -> str:
     is_varied = len(set(key)) >= _MIN_DIFFERENT_CHARACTERS
     if len(key) >= _MIN_KEY_CHARACTERS and is_varied and has_digit:
         return key
-    return _server_secret()
-
-
-def _server_secret() -> str:
-    """Return a secret that only this server has; without a file, that of the process."""
     try:
         return _open_sealing_key().decode()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # without a file, the secret of the process
         return _process_key().decode()
 
 
@@ -102,7 +97,10 @@ def reveal_secret(stored: str, valve: str) -> str:
         case "env":
             secret = os.environ.get(reference.strip(), "")
         case "file":
-            secret = _read_secret_file(reference.strip())
+            secret = ""
+            path = reference.strip()
+            with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+                secret = file.read(_MAX_SECRET_CHARACTERS)
         case "sealed":
             secret = _decrypt(reference)
         case _:
@@ -114,15 +112,6 @@ def reveal_secret(stored: str, valve: str) -> str:
         "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
         "file that the Pipelines server can read."
     )
-
-
-def _read_secret_file(path: str) -> str:
-    """Return the text of a file, as much as a secret can have; empty without it."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read(_MAX_SECRET_CHARACTERS)
-    except (OSError, ValueError):
-        return ""
 
 
 def _decrypt(token: str) -> str:
@@ -142,7 +131,10 @@ def _open_sealing_key() -> bytes:
     """Return the key of this server, which is made if there is none; raises OSError."""
     folder = pipelines_folder()
     if folder:
-        _write_sealing_key(folder, _new_key())
+        opener = partial(os.open, mode=0o600)  # only its owner can read it
+        path = os.path.join(folder, _KEY_FILE)
+        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
+            file.write(_new_key())
     return _read_sealing_key()
 
 
@@ -165,11 +157,3 @@ def pipelines_folder() -> str:
     if named:
         return named
     return str(getattr(sys.modules.get("config"), "PIPELINES_DIR", ""))
-
-
-def _write_sealing_key(folder: str, key: bytes) -> None:
-    """Write a key that only its owner can read, unless there is one."""
-    opener = partial(os.open, mode=0o600)
-    path = os.path.join(folder, _KEY_FILE)
-    with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
-        file.write(key)

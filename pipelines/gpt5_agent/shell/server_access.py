@@ -16,9 +16,8 @@ from posixpath import normpath
 from typing import Any
 from urllib.parse import unquote
 
-from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.sealing import UNREADABLE_SECRET
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
 from openai_responses.endpoint import url_parts
 from openai_responses.json_input import parse_json_object
 from shells.valve_words import comma_list

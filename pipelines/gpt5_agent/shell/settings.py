@@ -12,20 +12,18 @@ from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
-from gpt5_agent.shell.json_valves import ValveSettings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, model_at, retirement
 from manifold.request_settings import (
     call_limits,
     request_timeouts,
     settings_of_valves,
 )
-from manifold.views import log_metadata
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
@@ -53,10 +51,6 @@ _NOTICE_SECONDS = 3600.0
 """After an hour, a notice is read again."""
 
 
-def _recent_notices() -> RecentTexts:
-    return RecentTexts(seconds=_NOTICE_SECONDS)
-
-
 @dataclass(frozen=True)
 class SharedState:
     """What all answers of a pipeline share; whoever makes it closes it."""
@@ -66,7 +60,9 @@ class SharedState:
     repairs: RepairMemory = field(default_factory=RepairMemory)
     pictures: PictureMemory = field(default_factory=PictureMemory)
     listed: ModelList = field(default_factory=ModelList)
-    notices: RecentTexts = field(default_factory=_recent_notices)
+    notices: RecentTexts = field(
+        default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
+    )
     """Those that were shown."""
 
     async def close(self) -> None:
@@ -144,6 +140,10 @@ def build_agent_request(
         problems = (*call.notices, *offer.problems, rules.problem)
         notices |= {problem: problem for problem in problems if problem}
 
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
+
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -161,13 +161,10 @@ def build_agent_request(
         ),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
-        notices=notices,
-        is_new=shared.notices.first_time,
+        take_notices=take_notices,
         chat=call.caller.workspace,
-        log=log.note,
-        redacted=log.redacted_for_model,
+        log=log,
         debug=valves.DEBUG,
-        on_end=partial(log_metadata, log),
         user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,

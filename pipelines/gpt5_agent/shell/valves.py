@@ -7,7 +7,7 @@ assignment.
 """
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import (
     ConfigDict,
@@ -24,7 +24,11 @@ from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
+from shells.json_valve import read_json_valve
+from shells.tool_valves import ReadTimeouts, read_timeouts
+from shells.valve_messages import PIPELINE_SHELL
 from strategies.parameters import ParameterValves
+from toolbox.sandbox.options import SandboxOptions
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 _MARKDOWN_CODE = re.compile("`([^`]*)`")
@@ -148,3 +152,34 @@ class Valves(SharedValves, ParameterValves):
     def _seal_values(cls, value: str) -> str:
         """Return headers with their values in a form that may be shown."""
         return seal_values(value)
+
+
+class ValveSettings(NamedTuple):
+    """The valves, and what those say that hold several values.
+
+    They are read once for each question. `problems` are messages for administrators.
+    """
+
+    valves: Valves
+    expert: AgentExpertKeys
+    sandbox: SandboxOptions
+    timeouts: ReadTimeouts
+    problems: tuple[str, ...]
+
+
+def read_valve_settings(valves: Valves) -> ValveSettings:
+    """Return what the valves say; defaults for what cannot be read."""
+    expert, expert_problems = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertKeys
+    )
+    sandbox, sandbox_problems = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    problems = [*expert_problems, *sandbox_problems]
+    if timeouts.problem:
+        problems.append(timeouts.problem)
+    # Only the page that saves the valves removes an old name, so it is told until then.
+    for name, instead in valves.without_effect().items():
+        problems.append(f"The stored valve {name} has no effect. {instead}")
+    return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))

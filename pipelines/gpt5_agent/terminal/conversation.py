@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
-from gpt5_agent.shell.json_valves import ValveSettings, read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     TERMINAL_WORKSPACE,
@@ -26,7 +25,7 @@ from gpt5_agent.shell.settings import (
     build_agent_request,
     build_endpoint,
 )
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session

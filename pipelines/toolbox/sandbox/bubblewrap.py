@@ -128,7 +128,11 @@ def _measure_root(root: str) -> int:
     buffers: set[str] = set()
     for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
         memory = 0
-        for folder in _list_threads(f"{root}/proc/{number}"):
+        threads: list[str] = []
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            threads = os.listdir(f"{root}/proc/{number}/task")
+        for thread in threads:
+            folder = f"{root}/proc/{number}/task/{thread}"
             # All threads have the same memory, but the first may have ended, and each
             # may have open files of its own.
             with _unless_it_ended(folder):
@@ -139,16 +143,11 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:
-        size += _estimate_inode_memory(f"{root}/{name}")
+    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+        with suppress(FileNotFoundError):
+            filesystem = os.statvfs(f"{root}/{name}")
+            size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
-
-
-def _list_threads(process: str) -> list[str]:
-    """Return the folders in `/proc` of the threads of a process."""
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-        return [f"{process}/task/{number}" for number in os.listdir(f"{process}/task")]
-    return []
 
 
 @contextmanager
@@ -208,14 +207,6 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
     return entries
 
 
-def _estimate_inode_memory(path: str) -> int:
-    """Return about how many bytes files need in addition to their content."""
-    with suppress(FileNotFoundError):
-        filesystem = os.statvfs(path)
-        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
-    return 0
-
-
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
     "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
@@ -252,7 +243,12 @@ class BubblewrapBackend:
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a sandbox; raises SandboxUnavailable."""
-        command = [_find_bwrap(), *self._options(limits)]
+        bwrap = find_program("bwrap")
+        if os.stat(bwrap).st_mode & stat.S_ISUID:
+            raise SandboxUnavailable(
+                "bwrap is setuid root, which gives it more privileges than it needs"
+            )
+        command = [bwrap, *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
@@ -283,22 +279,28 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
-        for path in _READ_ONLY_PATHS:
-            yield from ("--ro-bind-try", path, path)
+        for name in _READ_ONLY_PATHS:
+            yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
         if self._with_programs:
-            for path in _PROGRAM_PATHS:
-                yield from ("--ro-bind-try", path, path)
+            for name in _PROGRAM_PATHS:
+                yield from ("--ro-bind-try", name, name)
             yield from _folder_options(("/bin",))
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
             yield from _interpreter_options(prefix)
         yield from ("--ro-bind", str(self._python), str(self._python))
-        yield from _hiding_options(
-            (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
-        )
-        for path in ("/work", "/tmp"):
-            yield from ("--size", str(limits.disk), "--tmpfs", path)
+        # An empty folder hides each folder of packages.
+        hidden = {
+            path.resolve()
+            for folder in (*_LIBRARY_FOLDERS, f"{prefix}/lib", f"{prefix}/lib64")
+            for name in _PACKAGE_FOLDERS
+            for path in Path(folder).glob(f"*/{name}")
+        }
+        for path in sorted(hidden):
+            yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+        for name in ("/work", "/tmp"):
+            yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
@@ -318,15 +320,6 @@ def find_interpreters() -> list[Path]:
         if path.exists() and path.resolve() not in interpreters:
             interpreters.append(path.resolve())
     return interpreters
-
-
-def _find_bwrap() -> str:
-    path = find_program("bwrap")
-    if os.stat(path).st_mode & stat.S_ISUID:
-        raise SandboxUnavailable(
-            "bwrap is setuid root, which gives it more privileges than it needs"
-        )
-    return path
 
 
 def _folder_options(folders: Iterable[str]) -> Iterator[str]:
@@ -357,18 +350,6 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--symlink", os.readlink(path), str(path))
             else:
                 yield from ("--ro-bind", str(path), str(path))
-
-
-def _hiding_options(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the options that put an empty folder over each folder of packages."""
-    hidden = {
-        path.resolve()
-        for folder in folders
-        for name in _PACKAGE_FOLDERS
-        for path in Path(folder).glob(f"*/{name}")
-    }
-    for path in sorted(hidden):
-        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ confines code as required; there is no weaker fallback.
 import asyncio
 import json
 from asyncio import StreamReader, StreamWriter, Task
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -66,20 +66,15 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         has_archive = bool(file.readline())
         begin = file.tell()
         end = path.stat().st_size
-    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
-    returned = changed[: limits.returned_files]
-    return SandboxReply(answer, archive if has_archive else None, returned)
-
-
-def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that a reply names, if they lie between `begin` and `end`."""
-    if not isinstance(changed, list):
-        return
-    for entry in changed:
+    changed = answer.get("changed")
+    slices: list[FileSlice] = []
+    for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
-                    yield FileSlice(name, begin + offset, size)
+                    slices.append(FileSlice(name, begin + offset, size))
+    returned = tuple(slices[: limits.returned_files])
+    return SandboxReply(answer, archive if has_archive else None, returned)
 
 
 _REPLY_GRACE_SECONDS = 10.0
@@ -103,6 +98,17 @@ class WorkspaceArchive(NamedTuple):
 
 PrivatePaths = Mapping[str, Path]
 """What only the server may read, by what an administrator calls it."""
+
+
+_EXPECTED_CONFINEMENT = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+    "seen": [],
+}
+"""What the program in a sandbox has to see there."""
 
 
 class Sandbox:
@@ -143,7 +149,14 @@ class Sandbox:
 
         A sandbox in which any of the `private` paths can be seen confines nothing.
         """
-        request = {"operation": "describe", "private": dict(_locate(private))}
+        # By device and number a sandbox tells a path from one of the same name in a
+        # container's image.
+        places: dict[str, tuple[str, int, int]] = {}
+        for name, path in private.items():
+            with suppress(OSError):  # it is not there
+                status = path.stat()
+                places[name] = (str(path.resolve()), status.st_dev, status.st_ino)
+        request = {"operation": "describe", "private": places}
         try:
             reply = await self.run(request, None, spool)
         except OSError as error:
@@ -160,7 +173,13 @@ class Sandbox:
                     f"code in it could read {', '.join(map(str, seen))} of the server, "
                     "which must not lie among programs or libraries"
                 )
-        gaps = list(_find_confinement_gaps(reply.answer))
+        gaps = [
+            name
+            for name, value in _EXPECTED_CONFINEMENT.items()
+            if reply.answer.get(name) != value
+        ]
+        if not reply.answer.get("user"):
+            gaps.append("user")
         if gaps:
             raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
@@ -229,12 +248,10 @@ class _SandboxRun:
         """Store the answer in a file; raises RunStopped if it is too long."""
         bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            piece = await self._stdout.read(_READ_BYTES)
-            while piece:
+            while piece := await self._stdout.read(_READ_BYTES):
                 bytes_left -= file.write(piece)
                 if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
-                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
@@ -274,53 +291,16 @@ async def _send_request(
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            await _send_archive(stdin, archive)
+            with archive.path.open("rb") as file:
+                file.seek(archive.start)
+                while piece := file.read(_READ_BYTES):
+                    stdin.write(piece)
+                    await stdin.drain()
         await stdin.drain()
         stdin.close()
-
-
-async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
-    """Send a stored workspace piece by piece."""
-    with archive.path.open("rb") as file:
-        file.seek(archive.start)
-        piece = file.read(_READ_BYTES)
-        while piece:
-            stdin.write(piece)
-            await stdin.drain()
-            piece = file.read(_READ_BYTES)
 
 
 async def _drain(stream: StreamReader) -> None:
     """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
-
-
-def _locate(private: PrivatePaths) -> Iterator[tuple[str, tuple[str, int, int]]]:
-    """Yield where each path leads, with the device and the number of what is there.
-
-    By these a sandbox tells it from a path of the same name in a container's image.
-    """
-    for name, path in private.items():
-        with suppress(OSError):  # it is not there
-            status = path.stat()
-            yield name, (str(path.resolve()), status.st_dev, status.st_ino)
-
-
-_EXPECTED_CONFINEMENT = {
-    "capabilities": 0,
-    "no_new_privileges": "1",
-    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
-    "networks": ["lo"],
-    "namespaces": False,
-    "seen": [],
-}
-
-
-def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of what a sandbox does not confine as it has to."""
-    for name, value in _EXPECTED_CONFINEMENT.items():
-        if confinement.get(name) != value:
-            yield name
-    if not confinement.get("user"):
-        yield "user"

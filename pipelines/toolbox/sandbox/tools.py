@@ -13,6 +13,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -123,7 +124,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     return {"operation": operation, **values}
 
 
-_STOP_SENTENCES = {
+_STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
@@ -178,11 +179,17 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
     """
     answer = reply.answer
+    # The program writes the value of the last expression as JSON, or its repr.
+    value = None
+    with suppress(ValueError, RecursionError):
+        written = json.loads(str(answer["result"] or "null"))
+        if isinstance(written, dict):
+            value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
     report |= {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
-        "result": _read_result_value(answer["result"]),
+        "result": value,
         "files": [part.name for part in reply.changed],
     }
     if notes:
@@ -190,24 +197,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     return _dump_json(report)
 
 
-def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
-    if not result:
-        return None
-    try:
-        value = json.loads(str(result))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return value.get("json", value.get("repr"))
-
-
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a message for each unexpected event."""
     stopped = answer.get("stopped")
     if stopped:
-        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+        yield _STOP_MESSAGES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
         yield f"The code was ended by signal {-status}."
@@ -451,8 +445,8 @@ class SandboxTools:
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
-                nobody = WorkspaceKey("", "")
-                async with self._workspaces.acquire(nobody) as workspace:
+                of_no_chat = WorkspaceKey("", "")
+                async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True

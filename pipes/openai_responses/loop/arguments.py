@@ -211,8 +211,8 @@ def check_arguments(
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
         error = check.find_error(kept, schema)
-    complaint = f"The argument {error}." if error else None
-    return kept, complaint
+    problem = f"The argument {error}." if error else None
+    return kept, problem
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:

@@ -360,6 +360,9 @@ IN_PROGRESS = frozenset({"queued", "in_progress"})
 _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
+_LATE = 0.8
+"""If the next delta comes so many waits after a wait for more of them, they are slow. It
+is no smaller part, because in a busy process all of them come late."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
@@ -408,8 +411,7 @@ class _StreamReader:
         self._waited = 0.0
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
-        """For how many seconds a delta may be waited for so that joining it with the
-        next one pays."""
+        """After how many seconds the next delta is a slow one."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -445,7 +447,7 @@ class _StreamReader:
         if self._waited > patience:
             self._patience = longest
             return
-        self._patience = longest / 2  # what follows this wait
+        self._patience = longest * _LATE
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():

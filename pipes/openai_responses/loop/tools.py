@@ -522,9 +522,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
+    checked, problem = check_arguments(arguments, schema)
+    if problem is not None:
+        return tool_error(f"{name} was not called: {problem}")
     return ReadyCall(name, checked, tools.call_kind(name))
 
 

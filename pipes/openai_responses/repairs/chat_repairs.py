@@ -214,7 +214,7 @@ class PlainItems(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class WordsAlone(ChatRepair):
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
         has_words = _is_message_with_text(row.item)
-        return "plain" if has_words or is_from_people(row.item) else "leave_out"
+        return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +381,7 @@ def _apply_changes(
         if changes.keep_words_of(row.item):
             _drop_last_reasoning_rows(sent)
             sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_people(row.item):
+        elif row.name in changes.left_out and not is_from_user(row.item):
             _drop_last_reasoning_rows(sent)
         elif row.name in changes.plain and (
             is_paired(row.item) or item_type(row.item) == "message"
@@ -436,7 +436,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
         rows.pop()
 
 
-def is_from_people(item: Item) -> bool:
+def is_from_user(item: Item) -> bool:
     """Say whether a person or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.

@@ -38,7 +38,7 @@ from openai_responses.repairs.chat_repairs import (
     SendAsText,
     WordsAlone,
     has_media,
-    is_from_people,
+    is_from_user,
     plain_item,
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
@@ -258,7 +258,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a person wrote may have the field by that person's choice.
-        is_the_models = not is_from_people(place.value)
+        is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
         yield TriedRepair(repair, is_named=is_named and is_the_models)
     yield from _without_item(refusal, place.number, is_named=is_named)
@@ -296,7 +296,7 @@ def _without_item(
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
         yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
-    if not is_from_people(item):
+    if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 

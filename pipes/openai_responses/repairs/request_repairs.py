@@ -17,7 +17,7 @@ from openai_responses.items import (
     Item,
     item_type,
     json_digest,
-    move_messages_behind_outputs,
+    move_messages_after_outputs,
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
@@ -376,7 +376,7 @@ class MoveMessages(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with its items in the other order."""
-        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+        return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
 def repair_request(

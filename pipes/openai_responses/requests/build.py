@@ -221,11 +221,11 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        complaints: list[str] = []
+        messages: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
-            complaints.append(str(InvalidParameter(name, reason)))
-        return kept, complaints
+            messages.append(str(InvalidParameter(name, reason)))
+        return kept, messages
     return kept, []
 
 
@@ -287,12 +287,12 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = _sent_settings(request)
-    passed_on, complaints = _check_passed_on(given)
+    passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
     if asked_length and str(asked_length) != str(sent_length):
         error = InvalidParameter("max_output_tokens", f"{sent_length} is sent")
-        complaints.append(str(error))
+        messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
         for inner in given.pop(key):
@@ -300,7 +300,7 @@ def unsent_parameters(
                 names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
-    return shown_names, errors + complaints
+    return shown_names, errors + messages
 
 
 def is_api_parameter(name: str) -> bool:

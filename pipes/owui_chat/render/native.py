@@ -189,9 +189,9 @@ class NativeRenderer:
             case RunDone():
                 yield from self._end_run(event)
             case _:
-                yield from self._render_beside(event)
+                yield from self._render_other(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Chunks:
+    def _render_other(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():

@@ -101,8 +101,10 @@ def read_config(
     chosen = _with_own_parameter(
         stored if isinstance(stored, UserValves) else UserValves(), body or {}
     )
-    wishes = _read_wishes(valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin)
-    own = wishes.allowed
+    choices = _read_user_choices(
+        valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
+    )
+    own = choices.allowed
 
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
@@ -125,7 +127,7 @@ def read_config(
         rules.problem,
         timeouts.problem,
         _permission_error(valves.USER_MAY_CHANGE),
-        wishes.problem,
+        choices.problem,
         *agent_problems,
         prices_problem,
         *expert_problems,
@@ -135,7 +137,7 @@ def read_config(
     )
 
     changes = _chosen_values(valves, own, is_admin=is_admin)
-    if wishes.own_key:
+    if choices.own_key:
         changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
     effective = valves.model_copy(update=changes) if changes else valves
     features = as_mapping(facts.get("features"))
@@ -148,7 +150,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
-        own_key=wishes.own_key,
+        own_key=choices.own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
         approval_rules=rules.rules,
@@ -160,8 +162,8 @@ def read_config(
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         agent=agent,
-        wants_agent=wishes.agent,
-        refused=wishes.refused,
+        wants_agent=choices.agent,
+        refused=choices.refused,
     )
 
 
@@ -230,7 +232,7 @@ _AGENT_WORD = "agent"
 _MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
 
 
-class _Wishes(NamedTuple):
+class _UserChoices(NamedTuple):
     """What a user chose, in the user valves and with the composer's switches."""
 
     allowed: UserValves
@@ -257,9 +259,9 @@ def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
     return user.model_copy(update={"FILE_INPUT": chosen})
 
 
-def _read_wishes(
+def _read_user_choices(
     valves: Valves, user: UserValves, switches: object, *, is_admin: bool
-) -> _Wishes:
+) -> _UserChoices:
     """Return what a user chose and may choose.
 
     `switches` is what the composer's filters wrote into the metadata.
@@ -292,7 +294,7 @@ def _read_wishes(
     if wants_agent and _AGENT_WORD not in permitted:
         refused.append("AGENT")
         wants_agent = False
-    return _Wishes(
+    return _UserChoices(
         allowed=user.model_copy(update=changed) if changed else user,
         own_key=own_key,
         agent=wants_agent,

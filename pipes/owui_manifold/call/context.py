@@ -112,20 +112,12 @@ class CheckedCall(NamedTuple):
 
     body: JsonObject
     """Only what the caller may set."""
-    messages: list[dict[str, Any]]
-    """Those of the body; none if it has no list of them."""
     caller: Caller
     config: Config
     endpoint: Endpoint
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    model_id: str
-    """The host's id of the model that was chosen, maybe one of its workspace."""
-    model_name: str
-    """The name in MODEL_ID or AGENT_JSON of the model that answers."""
-    overrides: Mapping[str, ResolvedModel]
-    """The administrator's models and the agents, by their names."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
@@ -139,6 +131,21 @@ class CheckedCall(NamedTuple):
         """The administrator's settings."""
         return self.config.valves
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Those of the body; none if it has no list of them."""
+        return as_list(self.body.get("messages"))
+
+    @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
+    def model_name(self) -> str:
+        """The name in MODEL_ID or AGENT_JSON of the model that answers."""
+        return answering_name(self.caller.model, self.config.agent)
+
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
         if self.capabilities.first_time(text):
@@ -146,7 +153,7 @@ class CheckedCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, self.overrides)
+        return resolve_model(name, _usable_overrides(self.config))
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -179,11 +186,8 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     Raises InvalidRequest for unusable overrides.
     """
     caller = call.caller
-    overrides = call.config.overrides
-    if isinstance(overrides, InvalidRequest):
-        raise overrides
     parameters = call.config.agent
-    chosen = resolve_model(caller.model, overrides)
+    chosen = resolve_model(caller.model, _usable_overrides(call.config))
     agent = None
     if not caller.task:
         is_switched = call.config.wants_agent
@@ -191,14 +195,10 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     chosen = model_at(chosen, endpoint, call.capabilities.listed)
     return CheckedCall(
         body=call.body,
-        messages=as_list(call.body.get("messages")),
         caller=caller,
         config=call.config,
         endpoint=endpoint,
         model=answering_model(chosen, endpoint),
-        model_id=str(call.host.metadata.get("model_id") or caller.host_model),
-        model_name=answering_name(caller.model, parameters),
-        overrides=overrides,
         capabilities=call.capabilities,
         log=call.log,
         host=call.host,
@@ -206,3 +206,13 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
         account=call.account,
         agent=agent,
     )
+
+
+def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by their names.
+
+    Raises InvalidRequest if they cannot be read.
+    """
+    if isinstance(config.overrides, InvalidRequest):
+        raise config.overrides
+    return config.overrides

@@ -188,9 +188,6 @@ class ImageOptions(BaseModel):
     svg: dict[str, Any] | None = key(
         None, "Settings of the model that writes an `svg`."
     )
-    input_image_mask: dict[str, str] | None = key(
-        None, "A mask, by `image_url` or `file_id`."
-    )
 
 
 SEARCH_VALVE = "WEB_SEARCH_OPTIONS"

@@ -31,52 +31,56 @@ def _are_headers(value: object) -> bool:
     return isinstance(value, Mapping) and matches_schema(list(value.values()), [str])
 
 
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
+class _ServerKey(NamedTuple):
+    """What is known of a key of a description."""
+
+    form: Any
+    valid: str
+    """The valid values in words."""
+    is_public: bool = False
+    """Whether its value is never secret."""
+
+
+_SERVER_KEYS: Mapping[str, _ServerKey] = {
+    "server_label": _ServerKey(
         _SERVER_LABEL,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
+        is_public=True,
     ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "tunnel_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
+    "server_url": _ServerKey(
+        _is_address, "an address that begins with http:// or https://"
+    ),
+    "connector_id": _ServerKey(_SOME_TEXT, "a text", is_public=True),
+    "tunnel_id": _ServerKey(_SOME_TEXT, "a text"),
+    "authorization": _ServerKey(_SOME_TEXT, "a text"),
+    "headers": _ServerKey(_are_headers, "a JSON object of texts"),
+    "allowed_tools": _ServerKey(
         ([_SOME_TEXT], _TOOL_FILTER),
         "a list of names, or an object that chooses tools",
+        is_public=True,
     ),
-    "require_approval": (
+    "require_approval": _ServerKey(
         ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
         "`always`, `never` or an object of both",
+        is_public=True,
     ),
-    "server_description": (_SOME_TEXT, "a text"),
+    "server_description": _ServerKey(_SOME_TEXT, "a text", is_public=True),
 }
-"""The keys that are sent, each with its form and the words for valid values."""
+"""The keys that are sent. Any other may hold anything, so its value may be secret."""
 
 _TARGETS = ("server_url", "connector_id", "tunnel_id")
 
-_NEVER_SECRET = (
-    "type",
-    "server_label",
-    "connector_id",
-    "allowed_tools",
-    "require_approval",
-    "server_description",
-)
-"""Keys whose values are never secret; any other may hold anything."""
-
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
-
-    `complaints` are those that say why a server is left out, `notes` which fields are
-    not sent. `secrets` holds every text that may be secret.
-    """
+    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Why a server is left out."""
     notes: tuple[str, ...] = ()
+    """Which keys of a server are not sent."""
     secrets: tuple[str, ...] = ()
+    """Every text that may be secret."""
 
 
 @lru_cache(maxsize=8)
@@ -85,49 +89,38 @@ def read_servers(text: str) -> RemoteServers:
     try:
         rows = _load_rows(text)
     except ValueError as error:
-        complaint = _servers_error(str(error))
-        return RemoteServers(complaints=(complaint,), secrets=(text,))
+        problem = _servers_message(str(error))
+        return RemoteServers(problems=(problem,), secrets=(text,))
     tools: dict[str, Item] = {}
-    complaints: list[str] = []
+    problems: list[str] = []
     notes: list[str] = []
     secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = given_values(as_mapping(row))
-        secrets += _secrets_of(fields)
+        known = {key: fields[key] for key in _SERVER_KEYS if key in fields}
+        for key, value in fields.items():
+            is_public = key == "type" or (key in known and _SERVER_KEYS[key].is_public)
+            if not is_public:
+                secrets += _secret_values(value)
         label = fields.get("server_label")
         is_label = matches_schema(label, _SERVER_LABEL)
         name = str(label) if is_label else f"server {number}"
         reason = _server_error(row, fields, tools)
         if reason:
             problem = f"{name} is left out, because {reason}"
-            complaints.append(_servers_error(problem))
+            problems.append(_servers_message(problem))
             continue
-        tools[name.lower()] = _tool_of(fields)
-        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*known, "type"})
         if unknown:
             names = ", ".join(unknown)
-            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
+            notes.append(_servers_message(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
         tools=tuple(tools.values()),
-        complaints=tuple(complaints),
+        problems=tuple(problems),
         notes=tuple(notes),
         secrets=tuple(secrets),
     )
-
-
-def _secrets_of(fields: JsonObject) -> list[str]:
-    """Return every text of a description that may be secret."""
-    secrets: list[str] = []
-    for key, value in fields.items():
-        if key not in _NEVER_SECRET:
-            secrets += _secret_values(value)
-    return secrets
-
-
-def _tool_of(fields: JsonObject) -> Item:
-    """Return the tool of a request that a valid description stands for."""
-    known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-    return {"type": "mcp", **known}
 
 
 def _load_rows(text: str) -> list[object]:
@@ -146,7 +139,7 @@ def _load_rows(text: str) -> list[object]:
     return given if isinstance(given, list) else [given]
 
 
-def _servers_error(problem: str) -> str:
+def _servers_message(problem: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
         f"{PIPE_SHELL.valves}; until then, chats continue without it."
@@ -156,7 +149,11 @@ def _servers_error(problem: str) -> str:
 def _secret_values(value: object) -> list[str]:
     """Return the texts in a value, and the parts of them that are secret alone."""
     if isinstance(value, str):
-        return _secrets_of_text(value)
+        address = url_parts(value)
+        if address is None:
+            return header_secrets(value)
+        query_values = [text for _, text in parse_qsl(address.query)]
+        return [value, address.password or "", *query_values]
     rows: Iterable[object] = ()
     if isinstance(value, Mapping):
         rows = value.values()
@@ -168,15 +165,6 @@ def _secret_values(value: object) -> list[str]:
     return secrets
 
 
-def _secrets_of_text(text: str) -> list[str]:
-    """Return a text that may be secret; of an address also its password and query."""
-    address = url_parts(text)
-    if address is None:
-        return header_secrets(text)
-    query_values = [value for _, value in parse_qsl(address.query)]
-    return [text, address.password or "", *query_values]
-
-
 def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -> str:
     """Return what is wrong with a description; empty if it can be used.
 
@@ -186,9 +174,9 @@ def _server_error(row: object, fields: JsonObject, before: Mapping[str, Item]) -
         return "it is not a JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not matches_schema(fields[key], form):
-            return f"its {key} is not {expected}"
+    for key, known in _SERVER_KEYS.items():
+        if key in fields and not matches_schema(fields[key], known.form):
+            return f"its {key} is not {known.valid}"
     if fields["server_label"].lower() in before:
         return "another entry has the same server_label"
     targets = [key for key in _TARGETS if key in fields]

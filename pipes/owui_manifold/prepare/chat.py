@@ -66,13 +66,13 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
-    cut_notice,
     mark_old_answers,
     stored_messages,
     system_text,
     user_messages,
 )
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
+from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_chat.storage.records import Record
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
@@ -111,8 +111,9 @@ from owui_manifold.prepare.request import (
     wait_message,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
-from owui_manifold.store.keys import chat_keys
+from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
+from owui_manifold.store.writers import StoredAnswer
 
 
 async def build_chat_request(call: CheckedCall) -> PreparedRequest:
@@ -182,26 +183,27 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    row: StoredAnswer | None = None
+    if stored:
+        caller = call.caller
+        row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
+    cites = any(tool_kind(tool).is_cited for tool in tools.items)
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        origin=origin,
         limits=_chat_limits(call, model),
         toolset=_chat_toolset(call, tools, stored),
-        keys=keys,
-        stored=stored,
-        sent=sent,
+        row=row,
+        scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
         reason=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             image_notice(call, model, tools),
-            chat.note,
             svg_notice(chat.parts),
-            cut_notice(chat.parts),
+            *chat.notices,
             python.notice,
         ),
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
         python_files=python.files,
     )
 
@@ -570,3 +572,34 @@ def _chat_toolset(
         if kind in ("function_call", "function_call_output"):
             before = kind
     return toolset._replace(earlier=EarlierSpending(rounds, calls))
+
+
+def _record_scope(
+    call: CheckedCall,
+    keys: ChatKeys,
+    row: StoredAnswer | None,
+    origin: Origin,
+    *,
+    cites: bool,
+) -> RecordScope | None:
+    """Return what is recorded of an answer.
+
+    Without a row only reasoning can be stored, in the details of an answer that the
+    host stores.
+    """
+    remembers = call.valves.remembers_reasoning()
+    carrier: Carrier = "details"
+    if row:
+        is_in_output = call.valves.HISTORY_CARRIER == "output"
+        carrier = "output" if is_in_output else "markers"
+    elif not (remembers and call.caller.has_page):
+        return None
+    return RecordScope(
+        model=call.caller.host_model,
+        message_id=call.caller.message_id,
+        origin=origin,
+        keeps_reasoning=remembers,
+        cites=cites or call.agent is not None,
+        carrier=carrier,
+        sign=keys.sign,
+    )

@@ -25,9 +25,8 @@ from openai_responses.models.resolve import (
 from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.parameters import hash_ids
-from openai_responses.requests.replay import Origin
 from openai_responses.requests.tools import is_hosted_tool
-from owui_chat.input.prefix import SentContext
+from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import may_change, read_config
@@ -44,8 +43,7 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import default_remote_rule
-from owui_manifold.store.keys import ChatKeys
-from owui_manifold.store.stored_chat import StoredChat
+from owui_manifold.store.writers import StoredAnswer
 from shells.valve_words import comma_list, fits_pattern
 
 
@@ -54,16 +52,13 @@ class PreparedRequest(NamedTuple):
 
     call: CheckedCall
     request: ResponsesRequest
-    origin: Origin
     limits: Limits
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
-    keys: ChatKeys | None = None
-    """Sign and encrypt what the chat itself carries."""
-    stored: StoredChat | None = None
-    """The chat's row; None if nothing is stored."""
-    sent: SentContext | None = None
-    """What the row gets as sent in addition to the chat; None: it stays as it is."""
+    row: StoredAnswer | None = None
+    """What the answer is stored in; None if its chat has no row."""
+    scope: RecordScope | None = None
+    """What is recorded of the answer; None if nothing is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
     reason: str = ""
@@ -72,8 +67,6 @@ class PreparedRequest(NamedTuple):
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    cites: bool = False
-    """Whether its tools give sources."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 

@@ -17,7 +17,6 @@ from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import origin_at
 from owui_chat.input.tasks import SMALL_TASKS, task_request, without_hosts_limit
 from owui_host.task_models import chosen_task_models, task_parameters
 from owui_manifold.call.callers import LENGTH_KEYS
@@ -49,9 +48,7 @@ async def build_task_request(
         request = _own_effort_request(call, model, body, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, call.endpoint)
-    limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, origin, limits)
+    return PreparedRequest(call, request, run_limits(call.config.expert, model))
 
 
 def _own_effort_request(

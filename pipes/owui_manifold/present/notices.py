@@ -61,18 +61,18 @@ def _code_notice(call: CheckedCall) -> str:
     return _CODE_STAYS_TEXT if is_new else ""
 
 
-def _valve_complaints(call: CheckedCall) -> list[str]:
+def _valve_messages(call: CheckedCall) -> list[str]:
     """Log errors in valves; return those that leave something out, the worst last.
 
     Administrators see them at every answer, no one else does. An unreadable rule for
     approvals is the worst; `Config.problems` begins with it.
     """
-    complaints = (*call.config.problems, *call.config.remote.complaints)
-    for complaint in complaints:
-        call.log.warn(complaint)
+    messages = (*call.config.problems, *call.config.remote.problems)
+    for message in messages:
+        call.log.warn(message)
     if not call.caller.is_admin:
         return []
-    return list(reversed(complaints))
+    return list(reversed(messages))
 
 
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
@@ -139,7 +139,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     call.warn_once(notice)
     if call.caller.task:  # it comes before the answer, and shows nothing
         return ""
-    rows = prepared.stored.messages.values() if prepared.stored else ()
+    rows = prepared.row.chat.messages.values() if prepared.row else ()
     for row in rows:
         for status in as_list(value_at(row, "statusHistory")):
             if value_at(status, "description") == notice:
@@ -164,5 +164,5 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()
-    notices += _valve_complaints(call)
+    notices += _valve_messages(call)
     return [notice for notice in notices if notice]

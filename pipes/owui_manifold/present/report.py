@@ -30,7 +30,7 @@ def report_request(prepared: PreparedRequest) -> None:
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.stored)}, native {call.caller.is_open_webui}",
+        f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     missing, errors = _missing_features(prepared)
     left_out: dict[str, str] = {}

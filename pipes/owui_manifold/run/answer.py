@@ -14,7 +14,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
-from owui_chat.storage.recorder import Recorder, RecordScope
+from owui_chat.storage.recorder import Recorder
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
@@ -29,7 +29,6 @@ from owui_manifold.store.writers import (
     OutputWriter,
     RecordWriter,
     RowWriter,
-    StoredAnswer,
 )
 from shells.audit_log import open_audit_log
 from shells.failures import server_message
@@ -119,7 +118,7 @@ class _Answer:
             call.capabilities.repairs,
             repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
-            has_row=prepared.stored is not None,
+            has_row=prepared.row is not None,
         )
         # No one reads the stream while a file is fetched, so a fetch takes no longer
         # than half of the silence that the stream may have.
@@ -188,45 +187,15 @@ class _Answer:
 
 
 def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer.
-
-    Without a row only reasoning can be stored, in the details of an answer that the
-    host stores.
-    """
-    call = prepared.call
-    caller = call.caller
-    writer = _record_writer(prepared)
-    remembers = call.valves.remembers_reasoning()
-    is_stored_by_host = caller.is_open_webui and not caller.task
-    if writer is None and not (remembers and is_stored_by_host):
-        return AnswerRecords(None, None)
-    scope = RecordScope(
-        model=caller.host_model,
-        message_id=caller.message_id,
-        origin=prepared.origin,
-        keeps_reasoning=remembers,
-        cites=prepared.cites or call.agent is not None,
-        carrier=writer.carrier if writer else "details",
-        sign=prepared.keys.sign if prepared.keys else None,
-    )
-    return AnswerRecords(Recorder(scope, _new_id_and_time), writer)
-
-
-def _record_writer(prepared: PreparedRequest) -> RecordWriter | None:
-    """Return what writes the records of an answer; None if its chat has no row."""
-    if prepared.stored is None or prepared.keys is None:
-        return None
-    call = prepared.call
-    answer = StoredAnswer(
-        chat_id=call.caller.chat_id,
-        message_id=call.caller.message_id,
-        chat=prepared.stored,
-        keys=prepared.keys,
-        sent=prepared.sent,
-    )
-    if call.valves.HISTORY_CARRIER == "output":
-        return OutputWriter(answer)
-    return RowWriter(answer, call.log)
+    """Return what records an answer."""
+    scope = prepared.scope
+    writer: RecordWriter | None = None
+    if prepared.row and scope and scope.carrier == "output":
+        writer = OutputWriter(prepared.row)
+    elif prepared.row:
+        writer = RowWriter(prepared.row, prepared.call.log)
+    recorder = Recorder(scope, _new_id_and_time) if scope else None
+    return AnswerRecords(recorder, writer)
 
 
 def _new_id_and_time() -> tuple[str, int]:

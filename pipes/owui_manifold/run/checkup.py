@@ -128,13 +128,13 @@ class _Diagnostics:
         for finding in await setup_findings(self._call):
             yield finding
         yield await self._models()
-        complaint = await self._complaint()
-        yield assess("A small request", "The model answers.", complaint, _SKIPPED)
-        if complaint:
+        problem = await self._problem()
+        yield assess("A small request", "The model answers.", problem, _SKIPPED)
+        if problem:
             return
         for feature in self._features():
-            complaint = await self._complaint(**feature.fields)
-            yield assess(feature.title, feature.works, complaint, feature.advice)
+            problem = await self._problem(**feature.fields)
+            yield assess(feature.title, feature.works, problem, feature.advice)
         async for finding in self._endpoint_findings():
             yield finding
         yield self._reasoning()
@@ -181,14 +181,14 @@ class _Diagnostics:
             model = check.call.model.name
             works = f"{model} answers at {check.call.endpoint.host}."
             other = _Diagnostics(check.call, self._connections)
-            yield assess(what, works, await other._complaint())
+            yield assess(what, works, await other._problem())
 
     def _reasoning(self) -> Finding:
         """Return what the API left out of earlier requests, by its reasons."""
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
         counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        complaint = _LOST.format(counts) if counts else ""
-        return assess("Earlier reasoning", "The API left nothing out.", complaint)
+        problem = _LOST.format(counts) if counts else ""
+        return assess("Earlier reasoning", "The API left nothing out.", problem)
 
     async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""
@@ -198,24 +198,24 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in LISTS_NOTHING:
                 return assess(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(
+            problem = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)
             )
-            return Finding(what, complaint, "Warning")
+            return Finding(what, problem, "Warning")
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return Finding("The key", _UNLISTED.format(missing), "Warning")
         return assess("The key", "It is accepted for all listed models.", "")
 
-    async def _complaint(self, **fields: Any) -> str:
+    async def _problem(self, **fields: Any) -> str:
         """Return why a small request with these fields fails; empty if it succeeds.
 
         An answer that ends at the token limit has succeeded. A repair that a chat would
         make silently counts as a failure. Other servers refuse so low a limit, or fail
         when a call does not fit in it, so a second request has none.
         """
-        complaint = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
-        if not complaint:
+        problem = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
+        if not problem:
             return ""
         return await self._try(**fields)
 

@@ -58,11 +58,11 @@ class Finding(NamedTuple):
         return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
 
 
-def assess(title: str, works: str, complaint: str, advice: str = "") -> Finding:
+def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     """Return the finding that a piece of the set-up works, or the problem with it."""
-    if not complaint:
+    if not problem:
         return Finding(title, works)
-    return Finding(title, f"{complaint} {advice}".rstrip(), "Problem")
+    return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
 
 
 def result_line(counts: Counter[Severity]) -> str:
@@ -124,7 +124,7 @@ def _counted_text(call: CheckedCall) -> str:
 
 def valve_problems(config: Config) -> list[str]:
     """Return what is wrong with the valves, also with those that keep from answers."""
-    problems = [*config.remote.complaints, *config.problems]
+    problems = [*config.remote.problems, *config.problems]
     if isinstance(config.overrides, InvalidRequest):
         problems.append(str(config.overrides))
     try:

@@ -12,7 +12,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context
 from owui_chat.storage.output_carrier import record_item
-from owui_chat.storage.recorder import Carrier, NewRecord
+from owui_chat.storage.recorder import NewRecord
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -74,8 +74,6 @@ class StoredAnswer(NamedTuple):
 class RecordWriter(Protocol):
     """Stores the records of one answer; what it returns has to be shown."""
 
-    carrier: Carrier
-
     def add(self, new: NewRecord) -> list[StoredRecord]:
         """Take a record; it may replace one with the same id."""
 
@@ -94,8 +92,6 @@ class RowWriter:
     answer must have for the next write, and `_writing` is the last write that was begun
     in the background; it waits for those before it.
     """
-
-    carrier: Carrier = "markers"
 
     def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
         """Begin with the records that earlier runs of the answer stored."""
@@ -196,8 +192,6 @@ class OutputWriter:
 
     `_is_behind` says whether what was sent still has to be stored.
     """
-
-    carrier: Carrier = "output"
 
     def __init__(self, answer: StoredAnswer) -> None:
         """Begin with the repairs that earlier runs of the answer stored."""

@@ -27,8 +27,6 @@ THOUGHTS = (
     "**Planning the answer**\n\nA few paragraphs will do; a list makes them readable.",
 )
 
-FIRST_HALF = "The first half is easy: mix flour and water."
-DECLINED = "I can't help with the rest."
 CITED = "The harbour froze in 1963, as the town's chronicle tells."
 
 
@@ -61,13 +59,6 @@ SECOND_REASONING = build_reasoning(
 
 TABLE = "| city | people |\n| --- | --- |\n| Zürich | 400000 |"
 FENCE = "```python\nprint('not closed'"
-
-
-def _build_late_refusal() -> Item:
-    """Return a message with a text and a refusal."""
-    message = build_message(FIRST_HALF)
-    refusal = build_refusal(DECLINED)
-    return {**message, "content": [*message["content"], *refusal["content"]]}
 
 
 CHAT = make_scenario(
@@ -114,24 +105,6 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         options="cut=18",
     ),
     make_scenario(
-        "two-reasonings",
-        "two reasoning items in a row, then the answer",
-        make_reply(build_reasoning(*THOUGHTS), SECOND_REASONING, build_message(ANSWER)),
-    ),
-    make_scenario(
-        "empty-summary",
-        "reasoning whose summary stays empty",
-        make_reply(build_reasoning(), build_message(ANSWER)),
-    ),
-    make_scenario(
-        "noisy-items",
-        "reasoning with a status and a null, which must not be sent back",
-        make_reply(
-            {**build_reasoning(*THOUGHTS), "status": "completed", "content": None},
-            build_message(ANSWER),
-        ),
-    ),
-    make_scenario(
         "lone-reasoning",
         "a response with nothing but reasoning",
         make_reply(build_reasoning(*THOUGHTS)),
@@ -162,13 +135,6 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         ),
     ),
     make_scenario(
-        "open-fence",
-        "reasoning inside a code block that closes in the next message",
-        _interrupted_by(
-            SECOND_REASONING, before=f"Look:\n\n{FENCE}", after=")\n```\n\nEnd."
-        ),
-    ),
-    make_scenario(
         "unclosed-fence",
         "an answer that ends inside a code block",
         make_reply(build_reasoning(*THOUGHTS), build_message(f"Look:\n\n{FENCE})\n")),
@@ -184,14 +150,6 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(
             build_reasoning("**Weighing**\n\nThis is not allowed."),
             build_refusal("I'm sorry, but I can't help with that."),
-        ),
-    ),
-    make_scenario(
-        "refusal-late",
-        "a message that begins and then declines, in two parts",
-        make_reply(
-            build_reasoning("**Weighing**\n\nThe second half is not allowed."),
-            _build_late_refusal(),
         ),
     ),
     make_scenario(

@@ -7,10 +7,8 @@ from simulator.files import CHART_FILE, EXPIRED, TABLE_FILE, draw_picture
 from simulator.options import Options
 from simulator.request import ValidRequest
 from simulator.scenarios.builders import (
-    Item,
     build_code_interpreter_call,
     build_container_citation,
-    build_function_call,
     build_image_generation_call,
     build_message,
     build_reasoning,
@@ -26,7 +24,6 @@ from simulator.scenarios.scenario import (
 
 DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
-CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
 LIGHTEST_SHADE = 200
 SHADE_STEP = 60
 CODE = """\
@@ -56,11 +53,8 @@ def _count_pictures(request: ValidRequest) -> int:
     return count
 
 
-def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
-    """Return a reply with a picture, darker for each picture in the request.
-
-    ``after`` are the items that follow it, in place of a sentence.
-    """
+def _build_drawing(request: ValidRequest) -> Reply:
+    """Return a reply with a picture, darker for each picture in the request."""
     tool = request.tools("image_generation")[0]
     picture_count = _count_pictures(request)
     shade = max(0, LIGHTEST_SHADE - SHADE_STEP * picture_count)
@@ -76,8 +70,7 @@ def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
     ]
     noun = "picture" if picture_count == 1 else "pictures"
     answer = build_message(f"Here it is. I was given {picture_count} {noun} back.")
-    rest = after or (answer,)
-    return make_reply(DRAWING, call, *rest, fault=send_partial_images(partial_images))
+    return make_reply(DRAWING, call, answer, fault=send_partial_images(partial_images))
 
 
 def _draw(request: ValidRequest, _options: Options) -> Reply:
@@ -95,10 +88,6 @@ def _draw_unfinished(request: ValidRequest, _options: Options) -> Reply:
     reasoning, picture, *rest = drawing.items
     unfinished = {**picture, "status": "generating"}
     return make_reply(reasoning, unfinished, *rest, fault=drawing.fault)
-
-
-def _draw_and_call(request: ValidRequest, _options: Options) -> Reply:
-    return _build_drawing(request, build_function_call("$tool", "$arguments"))
 
 
 def _fail_to_draw(_request: ValidRequest, _options: Options) -> Reply:
@@ -121,18 +110,6 @@ def _count(_request: ValidRequest, _options: Options) -> Reply:
         COUNTING,
         build_code_interpreter_call(CODE, LOGS),
         build_message(text, annotations=cited),
-    )
-
-
-def _count_twice(_request: ValidRequest, _options: Options) -> Reply:
-    """Run code twice, each time followed by reasoning."""
-    return make_reply(
-        COUNTING,
-        build_code_interpreter_call(CODE, LOGS),
-        CHECKING,
-        build_code_interpreter_call("print(rows[:1])", "('Bern', 140000)\n"),
-        CHECKING,
-        build_message("There are 14,400,000 people."),
     )
 
 
@@ -164,7 +141,6 @@ def _plot(_request: ValidRequest, _options: Options) -> Reply:
 
 _IMAGE_TOOL = "image_generation"
 _CODE_TOOL = "code_interpreter"
-FOUND = build_message("I called `$tool`. It said: $output")
 
 MADE_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
@@ -188,20 +164,9 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
         *require_tool(_IMAGE_TOOL, _fail_to_draw),
     ),
     make_scenario(
-        "draw-tool",
-        "a picture, a call of the first offered function, then the answer",
-        *require_tool(_IMAGE_TOOL, _draw_and_call),
-        make_reply(FOUND),
-    ),
-    make_scenario(
         "count",
         "code that writes a table and a chart, then a link",
         *require_tool(_CODE_TOOL, _count),
-    ),
-    make_scenario(
-        "count-twice",
-        "code, reasoning, more code, reasoning, then the answer",
-        *require_tool(_CODE_TOOL, _count_twice),
     ),
     make_scenario(
         "count-late",

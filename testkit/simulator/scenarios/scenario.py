@@ -64,15 +64,6 @@ def _take_turns(streams: Sequence[Events]) -> Events:
     return mixed
 
 
-def send_whole_arguments(events: Events, _options: Options) -> Events:
-    """Send the arguments of calls in one event, without deltas."""
-    return [
-        event
-        for event in events
-        if event["type"] != "response.function_call_arguments.delta"
-    ]
-
-
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     """Send these partial images in place of the only one."""
 

@@ -115,33 +115,6 @@ SEARCH_SCENARIOS: tuple[Scenario, ...] = (
         ),
     ),
     make_scenario(
-        "search-tool",
-        "a search, commentary with a source, a call of the first function, another search",
-        *require_tool(
-            "web_search",
-            make_reply(
-                SEARCHING,
-                build_web_search_call("ice in 1963", CHRONICLE),
-                build_cited_message(
-                    f"So far: 1963. {build_link(CHRONICLE)}",
-                    CHRONICLE,
-                    phase="commentary",
-                ),
-                build_function_call("$tool", "$arguments"),
-            ),
-            make_reply(
-                COMPARING,
-                build_web_search_call("ships in the ice", MUSEUM, CHRONICLE),
-                build_cited_message(
-                    f"Ships were lost {build_link(MUSEUM)} in 1963. {build_link(CHRONICLE)}",
-                    MUSEUM,
-                    CHRONICLE,
-                    phase="final_answer",
-                ),
-            ),
-        ),
-    ),
-    make_scenario(
         "swim",
         "a search beside a call of the first function, then an answer with two sources",
         *require_tool(

@@ -10,11 +10,9 @@ from simulator.scenarios.builders import (
 )
 from simulator.scenarios.scenario import (
     Scenario,
-    end_incomplete,
     interleave_calls,
     make_reply,
     make_scenario,
-    send_whole_arguments,
 )
 
 LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
@@ -84,21 +82,10 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(READING, FOUND),
     ),
     make_scenario(
-        "arguments-only-done",
-        "a call whose arguments come in one event",
-        make_reply(LOOKING, CALL, fault=send_whole_arguments),
-        make_reply(READING, FOUND),
-    ),
-    make_scenario(
         "tool-cut",
         "a stream that ends in the middle of a call's arguments",
         make_reply(CALL),
         options="cut=4",
-    ),
-    make_scenario(
-        "tool-incomplete",
-        "a call that stops at max_output_tokens",
-        make_reply(LOOKING, CALL, ending=end_incomplete()),
     ),
     make_scenario(
         "long-arguments",

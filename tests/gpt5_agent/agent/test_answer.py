@@ -10,6 +10,7 @@ import pytest
 
 from agents.sample import (
     REPEATED,
+    KeptLog,
     WeatherTool,
     answered,
     calls,
@@ -46,7 +47,6 @@ from runs.scripted import ScriptedProvider
 from runs.tools import endless
 from strategies.guard import TOOL_FAILED_TEXT
 from strategies.guide import Guide
-from strategies.metadata import RunMetadata
 from strategies.parameters import STRATEGY_NAMES
 
 SAID = message("9", "It rains.")
@@ -214,7 +214,7 @@ def test_r20_what_only_the_server_may_know_is_not_told() -> None:
     """A secret in a tool's error reaches neither the model nor the page."""
     asked = question(
         WeatherTool(failing=True),
-        redacted=lambda text: text.replace("hunter2", "[redacted]"),
+        log=KeptLog("hunter2"),
     )
 
     events = run_skipping(events_of(asked, ScriptedProvider(looking(1), [SAID])))
@@ -332,13 +332,12 @@ def test_r15_metadata_are_told_once_after_a_cancel() -> None:
             await asyncio.Event().wait()
             yield
 
-    ended: list[RunMetadata] = []
-    asked = question(WeatherTool(), on_end=ended.append)
+    log = KeptLog()
 
-    run_skipping(stopped(asked, EndlessProvider()))
+    run_skipping(stopped(question(WeatherTool(), log=log), EndlessProvider()))
 
-    [metadata] = ended
-    assert (metadata.ending, metadata.rounds) == ("cancelled", 1)
+    [metadata] = log.metadata
+    assert (metadata["ending"], metadata["rounds"]) == ("cancelled", 1)
 
 
 def test_stop_stops_the_tool_that_runs() -> None:
@@ -362,9 +361,9 @@ def test_stop_stops_the_tool_that_runs() -> None:
 
 def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
     """ROUND n > model Thought > CALL tool; each that begins also ends."""
-    lines: list[str] = []
+    log = KeptLog()
     provider = ScriptedProvider(looking(1), [SAID])
-    asked = question(WeatherTool())._replace(log=lines.append)
+    asked = question(WeatherTool(), log=log)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -383,22 +382,22 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
     noted = [event.notes["usage"] for event in events if isinstance(event, RoundEnded)]
     assert [counts["total"] for counts in noted] == [15, 15]
     assert not any({"searches", "images"} & counts.keys() for counts in noted)
-    assert lines[0].startswith("ROUND 1 > gpt-5 Thought: ")
-    assert lines[0].endswith(" s, 15 tokens")
+    assert log.lines[0].startswith("ROUND 1 > gpt-5 Thought: ")
+    assert log.lines[0].endswith(" s, 15 tokens")
 
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
     """Otherwise it has neither a prompt nor an argument."""
-    lines: list[str] = []
+    log = KeptLog()
     provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
-    asked = question(WeatherTool(), text="a prompt", log=lines.append, debug=debug)
+    asked = question(WeatherTool(), text="a prompt", log=log, debug=debug)
 
     events = run_skipping(events_of(asked, provider))
 
     steps = [e for e in events if isinstance(e, StepStarted | StepEnded)]
-    assert ("Atlantis" in repr([*steps, *lines])) is debug
-    assert "a prompt" not in repr([*steps, *lines])
+    assert ("Atlantis" in repr([*steps, *log.lines])) is debug
+    assert "a prompt" not in repr([*steps, *log.lines])
 
 
 # ---------------------------------------------------------------- what is given

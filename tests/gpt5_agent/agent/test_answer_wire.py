@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents.sample import (
+    KeptLog,
     WeatherTool,
     called_by_the_host,
     calls,
@@ -20,6 +21,7 @@ from agents.sample import (
 from gpt5_agent.events import AgentEvent, NewMessage
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import is_call, is_call_output, is_reasoning
+from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
@@ -89,19 +91,19 @@ async def test_r32_null_is_no_content(desk: Desk) -> None:
 
 async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     """Those of the last servers are left out, not the ones of Open WebUI or delegate."""
-    log: list[str] = []
+    log = KeptLog()
     servers = [WeatherTool(f"s_{number}") for number in range(100)]
     hosts = [host_tool(f"host_{number}") for number in range(40)]
     own = OwnToolSettings(tools=(desk.tool, *servers), delegates=True)
 
-    events = await desk.ask("Hi", own=own, body={"tools": hosts}, log=log.append)
+    events = await desk.ask("Hi", own=own, body={"tools": hosts}, log=log)
 
     assert ending_of(events).kind == "completed"
     [body] = desk.bodies
     names = [tool["name"] for tool in body["tools"]]
     assert len(names) == 128
     assert {"delegate", "get_weather", "host_39", "s_0", "s_85"} <= set(names)
-    [line] = [line for line in log if "128" in line]
+    [line] = [line for line in log.lines if "128" in line]
     assert line.startswith("Left out: 14 of this chat's 142 tools")
     assert line in [event.message for event in events if isinstance(event, Status)]
 

@@ -36,8 +36,8 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
 
     assert context == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
     assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
-    assert caller.host_reads
-    assert whole.host_reads
+    assert caller.is_open_webui
+    assert whole.is_open_webui
     assert (caller.can_ask, whole.can_ask) == (True, False)
     assert read_caller({CONTEXT_KEY: titled}).task == "title_generation"
 

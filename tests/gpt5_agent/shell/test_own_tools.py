@@ -11,10 +11,9 @@ import pytest_asyncio
 from chats.pictures import PIXEL, PNG
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
-from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer, OwnToolPool, open_host_files
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
 from toolbox.sandbox.tools import SandboxResult

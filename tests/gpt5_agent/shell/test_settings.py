@@ -12,7 +12,6 @@ from calls.valves import expert
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
-from gpt5_agent.shell.json_valves import read_valve_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import (
@@ -21,7 +20,7 @@ from gpt5_agent.shell.settings import (
     build_agent_request,
     build_endpoint,
 )
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest
 from strategies.parameters import StrategyParameters
@@ -52,7 +51,7 @@ def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
 
 def test_the_model_reads_no_secret_of_the_endpoint() -> None:
     """A tool's exception may quote it."""
-    assert asked().redacted(f"({KEY})") == "([redacted])"
+    assert asked().log.redacted_for_model(f"({KEY})") == "([redacted])"
 
 
 # --------------------------------------------------------------- what is asked (R8)
@@ -185,8 +184,10 @@ def test_unreadable_approval_rule_asks_and_is_reported(
 
     approver = for_user.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert for_user.notices == silent.notices == {}  # an empty one hides other lines
-    assert "'delete_*:deny'" in "".join(for_admin.notices)
+    # An empty one would hide other lines.
+    assert [*for_user.take_notices(), *silent.take_notices()] == []
+    assert "'delete_*:deny'" in "".join(for_admin.take_notices())
+    assert for_admin.take_notices() == []  # it was shown
     assert "the valves of this pipeline" in caplog.messages[-1]
 
 

@@ -175,6 +175,17 @@ class Teller:
             "summary",
             5,  # reasoning waits for a tenth of it
         ),
+        (
+            wire.message_item(),
+            lambda text: {
+                "type": "response.refusal.delta",
+                "output_index": 0,
+                "content_index": 0,
+                "delta": text,
+            },
+            "refusal",
+            0.5,
+        ),
     ],
 )
 async def test_deltas_are_joined_by_time(
@@ -219,7 +230,7 @@ async def test_slow_deltas_are_not_waited_for(
             assert not waits
             for number, word in enumerate(("two ", "three ", "four ")):
                 shown = asyncio.ensure_future(anext(events))
-                await asyncio.sleep(0.9)
+                await asyncio.sleep(1.2)
                 assert not shown.done()
                 teller.say(wire.text_delta(word))
                 assert log_of([await shown]) == [f"0 text 0: {word}"]

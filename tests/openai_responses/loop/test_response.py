@@ -10,6 +10,7 @@ from openai_responses.endings import COMPLETED, ending_of_failure
 from openai_responses.items import Item, item_texts, message_text
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.response import ResponseState
+from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     AnnotationAdded,
     ItemAdded,
@@ -313,6 +314,13 @@ def test_snapshot_of_another_server(output: object) -> None:
     turn = ResponseState()
     reported(turn, {"type": "response.completed", "response": {"output": output}})
     assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
+
+
+def test_usage_is_read_from_the_last_snapshot() -> None:
+    turn = ResponseState()
+    *_, ended = reported(turn, wire.completed())
+    assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
+    assert ended == ResponseDone("completed")
 
 
 @pytest.mark.parametrize("index", [None, -1, 7, 10**30])

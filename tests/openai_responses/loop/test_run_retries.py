@@ -91,6 +91,13 @@ async def test_trouble_that_lasts(
     assert "overloaded" in end_of(events).ending.message
 
 
+async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
+    """As many as OpenAI's client makes; it needs no setting."""
+    request = asking("sim:503,retry-after-ms=1")
+    await report(connections, simulated(sim), request, Limits())
+    assert len(sim.requests) == 3
+
+
 @pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
 async def test_final_code_counts_more_than_the_wish_of_the_server(
     connections: Connections, code: str

@@ -22,6 +22,7 @@ from openai_responses.loop.tools import (
     CallLimits,
     Toolset,
 )
+from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
@@ -203,6 +204,43 @@ async def test_custom_tool_is_run_and_answered(
     [answered] = answers(events)
     assert answered.item["type"] == "custom_tool_call_output"
     assert end_of(events).ending.kind == "completed"
+
+
+async def test_tool_that_fails_does_not_end_the_run(
+    connections: Connections, sim: Simulator
+) -> None:
+    """What it said reaches the model; what is hidden of it is in no event."""
+    lines: list[str] = []
+    toolset = Toolset(
+        MemoryTools(get_weather=breaking),
+        log=lines.append,
+        redacted=lambda text: text.replace("hunter2", "[redacted]"),
+    )
+
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool"), toolset
+    )
+
+    assert end_of(events).ending.kind == "completed"
+    requests = str([request.body for request in sim.requests])
+    assert "canary: the database password is [redacted]" in requests
+    assert "hunter2" not in requests + repr(events)
+    assert "hunter2" in "".join(lines)
+
+
+async def test_usage_is_added_up_and_the_last_turns_is_known(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Sums are for billing, the last one is the size of the chat."""
+    events = await report_with_tools(
+        connections, simulated(sim), offering("sim:tool-twice"), Toolset(MemoryTools())
+    )
+
+    ended = end_of(events)
+    each = ended.usages
+    assert len(each) == 3
+    assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
+    assert ended.last_usage == each[2] != ended.usage
 
 
 # ---------------------------------------------------------------- counts and limits

@@ -181,18 +181,6 @@ def test_texts_are_shown_as_they_come() -> None:
     assert shown("think>") == ["think>"]
 
 
-def test_a_thought_ends_at_its_tag() -> None:
-    """The page counts the seconds up to there."""
-    tagged = TaggedThoughts(0, THOUGHT_TAGS)
-    tagged.feed(ItemAdded(0, message("1", "")))
-
-    *_, ended = tagged.feed(TextDelta(0, "text", 0, "<think>Hm.</think>"))
-
-    assert isinstance(ended, ItemDone)
-    assert parts_of([ended.item]) == [thought("Hm.")]
-    assert ended.item["status"] == "completed"
-
-
 def test_words_before_a_lone_closing_tag_turn_into_a_thought() -> None:
     """They were shown as text; the answer is another item."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)

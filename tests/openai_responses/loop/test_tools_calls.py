@@ -251,6 +251,16 @@ def test_exception_shows_no_half_of_a_secret(last: int) -> None:
     assert "Zq7-" not in str(result.output)
 
 
+def test_tool_that_takes_too_long_is_cancelled() -> None:
+    """The limit is a call's own."""
+    tools = MemoryTools(endless=endless)
+
+    results = answered([calling("endless", 1), calling("get_weather", 2)], tools)
+
+    assert results == [tool_error("endless did not finish within 120 s."), RAIN]
+    assert tools.left == ["endless"]
+
+
 def test_batch_that_takes_too_long_is_stopped() -> None:
     """As one: none of those that waited begins in the place of one that was stopped."""
     tools = MemoryTools(endless=endless)

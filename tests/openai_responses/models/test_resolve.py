@@ -28,6 +28,7 @@ SNAPSHOTS = [
     ("name", "model_id", "effort"),
     [
         ("gpt-5-thinking", "gpt-5", None),
+        ("gpt-5-thinking-minimal", "gpt-5", "minimal"),
         ("gpt-5-thinking-high", "gpt-5", "high"),
         ("gpt-5-thinking-mini", "gpt-5-mini", None),
         ("gpt-5-thinking-mini-high", "gpt-5-mini", "high"),

@@ -145,17 +145,3 @@ def test_window_fills_with_the_last_response(
     """The next request begins with its input and its output."""
     facts = FACTS._replace(context_window=window, max_input_tokens=most_input)
     assert window_share(last, facts) == share
-
-
-@pytest.mark.parametrize(
-    ("model", "tokens", "share"),
-    [
-        ("gpt-5.2", 271_000, 99),
-        ("gpt-5.6-sol", 922_000, 100),
-    ],
-)
-def test_a_model_is_full_when_it_takes_no_more_input(
-    model: str, tokens: int, share: int
-) -> None:
-    """With 271,000 tokens gpt-5.2 has room for 1,000, not for a third of 400,000."""
-    assert window_share(Usage(total=tokens), resolve_model(model).facts) == share

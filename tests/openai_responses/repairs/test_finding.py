@@ -427,6 +427,13 @@ def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
     assert not tried.is_named
 
 
+def test_server_that_is_not_reached_may_be_back_soon() -> None:
+    """It is left out of this answer alone."""
+    trial = find(UNREACHED)
+    assert trial
+    assert not trial.is_lasting
+
+
 def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
     """No server refused it: only this answer is asked for in one piece."""
     failure = MalformedEvent.failure
@@ -511,6 +518,7 @@ def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
     assert texts.could_say_parameter("reasoning.summary")
     assert not texts.could_say_parameter("reasoning.effort")
     assert texts.could_say_parameter("x" * 201)
+    assert not texts.could_say_parameter("x" * 200)
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:

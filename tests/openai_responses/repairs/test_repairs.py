@@ -182,16 +182,6 @@ def test_plain_chat_has_words_calls_and_outputs() -> None:
     assert later == [*plain, THOUGHT, HELLO]
 
 
-def test_people_read_that_images_and_files_are_left_out() -> None:
-    """The same repair, whatever its status line says."""
-    name = "a" * 32
-    with_media = PlainItems(name, had_media=True)
-
-    assert "with its images and files: only its texts" in with_media.message
-    assert "as it was: only its texts" in PlainItems(name).message
-    assert with_media == PlainItems(name)
-
-
 def test_words_alone_are_messages() -> None:
     """What people and the model said, and what calls gave, told by the model."""
     told = chat_message("developer", "Be kind.")
@@ -432,6 +422,14 @@ def test_request_sends_what_is_repaired_and_keeps_what_was_asked() -> None:
     assert "temperature" not in repaired.payload()
     assert repaired.temperature == 1.0
     assert "repairs" not in asked.payload() | repaired.payload()
+
+
+def test_only_the_newest_rows_are_read() -> None:
+    """The owner of a chat can write a million there."""
+    known = REPAIRS[0].stored()
+
+    assert read_chat_repairs([known] + [["junk"]] * 999) == REPAIRS[:1]
+    assert read_chat_repairs([known] + [["junk"]] * 1000) == []
 
 
 def test_words_of_a_long_output_are_cut() -> None:

@@ -234,7 +234,9 @@ def test_reasoning_has_what_the_model_takes(
     assert payload(model, settings, reasoning=own).get("reasoning") == reasoning
 
 
-@pytest.mark.parametrize(("model", "sent"), [(DEEP, True), (CODEX, False)])
+@pytest.mark.parametrize(
+    ("model", "sent"), [(DEEP, True), (CODEX, False), (PLAIN, False)]
+)
 @pytest.mark.parametrize(
     ("settings", "body"),
     [

@@ -161,6 +161,7 @@ def test_a_valid_schema_is_kept(schema: Schema) -> None:
         ({"$ref": "#/properties/x", "title": "Here"}, {"title": "Here"}),
         ({"$ref": "#/$defs/Known/properties/a"}, {}),
         ({"$ref": "#/$defs/Unknown"}, {}),
+        ({"$ref": "#/properties/x/anyOf/7", "anyOf": [{}]}, {"anyOf": [{}]}),
         ({"$ref": "#/$defs/" + "x" * 1_000}, {}),
         ({"$ref": "https://example.com/#/$defs/Known"}, {}),
         ({"$ref": ["#"]}, {}),

@@ -80,3 +80,11 @@ def test_text_beside_encrypted_reasoning_is_not_sent_again() -> None:
 
     assert replay_items({**sealed, "content": words}) == [sealed]
     assert replay_items({**sealed, "content": []}) == [{**sealed, "content": []}]
+
+
+def test_plain_reasoning_goes_back_as_it_was() -> None:
+    """Its server wants its text, but no empty encrypted content and no nulls."""
+    words = [{"type": "reasoning_text", "text": "So."}]
+    plain = {"type": "reasoning", "summary": [], "content": words}
+
+    assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]

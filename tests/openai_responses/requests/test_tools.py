@@ -251,6 +251,14 @@ def test_no_name_is_sent_twice() -> None:
     assert len(sent) == len({tool["name"] for tool in sent}) == 2
 
 
+def test_only_functions_and_custom_tools_are_renamed() -> None:
+    """The others have no name of ours."""
+    names = ToolNames(("a.b",))
+    search = {"type": "web_search"}
+    tools = names.rename_tools([{"type": "function", "name": "a.b"}, search])
+    assert tools == [{"type": "function", "name": names.sent_name("a.b")}, search]
+
+
 FUNCTION: Item = {"type": "function", "name": "f"}
 CUSTOM: Item = {"type": "custom", "name": "c"}
 FILES: Item = {"type": "mcp", "server_label": "files"}
@@ -315,7 +323,8 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [{"type": "function"}, {"type": "function", "name": 3}, {}]
+    "choice",
+    [{"type": "function"}, {"type": "function", "name": 3}, {"type": ["function"]}, {}],
 )
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):

@@ -19,6 +19,15 @@ pytestmark = pytest.mark.asyncio
 ANSWER = replying('{"output": []}')
 
 
+async def test_one_connection_for_many_requests(connections: Connections) -> None:
+    """It is reused as long as answers are read to their ends."""
+    async with Upstream(ANSWER) as upstream:
+        for _ in range(20):
+            await ask(connections, upstream.endpoint)
+        assert len(upstream.requests) == 20
+        assert len(upstream.connections) == 1
+
+
 async def test_what_a_session_keeps(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:

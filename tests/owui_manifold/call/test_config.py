@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from calls.sample import MODEL, call_of, chat, host_context
+from manifold.learning import repair_scope
 from openai_responses.items import json_digest
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import CallLimits

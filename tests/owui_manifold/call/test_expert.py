@@ -97,26 +97,3 @@ def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
     assert config.problems == (
         "EXPERT_JSON is not a JSON object, so its defaults apply.",
     )
-
-
-@pytest.mark.parametrize(
-    ("setting", "environment", "writes"),
-    [
-        (False, None, False),
-        (True, None, True),
-        (False, "true", True),
-        (False, " True ", True),
-        (False, "1", False),
-    ],
-)
-def test_audit_log_is_on_by_setting_or_environment(
-    setting: bool,
-    environment: str | None,
-    writes: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One of them is enough; the variable is on by one word alone."""
-    if environment is not None:
-        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
-
-    assert ExpertSettings(audit_log=setting).writes_audit_log() is writes

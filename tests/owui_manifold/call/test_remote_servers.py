@@ -74,7 +74,7 @@ def test_a_server_behind_a_tunnel() -> None:
     servers = read(row)
 
     assert servers.tools == ({"type": "mcp", **row},)
-    assert servers.complaints == servers.notes == ()
+    assert servers.problems == servers.notes == ()
     assert servers.secrets == ("tunnel-1",)
 
 
@@ -120,10 +120,10 @@ def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
     servers = read(row, {**CLOCKS, "server_label": "other"})
 
     assert [tool["server_label"] for tool in servers.tools] == ["other"]
-    [complaint] = servers.complaints
-    assert words in complaint
-    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: ")
-    assert "An administrator can correct it in the valves" in complaint
+    [problem] = servers.problems
+    assert words in problem
+    assert problem.startswith("REMOTE_MCP_SERVERS_JSON: ")
+    assert "An administrator can correct it in the valves" in problem
 
 
 def test_second_server_of_a_label_is_refused() -> None:
@@ -131,7 +131,7 @@ def test_second_server_of_a_label_is_refused() -> None:
     servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
 
     assert len(servers.tools) == 1
-    assert "another entry has the same server_label" in servers.complaints[0]
+    assert "another entry has the same server_label" in servers.problems[0]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> Non
     servers = read_servers(text)
 
     assert servers.tools == ()
-    [complaint] = servers.complaints
-    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
-    assert "clocks" not in complaint
+    [problem] = servers.problems
+    assert problem.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
+    assert "clocks" not in problem
 
 
 def test_unknown_keys_are_named_and_not_sent() -> None:
@@ -155,7 +155,7 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
     assert servers.tools == ({"type": "mcp", **CLOCKS},)
     [note] = servers.notes
     assert "keys of clocks are not sent: token, url." in note
-    assert not servers.complaints
+    assert not servers.problems
 
 
 # ------------------------------------------------------------- secrets
@@ -197,7 +197,7 @@ def test_no_sentence_holds_a_secret() -> None:
     rows = [{**CLOCKS, key: [canary]} for key in ("authorization", "headers", "x")]
     servers = read(*rows, {canary: 1}, canary)
 
-    text = "".join([*servers.complaints, *servers.notes])
+    text = "".join([*servers.problems, *servers.notes])
     assert canary not in text
 
 

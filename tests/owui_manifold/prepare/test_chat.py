@@ -1,5 +1,6 @@
 """What one call of the pipe comes to, before anything is sent."""
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
+from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.call.context import Caller
@@ -193,7 +195,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
         "reasoning": {"effort": "none"},
         "max_output_tokens": 50,
     }
-    assert prepared.stored is None
+    assert prepared.row is None
 
 
 async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:
@@ -418,6 +420,21 @@ async def test_messages_of_a_channel_are_no_instructions() -> None:
         ("user", thread),
         ("user", "Ann: Hi"),
     ]
+
+
+@pytest.mark.usefixtures("host")
+async def test_an_agent_with_memories_tells_that_a_chat_was_cut() -> None:
+    """They come before its beginning."""
+    guide = {"systemPrompt": "", "initialMemories": ["The user sails."]}
+    valves = Valves(API_KEY="sk-1", AGENT_JSON=json.dumps({"guide": guide}))
+    caller = Caller("m.gpt5_function_calling", "user-1", "chat-1", "m-1")
+
+    prepared = await build_chat_request(call_of(chat(*["Hi"] * 8193), valves, caller))
+
+    texts = [message_text(item) for item in prepared.request.input[:3]]
+    assert "The user sails." in texts[1]
+    assert texts[2] == LEFT_OUT
+    assert LEFT_OUT in prepared.notices
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from manifold.preparation import OfferedTools, offer_tools
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.call.expert import PipeExpertKeys

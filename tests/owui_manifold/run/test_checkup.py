@@ -19,7 +19,7 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
-from stand_in.host import StandInHost, host_request
+from stand_in.host import StandInHost, close_connections, host_request
 from upstream.server import KEY, Upstream
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -238,7 +238,7 @@ async def checked(
     admin = {**USER, "role": "admin"}
     given: dict[str, Any] = {"__user__": admin, "__request__": request}
     chunks = await chunks_of(pipe, body, **given)
-    await pipe._connections.close()
+    await close_connections(pipe)
     return plain_text(chunks)
 
 

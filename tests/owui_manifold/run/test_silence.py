@@ -94,6 +94,18 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
     assert statuses(chunks)[0].endswith("Trying again in 50 s.")
 
 
+async def test_failure_leaves_no_empty_line(pipe: Pipe, sim: Simulator) -> None:
+    """The page would draw it as a bullet without text; the last line hides the rest."""
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
+    page = Page()
+
+    chunks = await page.answer(pipe, "sim:chat,status=503,retry-after=1")
+
+    retry, last = [line["description"] for line in host_events(chunks, "status")]
+    assert retry.endswith("Trying again in 1 s.")
+    assert last == "Failed after 2 attempts"
+
+
 async def test_stop_hides_the_line(pipe: Pipe) -> None:
     """The answer has ended, and no one waits any more."""
     page = Page()

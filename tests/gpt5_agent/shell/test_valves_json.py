@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from gpt5_agent.shell.json_valves import read_valve_settings
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.valves import Valves, read_valve_settings
 from settings.expert_keys import AgentExpertKeys
 from toolbox.sandbox.options import SandboxOptions
 
