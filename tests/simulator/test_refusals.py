@@ -119,10 +119,6 @@ REFUSED: dict[str, list[Json]] = {
     ],
     "invalid_value, tool_choice: Invalid value: 'perhaps'. Supported values are: "
     "'none', 'auto', and 'required'.": [{"tool_choice": "perhaps"}],
-    "invalid_value, input[0]: Invalid value: 'tool'. Supported values are: "
-    "'assistant', 'system', 'developer', and 'user'.": [
-        asking({"role": "tool", "content": "x"})
-    ],
     "invalid_value, input[0].content[0]: Invalid value: 'text'. Supported values "
     "are: 'input_text', 'input_image', and 'input_file'.": [
         saying({"type": "text", "text": "x"})

@@ -49,20 +49,6 @@ async def test_a_stream_begins_in_the_queue(client: Client) -> None:
     assert events.events[-1]["response"]["background"] is True
 
 
-@pytest.mark.parametrize("number", [1, 3, 30, 60])
-async def test_the_rest_of_a_stream(client: Client, number: int) -> None:
-    """It goes on after the number that was named, and without a new beginning."""
-    first = await broken(client, f"sim:chat,cut={number}")
-    id = first[0]["response"]["id"]
-    last = first[-1]["sequence_number"]
-    rest = await client.get(id, stream="true", starting_after=str(last))
-    whole = await client.stream("sim:chat", **KEPT)
-    assert len(first) == number
-    assert [e["type"] for e in first + rest.events] == [e["type"] for e in whole.events]
-    numbers = [e["sequence_number"] for e in first + rest.events]
-    assert numbers == list(range(len(whole.events)))
-
-
 async def test_a_resumed_stream_breaks_again(client: Client) -> None:
     """As often as was asked for."""
     first = await broken(client, "sim:chat,cut=10,again=2")
@@ -72,15 +58,6 @@ async def test_a_resumed_stream_breaks_again(client: Client) -> None:
         assert reply.events[0]["sequence_number"] == last + 1
         assert (len(reply.events) == 10) == (last < 29)
     assert reply.events[-1]["type"] == "response.completed"
-
-
-async def test_a_stream_from_its_beginning(client: Client) -> None:
-    """Without a number everything comes once more; after the last there is nothing."""
-    first = await broken(client, "sim:chat,cut=9")
-    id = first[0]["response"]["id"]
-    whole = (await client.get(id, stream="true")).events
-    assert whole[:9] == first
-    assert (await client.get(id, stream="true", starting_after="5000")).events == []
 
 
 async def test_polled_response_is_whole_when_it_was_asked_for_often_enough(
@@ -112,22 +89,6 @@ async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     assert reply.body["status"] == "cancelled"
     assert [item["type"] for item in reply.body["output"]] == ["reasoning"]
     assert (await client.cancel(id)).body == reply.body == (await client.get(id)).body
-
-
-async def test_an_open_stream_ends_when_it_is_cancelled(client: Client) -> None:
-    """There is no event for it."""
-    async with client.open_stream("sim:chat,halt=40", **KEPT) as answer:
-        id = _id_in(await answer.content.readuntil(b"}}\n\n"))
-        await answer.content.readuntil(b'"sequence_number":39')
-        await answer.content.readline()
-        assert (await client.cancel(id)).body["status"] == "cancelled"
-        rest = await answer.content.read()
-    assert b"data:" not in rest
-
-
-def _id_in(line: bytes) -> str:
-    _, _, rest = line.decode().partition('"id":"resp_')
-    return "resp_" + rest.split('"')[0] if rest else ""
 
 
 async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
