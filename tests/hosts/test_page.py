@@ -63,10 +63,7 @@ async def test_two_turns_by_hand(stranger: ChatPage, simulator: Simulator) -> No
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("in_row")
 async def test_a_marker_is_never_visible(page: ChatPage) -> None:
-    """Not for a moment while it streams, nor read again, whatever is around it.
-
-    That the watch sees what is visible is shown in test_harness.py.
-    """
+    """Not for a moment while it streams, nor read again, whatever is around it."""
     await page.open_model(MODEL)
 
     for scenario in SURROUNDINGS:

@@ -28,10 +28,6 @@ PIPE = "wishes"
 CHAT = f"{PIPE}.gpt-5.2"
 PRO = "gpt-6.1-sol-pro-high"
 IMAGES = "openai_responses_images"
-SCHEMA = {
-    "name": "answer",
-    "schema": {"type": "object", "properties": {"city": {"type": "string"}}},
-}
 
 
 @pytest_asyncio.fixture(scope="session", autouse=True)
@@ -166,31 +162,6 @@ async def test_usage_and_cost_are_stored_where_they_are_shown(
     assert usage["prompt_tokens"] == usages[-1]["input_tokens"]
     assert usage["cost"] > 0
     assert "$" in stored["statusHistory"][-1]["description"]
-
-
-async def test_a_workspace_model_asks_for_json(
-    admin: User, tab: Tab, simulator: Simulator
-) -> None:
-    """Its own parameters reach the API in the API's form.
-
-    Without `strict: false` the API would make the schema strict. Without a schema,
-    whoever made the model reads what is wrong, in the place of an answer.
-    """
-    asked = {"response_format": '{"type": "json_schema"}'}
-    whole = {**asked, "json_schema": SCHEMA, "verbosity": "low"}
-    async with workspace_model(admin, CHAT, {"custom_params": whole}) as model:
-        turn = await tab.send(model, "sim:short")
-    async with workspace_model(admin, CHAT, {"custom_params": asked}) as model:
-        refused = await tab.send(model, "sim:short")
-
-    assert turn.error is None
-    [body] = chat_bodies(simulator)
-    assert body["text"] == {
-        "format": {"type": "json_schema", **SCHEMA, "strict": False},
-        "verbosity": "low",
-    }
-    told = "The setting response_format cannot be sent: json_schema"
-    assert told in str(refused.error)
 
 
 async def test_a_users_own_key_takes_nothing_of_the_administrators_along(

@@ -13,9 +13,9 @@ import asyncio
 from pathlib import Path
 from typing import Self
 
-from playwright.async_api import Locator, Page, Request, WebSocket
+from playwright.async_api import Error, Locator, Page, Request, WebSocket
 
-from hosts.browser.chromium import Chromium
+from hosts.browser.chromium import SCREEN, Chromium
 from hosts.people.users import User
 
 ACTION_MS = 60_000
@@ -24,13 +24,19 @@ JOINED = '42["user-join"'
 """What the page sends once its socket is connected: a message with an event."""
 SHOWN_CHARACTERS = 3_000
 COPY_BUTTON = "button.copy-response-button"
-# innerText every 10 ms, so that nothing is on the page unseen for a moment
+# After each change of the document, so that nothing is drawn unseen. To ask what is
+# visible makes the page lay itself out: only where the text is in the document at all.
 WATCH = """(needle) => {
   window.seenNeedle = [];
-  setInterval(() => {
+  window.watching?.disconnect();
+  window.watching = new MutationObserver(() => {
     const last = [...document.querySelectorAll('.chat-assistant')].pop();
-    if (last?.innerText.includes(needle)) window.seenNeedle.push(last.innerText);
-  }, 10);
+    if (!last?.textContent.includes(needle)) return;
+    const shown = last.innerText;
+    if (shown.includes(needle)) window.seenNeedle.push(shown);
+  });
+  window.watching.observe(document, {
+    subtree: true, childList: true, characterData: true, attributes: true});
 }"""
 LAST_ANSWER = """() => [...document.querySelectorAll('.chat-assistant')].pop()
   ?.closest('[id^=message-]')?.id ?? ''"""
@@ -43,6 +49,8 @@ ALL_ANSWERS = """(count) => {
   document.querySelector('#messages-container').scrollTop -= 200;
   return Object.keys(seen).length >= count && Object.values(seen);
 }"""
+TWO_FRAMES = """() => new Promise(drawn =>
+  requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
 CLIPBOARD_FILLED = "async () => (await navigator.clipboard.readText()) !== ''"
 CLIPBOARD = "navigator.clipboard.readText()"
@@ -77,29 +85,45 @@ class ChatPage:
     async def __aenter__(self) -> Self:
         """Open it, empty."""
         await self.user.hide_changelog()
-        context = await self._chromium.context(f"{self.user.email} {self.user.url}")
-        self._page = await context.new_page()
-        self._page.set_default_timeout(ACTION_MS)
-        self._page.on("pageerror", lambda error: self.errors.append(str(error)))
+        idle = self._chromium.idle_pages.setdefault(self.user.token, [])
+        if self._signed_in and idle:
+            self._page = idle.pop()
+        else:
+            context = await self._chromium.context(f"{self.user.email} {self.user.url}")
+            self._page = await context.new_page()
+            self._page.set_default_timeout(ACTION_MS)
+            if self._signed_in:
+                script = f"localStorage.token = {self.user.token!r}"
+                await self._page.add_init_script(script)
+        self._page.on("pageerror", self._note_error)
         self._page.on("request", self._note)
         self._page.on("websocket", self._watch_joining)
-        if self._signed_in:
-            script = f"localStorage.token = {self.user.token!r}"
-            await self._page.add_init_script(script)
         return self
 
     async def __aexit__(
         self, _type: object, error: BaseException | None, _traceback: object
     ) -> None:
         """Close it; the browser forgets who it was, not what it has loaded."""
-        if self._page:
-            if error:  # what a person would have seen says more than a time limit
-                shown = await self._page.evaluate("document.body.innerText")
-                error.add_note(f"The page showed:\n{shown[-SHOWN_CHARACTERS:]}")
-            await self._page.context.clear_cookies()
-            if self._page.url.startswith(self.user.url):
-                await self._page.evaluate("localStorage.clear()")
+        if self._page is None:
+            return
+        if error:  # what a person would have seen says more than a time limit
+            shown = await self._page.evaluate("document.body.innerText")
+            error.add_note(f"The page showed:\n{shown[-SHOWN_CHARACTERS:]}")
+        await self._page.context.clear_cookies()
+        if self._page.url.startswith(self.user.url):
+            await self._page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self._page.remove_listener("pageerror", self._note_error)
+        self._page.remove_listener("request", self._note)
+        self._page.remove_listener("websocket", self._watch_joining)
+        if error or not self._signed_in:
             await self._page.close()
+            return
+        await self._page.goto("about:blank")
+        await self._page.set_viewport_size(SCREEN)
+        self._chromium.idle_pages[self.user.token].append(self._page)
+
+    def _note_error(self, error: Error) -> None:
+        self.errors.append(str(error))
 
     def _note(self, request: Request) -> None:
         if not request.url.startswith((self.user.url, "data:", "blob:")):
@@ -187,9 +211,10 @@ class ChatPage:
             await self._answered(f"#{await answer_id.json_value()}")
 
     async def _answered(self, message: str) -> None:
-        """The row of buttons appears when an answer is done."""
+        """The row of buttons appears when an answer is done, its last words a frame later."""
         button = self.page.locator(f"{message} {COPY_BUTTON}").first
         await button.wait_for(state="attached", timeout=ANSWER_MS)
+        await self.page.evaluate(TWO_FRAMES)
 
     async def stop(self) -> None:
         """Press the stop button."""
@@ -228,7 +253,7 @@ class ChatPage:
         return await box.input_value()
 
     async def watch(self, needle: str) -> None:
-        """From now on note every 10 ms whether the last answer shows a text."""
+        """From now on note after each change whether the last answer shows a text."""
         await self.page.evaluate(WATCH, needle)
 
     async def seen(self) -> list[str]:
