@@ -29572,7 +29572,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return has_fields_of(sent, build_request(model, "", sent.input, body, settings))
+    return has_fields_of(sent, build_fields(model, body, settings, None))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
