@@ -31,10 +31,21 @@ class RememberedSpan(trace.NonRecordingSpan):
         """Note several."""
         self.told |= attributes
 
+    def is_recording(self) -> bool:
+        """Say yes: OpenTelemetry tells exceptions to such spans alone."""
+        return True
+
+    def record_exception(self, exception: BaseException, *_: Any, **__: Any) -> None:
+        """Note the text of an exception, as an exporter would send it."""
+        self.told["exception.message"] = str(exception)
+
     def set_status(self, status: Any, description: str | None = None) -> None:
         """Note a failure."""
-        assert description is None
+        if isinstance(status, trace.Status):
+            status, description = status.status_code, status.description
         self.failed = status is trace.StatusCode.ERROR
+        if description is not None:
+            self.told["status.description"] = description
 
     def end(self, end_time: int | None = None) -> None:
         """Note the end, which there is once."""
@@ -71,9 +82,13 @@ class Memory:
         set_status_on_exception: bool,
     ) -> Iterator[RememberedSpan]:
         """Begin a span that is the current one (Tracer)."""
-        assert record_exception is set_status_on_exception is False
         span = self.start_span(name, attributes=attributes)
-        with trace.use_span(span, end_on_exit=True, record_exception=False):
+        with trace.use_span(
+            span,
+            end_on_exit=True,
+            record_exception=record_exception,
+            set_status_on_exception=set_status_on_exception,
+        ):
             yield span
 
     def create_counter(self, name: str, unit: str = "") -> Any:
