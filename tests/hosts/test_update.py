@@ -22,9 +22,8 @@ from hosts.sent import chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import ADMINISTRATION, counted_requests
 from hosts.setup.own_server import admin
-from releasing import files
 from releasing.contents import ADMINISTRATION as ADMINISTRATION_FILE
-from releasing.contents import FUNCTIONS, MODELS, PIPE_ID, READABLE, ROOT, version_of
+from releasing.contents import FUNCTIONS, MODELS, PIPE_ID, READABLE, version_of
 from releasing.packed import pack
 from simulator import Simulator
 
@@ -90,12 +89,8 @@ async def test_the_pipe_alone_is_updated(
     assert counted_requests(server, admin) == 1
 
 
-async def test_words_for_the_agent_work(
-    admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_words_for_the_agent_work(admin: User) -> None:
     """On the agent that people find first, in Open WebUI's own list of models."""
-    # The built files are current (`bundle.py --check`): to build them again takes seconds.
-    monkeypatch.setattr(files, "_build", lambda output: (ROOT / output).read_text())
     async with AsyncExitStack() as running:
         upstream = await demo.choose_upstream(running)
         models = await demo.install_release(admin, upstream.valves)
