@@ -63,7 +63,14 @@ _KNOWN_WORK = pytest.StashKey[Set[object]]()
 _SESSION = pytest.StashKey[pytest.Session]()
 _KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
 """The children of this process when a test begins."""
-LONG = ("hosts", "toolbox", "test_bundle_loads.py", "test_fuzz.py")
+LONG = (
+    "hosts",
+    "toolbox",
+    "test_soak_of_faults.py",
+    "test_regular_expressions.py",
+    "test_bundle_loads.py",
+    "test_fuzz.py",
+)
 SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
 """Set by scripts/verify.py: a failed installation must not hide tests."""
 FIXTURES = {
