@@ -455,6 +455,7 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
         ('{"ok": false, "message": "no rain"}', True),
         ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
         ('{"success": false, "message": ""}', False),
+        ('{"message": "no error"}', False),
         ('{"error": ""}', False),
         ("no error: it rains", False),
         ("[1, 2]", False),
