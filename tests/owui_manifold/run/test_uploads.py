@@ -49,7 +49,7 @@ def uploaded(sim: Simulator) -> Json:
     [
         (500, r"^a\.csv could not be copied to Python", True),
         (403, r"cannot upload files for Python.* Open WebUI then reads a\.csv", False),
-        (501, r"cannot upload files for Python", False),
+        *((s, r"cannot upload files for Python", False) for s in (401, 404, 405, 501)),
     ],
 )
 async def test_failed_upload_says_which_file(
