@@ -33,7 +33,6 @@ MODEL, HIGH, PLAIN = (
     f"{PIPE}.{name}" for name in ("gpt-6.2-sol", "gpt-5.2-high", "gpt-5.2")
 )
 CALL = ("function_call", "function_call_output")
-WITHOUT_REASONING = f"{PIPE}.gpt-4.1"  # so that no record takes anything with it
 TEXT = "text/plain"
 SIGN = "openai_responses:"
 USED = calling("get_weather", "toolkit")

@@ -59,11 +59,6 @@ def hosted(body: Json) -> list[str]:
     return [kind for kind in tools if kind != "function"]
 
 
-def last_body(simulator: Simulator) -> Json:
-    """What the newest request for a chat holds."""
-    return chat_bodies(simulator)[-1]
-
-
 # ---------------------------------------------------------------- the set-up
 
 
