@@ -39,7 +39,7 @@ ROOMS = (
     "pipes/owui_controls",
     "pipes/strategies",
     "pipelines/gpt5_agent",
-    "pipelines/toolbox",
+    "pipes/sandbox",
 )
 LEAST_SEEN = 0.5
 """Of the faults of all rooms. Many change nothing that anybody could see, as a limit of a

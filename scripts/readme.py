@@ -28,12 +28,12 @@ from owui_manifold.call.expert import (  # noqa: E402
 )
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
+from sandbox.options import SandboxOptions  # noqa: E402
 from settings.expert_keys import AgentExpertKeys  # noqa: E402
 from settings.shared_valves import SHARED  # noqa: E402
 from settings.table import Door, page_texts  # noqa: E402
 from shells.valve_messages import PIPE_SHELL, fault_advice  # noqa: E402
 from strategies.parameters import StrategyParameters  # noqa: E402
-from toolbox.sandbox.options import SandboxOptions  # noqa: E402
 
 DOCS = ROOT / "docs"
 SPECIFICATION = DOCS / "reference" / "specification.md"

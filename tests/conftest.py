@@ -65,7 +65,7 @@ _KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
 """The children of this process when a test begins."""
 LONG = (
     "hosts",
-    "toolbox",
+    "sandbox",
     "test_soak_of_faults.py",
     "test_regular_expressions.py",
     "test_bundle_loads.py",

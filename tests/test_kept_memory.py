@@ -21,15 +21,15 @@ from owui_administration.endpoints import EndpointChoice
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
+from sandbox.backend import SandboxLimits
+from sandbox.bubblewrap import BubblewrapBackend
+from sandbox.runs import Sandbox
+from sandbox.tools import SandboxTools
+from sandbox.workspaces import Workspace
 from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 from simulator import Simulator
 from stand_in.host import StandInHost, close_connections
 from stand_in.usage_database import UsageDatabase
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.bubblewrap import BubblewrapBackend
-from toolbox.sandbox.runs import Sandbox
-from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import Workspace
 
 pytestmark = pytest.mark.asyncio
 

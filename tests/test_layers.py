@@ -81,17 +81,14 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.models",
         "openai_responses.transport",
     },
-    "toolbox.sandbox": set(),
-    "owui_sandbox": {"shells", "owui_host", "toolbox.sandbox"},
+    "sandbox": set(),
+    "owui_sandbox": {"shells", "owui_host", "sandbox"},
     "gpt5_agent": {"strategies", "shells", "gpt5_agent.shell", "gpt5_agent.terminal"}
     | CHAT
     | API_RUN,
     "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
-    "gpt5_agent.shell": AGENT
-    | {"settings", "shells", "toolbox.sandbox"}
-    | CHAT
-    | API_RUN,
+    "gpt5_agent.shell": AGENT | {"settings", "shells", "sandbox"} | CHAT | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "shells"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
@@ -257,7 +254,7 @@ RUNNING = {"eval", "exec", "popen", "fork", "posix_spawn", "spawnv"} | {
 
 def code_that_runs_code(source: Source) -> Iterator[str]:
     """Modules that run texts or programs; only the sandbox does, in its confinement."""
-    if source.room == "toolbox.sandbox":
+    if source.room == "sandbox":
         return
     for name in sorted(source.names & RUNNING | source.tops & {"subprocess"}):
         yield f"{source.name} uses {name}"

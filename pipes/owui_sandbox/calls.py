@@ -8,9 +8,9 @@ from owui_host.files import NewFile, read_file, readable_file, store_file
 from owui_host.lookup import HostTooOld
 from owui_host.users import user_model
 from owui_sandbox.host import add_to_message, find_saved_message
-from toolbox.sandbox.backend import MEBIBYTE
-from toolbox.sandbox.tools import OfferedFile, SandboxTools
-from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey
+from sandbox.backend import MEBIBYTE
+from sandbox.tools import OfferedFile, SandboxTools
+from sandbox.workspaces import SandboxFile, WorkspaceKey
 
 EmitEvent = Callable[[dict[str, Any]], Awaitable[None]]
 """Sends an event to the page of whoever asked."""

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from toolbox.sandbox.options import SandboxOptions
+from sandbox.options import SandboxOptions
 
 
 class StoredSandboxOptions(SandboxOptions):

@@ -25,10 +25,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from toolbox.sandbox.backend import SharedLimits
-from toolbox.sandbox.queues import RunQueue
-from toolbox.sandbox.runs import WorkspaceArchive
-from toolbox.sandbox.workspaces import (
+from sandbox.backend import SharedLimits
+from sandbox.queues import RunQueue
+from sandbox.runs import WorkspaceArchive
+from sandbox.workspaces import (
     SandboxFile,
     Workspace,
     WorkspaceKey,

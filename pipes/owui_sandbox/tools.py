@@ -24,11 +24,11 @@ from owui_sandbox.calls import (
 from owui_sandbox.host import data_folder, private_paths
 from owui_sandbox.options import SandboxValves, StoredSandboxOptions
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
+from sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.options import build_sandbox_limits
+from sandbox.tools import SandboxTools
 from shells.json_valve import read_json_valve
-from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.options import build_sandbox_limits
-from toolbox.sandbox.tools import SandboxTools
 
 _FOLDER = "openai_responses_sandbox"
 """Where the workspaces are, in the server's data folder."""

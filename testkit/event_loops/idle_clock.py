@@ -78,7 +78,7 @@ _OURS = (
     "strategies",
     "manifold",
     "gpt5_agent",
-    "toolbox",
+    "sandbox.",
 )
 """How the names of the modules begin that are tested."""
 

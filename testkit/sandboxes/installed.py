@@ -7,8 +7,8 @@ DATA_DIR, the database lies in `site-packages`, below the folder of the standard
 import shutil
 from pathlib import Path
 
+from sandbox.bubblewrap import find_interpreters
 from sandboxes.real import CANARY
-from toolbox.sandbox.bubblewrap import find_interpreters
 
 _NOT_NEEDED = ("site-packages", "dist-packages", "test", "idlelib", "__pycache__")
 """Of the standard library; the first two are made anew."""

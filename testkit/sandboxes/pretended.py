@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from subprocess import PIPE
 
-from toolbox.sandbox.backend import ProcessHandle, SandboxLimits, SandboxUnavailable
-from toolbox.sandbox.processes import ChildProcess, start_process
-from toolbox.sandbox.tools import SandboxResult, SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey
+from sandbox.backend import ProcessHandle, SandboxLimits, SandboxUnavailable
+from sandbox.processes import ChildProcess, start_process
+from sandbox.tools import SandboxResult, SandboxTools
+from sandbox.workspaces import WorkspaceKey
 
 CONFINED = {
     "capabilities": 0,

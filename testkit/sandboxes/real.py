@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from marking import require_mark
-from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits, SharedLimits
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.program import SANDBOX_PROGRAM
-from toolbox.sandbox.tools import SandboxResult, SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey, WorkspacePool
+from sandbox.backend import MEBIBYTE, SandboxLimits, SharedLimits
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.program import SANDBOX_PROGRAM
+from sandbox.tools import SandboxResult, SandboxTools
+from sandbox.workspaces import WorkspaceKey, WorkspacePool
 
 CANARY = "sk-proj-CANARY123"
 TIGHT = SandboxLimits(

@@ -225,7 +225,7 @@ ATTACKS = {
     "memory": "len(bytearray(4_000_000_000))",
     "processes": FORKS,
 }
-"""Code that fails; more of it is in tests/toolbox/sandbox.
+"""Code that fails; more of it is in tests/sandbox.
 
 The process of the server around the sandbox could change what it inherits: files,
 environment, and the limits of memory and processes.

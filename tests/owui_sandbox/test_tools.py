@@ -20,9 +20,9 @@ from owui_sandbox import tools as tools_module
 from owui_sandbox.host import private_paths
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
+from sandbox.backend import SharedLimits
+from sandbox.workspaces import WorkspaceKey
 from stand_in.host import StandInHost
-from toolbox.sandbox.backend import SharedLimits
-from toolbox.sandbox.workspaces import WorkspaceKey
 
 SANDBOXED = [
     "python_execute",

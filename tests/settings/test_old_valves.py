@@ -16,9 +16,9 @@ from gpt5_agent.shell.valves import read_valve_settings
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import PipeExpertKeys, WebSearchOptions
 from owui_manifold.call.valves import UserValves, Valves
+from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
 from settings.table import StoredValves
-from toolbox.sandbox.options import SandboxOptions
 
 PAGE = Path(__file__).parents[2] / "docs/install.md"
 ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| ([^|]+) \|$", re.MULTILINE)

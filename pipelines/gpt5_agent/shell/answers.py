@@ -42,11 +42,11 @@ from owui_chat.input.tasks import (
 )
 from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.completions import completion_text
+from sandbox.workspaces import WorkspaceKey
 from shells.audit_log import AuditLog, open_audit_log
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
-from toolbox.sandbox.workspaces import WorkspaceKey
 
 DONE_LINE = "data: [DONE]"
 

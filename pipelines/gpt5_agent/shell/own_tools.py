@@ -19,10 +19,10 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import value_at
 from openai_responses.redaction import describe_exception
 from owui_chat.files import MAX_TOOL_FILE_BYTES
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.options import build_sandbox_limits
-from toolbox.sandbox.tools import OfferedFile, SandboxTools
-from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
+from sandbox.backend import SandboxLimits
+from sandbox.options import build_sandbox_limits
+from sandbox.tools import OfferedFile, SandboxTools
+from sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
 _WORKSPACE_LOST = (

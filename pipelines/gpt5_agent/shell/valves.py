@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
+from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
@@ -28,7 +29,6 @@ from shells.json_valve import read_json_valve
 from shells.tool_valves import ReadTimeouts, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.parameters import ParameterValves
-from toolbox.sandbox.options import SandboxOptions
 
 _PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 _MARKDOWN_CODE = re.compile("`([^`]*)`")

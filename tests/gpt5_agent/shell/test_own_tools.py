@@ -16,8 +16,8 @@ from gpt5_agent.shell.own_tools import OwnToolOffer, OwnToolPool, open_host_file
 from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
-from toolbox.sandbox.tools import SandboxResult
-from toolbox.sandbox.workspaces import SandboxFile, WorkspaceKey
+from sandbox.tools import SandboxResult
+from sandbox.workspaces import SandboxFile, WorkspaceKey
 
 pytestmark = pytest.mark.asyncio
 

@@ -11,7 +11,7 @@ from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_settings
 from gpt5_agent.shell.settings import build_endpoint
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
-from toolbox.sandbox.options import SandboxOptions
+from sandbox.options import SandboxOptions
 
 REACHING: dict[str, Any] = {
     "API_KEY": "env:KEY_OF_OURS",

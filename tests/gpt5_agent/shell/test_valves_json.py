@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gpt5_agent.shell.valves import Valves, read_valve_settings
+from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
-from toolbox.sandbox.options import SandboxOptions
 
 
 def test_empty_valves_are_the_defaults() -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from toolbox.sandbox.backend import SharedLimits
+from sandbox.backend import SharedLimits
 
 
 class _UserQueue:

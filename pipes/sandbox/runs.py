@@ -15,14 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolbox.sandbox.backend import (
+from sandbox.backend import (
     MEBIBYTE,
     SandboxBackend,
     SandboxLimits,
     SandboxProcess,
     SandboxUnavailable,
 )
-from toolbox.sandbox.program import SANDBOX_PROGRAM
+from sandbox.program import SANDBOX_PROGRAM
 
 _MAX_JSON_CHARACTER_BYTES = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""

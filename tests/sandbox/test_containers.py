@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from sandbox.backend import SandboxLimits
+from sandbox.containers import ContainerBackend
+from sandbox.program import SANDBOX_PROGRAM
+from sandbox.tools import SandboxTools
 from sandboxes.pretended import CONFINED, execute
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.containers import ContainerBackend
-from toolbox.sandbox.program import SANDBOX_PROGRAM
-from toolbox.sandbox.tools import SandboxTools
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from sandbox.backend import MEBIBYTE
+from sandbox.tools import OfferedFile, SandboxTools
+from sandbox.workspaces import WorkspacePool
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
-from toolbox.sandbox.backend import MEBIBYTE
-from toolbox.sandbox.tools import OfferedFile, SandboxTools
-from toolbox.sandbox.workspaces import WorkspacePool
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from event_loops.skipping_loop import run_skipping
-from toolbox.sandbox.backend import SharedLimits
-from toolbox.sandbox.runs import FileSlice, SandboxReply
-from toolbox.sandbox.workspaces import (
+from sandbox.backend import SharedLimits
+from sandbox.runs import FileSlice, SandboxReply
+from sandbox.workspaces import (
     SandboxClosed,
     SandboxFile,
     Workspace,

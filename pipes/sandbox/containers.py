@@ -7,14 +7,14 @@ from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 
-from toolbox.sandbox.backend import (
+from sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
     ProcessHandle,
     SandboxLimits,
     find_program,
 )
-from toolbox.sandbox.processes import ChildProcess, start_process
+from sandbox.processes import ChildProcess, start_process
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""

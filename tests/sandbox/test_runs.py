@@ -10,17 +10,17 @@ from threading import Event
 
 import pytest
 
-from sandboxes.pretended import Pretended, answering
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.bubblewrap import _BubblewrapProcess
-from toolbox.sandbox.processes import start_process
-from toolbox.sandbox.runs import (
+from sandbox.backend import SandboxLimits
+from sandbox.bubblewrap import _BubblewrapProcess
+from sandbox.processes import start_process
+from sandbox.runs import (
     RunStopped,
     Sandbox,
     SandboxReply,
     SandboxReplyMissing,
     WorkspaceArchive,
 )
+from sandboxes.pretended import Pretended, answering
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.backend import MEBIBYTE, SharedLimits
 from sandboxes.real import TIGHT, Chat, sandboxed, sandboxed_processes
-from toolbox.sandbox.backend import MEBIBYTE, SharedLimits
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.backend import SandboxLimits
+from sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
+from sandbox.tools import SandboxResult, SandboxTools
 from sandboxes.pretended import Pretended, confined_answering, execute
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
-from toolbox.sandbox.tools import SandboxResult, SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

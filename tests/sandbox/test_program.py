@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolbox.sandbox.program import SANDBOX_PROGRAM
+from sandbox.program import SANDBOX_PROGRAM
 
-PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from toolbox.sandbox.backend import SandboxUnavailable
-from toolbox.sandbox.bubblewrap import (
+from sandbox.backend import SandboxUnavailable
+from sandbox.bubblewrap import (
     _ARCHITECTURES,
     _REFUSED_ARGUMENTS,
     _REFUSED_CALLS,

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from sandbox.backend import MEBIBYTE, SandboxLimits
 
 
 class SandboxOptions(BaseModel):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.bubblewrap import BubblewrapBackend
+from sandbox.tools import SandboxTools
 from sandboxes.installed import install_python, write_secrets
 from sandboxes.real import CANARY, TIGHT, sandboxed
-from toolbox.sandbox.bubblewrap import BubblewrapBackend
-from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

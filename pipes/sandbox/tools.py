@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
-from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.containers import ContainerBackend
-from toolbox.sandbox.processes import ChildProcess, start_process
-from toolbox.sandbox.runs import (
+from sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.containers import ContainerBackend
+from sandbox.processes import ChildProcess, start_process
+from sandbox.runs import (
     PrivatePaths,
     RunStopped,
     Sandbox,
     SandboxReply,
     SandboxReplyMissing,
 )
-from toolbox.sandbox.workspaces import (
+from sandbox.workspaces import (
     SandboxClosed,
     SandboxFile,
     Workspace,

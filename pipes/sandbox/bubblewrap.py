@@ -31,7 +31,7 @@ from pathlib import Path
 from subprocess import PIPE
 from threading import Lock
 
-from toolbox.sandbox.backend import (
+from sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
     ProcessHandle,
@@ -39,7 +39,7 @@ from toolbox.sandbox.backend import (
     SandboxUnavailable,
     find_program,
 )
-from toolbox.sandbox.processes import ChildProcess, start_process
+from sandbox.processes import ChildProcess, start_process
 
 _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap

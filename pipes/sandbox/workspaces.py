@@ -27,9 +27,9 @@ from secrets import token_hex
 from typing import NamedTuple, Protocol
 from zipfile import ZipFile
 
-from toolbox.sandbox.backend import MEBIBYTE, SharedLimits
-from toolbox.sandbox.queues import RunQueue
-from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
+from sandbox.backend import MEBIBYTE, SharedLimits
+from sandbox.queues import RunQueue
+from sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 

@@ -6,7 +6,7 @@ import signal
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from toolbox.sandbox.processes import ChildProcess
+from sandbox.processes import ChildProcess
 
 MEBIBYTE = 1024 * 1024
 

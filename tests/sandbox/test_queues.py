@@ -3,8 +3,8 @@
 import asyncio
 
 from event_loops.skipping_loop import run_skipping
-from toolbox.sandbox.backend import SharedLimits
-from toolbox.sandbox.queues import RunQueue
+from sandbox.backend import SharedLimits
+from sandbox.queues import RunQueue
 
 LIMITS = SharedLimits(runs=4, runs_per_user=2)
 

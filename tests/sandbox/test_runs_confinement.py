@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from marking import require_mark
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.tools import SandboxTools
 from sandboxes import without_namespaces
 from sandboxes.pretended import CONFINED, Pretended, answering, execute
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -187,8 +187,8 @@ async def test_machine_without_a_syscall_filter_is_refused(
 
 LOG_OF_TOOLS = """
 import asyncio
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.tools import SandboxTools
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.tools import SandboxTools
 
 async def offered():
     backend = BubblewrapBackend(find_interpreters()[-1])

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sandboxes.real import CANARY, Chat
-from toolbox.sandbox.bubblewrap import (
+from sandbox.bubblewrap import (
     _ARCHITECTURES,
     _REFUSED_CALLS,
     find_interpreters,
 )
+from sandboxes.real import CANARY, Chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
+from sandbox.bubblewrap import find_interpreters
 from sandboxes.real import sandboxed_processes
-from toolbox.sandbox.bubblewrap import find_interpreters
 from upstream.server import until
 
-SOURCES = Path(__file__).resolve().parents[3] / "pipelines" / "toolbox"
+SOURCES = Path(__file__).resolve().parents[2] / "pipes" / "sandbox"
 SOMEBODY = 12_345
 SERVER = """
 import asyncio, json, sys
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import WorkspaceKey
+from sandbox.backend import SandboxLimits
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.tools import SandboxTools
+from sandbox.workspaces import WorkspaceKey
 
 async def serve(codes):
     limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
@@ -47,7 +47,7 @@ asyncio.run(serve(json.load(sys.stdin)))
 def sources() -> Iterator[str]:
     """A place for the sources where everybody can read them."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(SOURCES, Path(folder, "toolbox"))
+        shutil.copytree(SOURCES, Path(folder, "sandbox"))
         Path(folder, "tmp").mkdir()
         Path(folder, "tmp").chmod(0o777)
         Path(folder).chmod(0o755)

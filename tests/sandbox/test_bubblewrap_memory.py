@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolbox.sandbox.bubblewrap import (
+from sandbox.bubblewrap import (
     _read_open_files,
     _read_resident,
     _unless_it_ended,

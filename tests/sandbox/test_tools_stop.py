@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.backend import SandboxLimits, SandboxProcess, SharedLimits
+from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from sandbox.tools import SandboxTools
+from sandbox.workspaces import WorkspacePool
 from sandboxes.real import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
-from toolbox.sandbox.backend import SandboxLimits, SandboxProcess, SharedLimits
-from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.tools import SandboxTools
-from toolbox.sandbox.workspaces import WorkspacePool
 from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -1,1 +1,0 @@
-"""Tools that the agent brings itself, one kind a group of modules."""
