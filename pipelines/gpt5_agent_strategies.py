@@ -22088,7 +22088,7 @@ def call_limits(
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.processes
+# sandbox.processes
 #
 # Child processes, in any event loop.
 #
@@ -22186,7 +22186,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.backend
+# sandbox.backend
 #
 # Limits of a sandbox, and a process that can be ended at any time.
 # --------------------------------------------------------------------------------------
@@ -22298,7 +22298,7 @@ class SandboxBackend(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.options
+# sandbox.options
 #
 # The settings of a sandbox, as administrators write them.
 # --------------------------------------------------------------------------------------
@@ -22343,7 +22343,7 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.bubblewrap
+# sandbox.bubblewrap
 #
 # Bubblewrap: empty namespaces around a Python interpreter.
 #
@@ -22831,7 +22831,7 @@ def _encode_instruction(
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.containers
+# sandbox.containers
 #
 # Sandboxes made by Docker or Podman.
 # --------------------------------------------------------------------------------------
@@ -22928,7 +22928,7 @@ def _client_environment() -> dict[str, str]:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.program
+# sandbox.program
 #
 # Source text of the program that runs inside the sandbox.
 #
@@ -23493,7 +23493,7 @@ if __name__ == "__main__":
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.runs
+# sandbox.runs
 #
 # One run in the sandbox, whose memory and time are watched.
 #
@@ -23787,7 +23787,7 @@ async def _drain(stream: StreamReader) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.queues
+# sandbox.queues
 #
 # Who may run when: the runs of a server, and those of each of its users.
 # --------------------------------------------------------------------------------------
@@ -23831,7 +23831,7 @@ class RunQueue:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.workspaces
+# sandbox.workspaces
 #
 # The workspaces of the chats, in a temporary folder.
 #
@@ -24166,7 +24166,7 @@ def printable_name(name: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.tools
+# sandbox.tools
 #
 # The tools of the sandbox: descriptions for the model, calls, results.
 #

@@ -10,7 +10,7 @@ Do not paste this file into Open WebUI. Its editor formats what is pasted, and t
 responds to nobody for seconds meanwhile. Paste the same code, compressed, from
 release/openai_responses_sandbox_packed.py
 
-Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. Each module follows those that
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
 it imports; the last one has the class Tools.
 """
 
@@ -936,7 +936,7 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.processes
+# sandbox.processes
 #
 # Child processes, in any event loop.
 #
@@ -1034,7 +1034,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.backend
+# sandbox.backend
 #
 # Limits of a sandbox, and a process that can be ended at any time.
 # --------------------------------------------------------------------------------------
@@ -1146,7 +1146,7 @@ class SandboxBackend(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.bubblewrap
+# sandbox.bubblewrap
 #
 # Bubblewrap: empty namespaces around a Python interpreter.
 #
@@ -1634,7 +1634,7 @@ def _encode_instruction(
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.containers
+# sandbox.containers
 #
 # Sandboxes made by Docker or Podman.
 # --------------------------------------------------------------------------------------
@@ -1731,7 +1731,7 @@ def _client_environment() -> dict[str, str]:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.program
+# sandbox.program
 #
 # Source text of the program that runs inside the sandbox.
 #
@@ -2296,7 +2296,7 @@ if __name__ == "__main__":
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.runs
+# sandbox.runs
 #
 # One run in the sandbox, whose memory and time are watched.
 #
@@ -2590,7 +2590,7 @@ async def _drain(stream: StreamReader) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.queues
+# sandbox.queues
 #
 # Who may run when: the runs of a server, and those of each of its users.
 # --------------------------------------------------------------------------------------
@@ -2634,7 +2634,7 @@ class RunQueue:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.workspaces
+# sandbox.workspaces
 #
 # The workspaces of the chats, in a temporary folder.
 #
@@ -2969,7 +2969,7 @@ def printable_name(name: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.tools
+# sandbox.tools
 #
 # The tools of the sandbox: descriptions for the model, calls, results.
 #
@@ -3433,7 +3433,7 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.sandbox.options
+# sandbox.options
 #
 # The settings of a sandbox, as administrators write them.
 # --------------------------------------------------------------------------------------
