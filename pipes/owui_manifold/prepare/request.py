@@ -254,7 +254,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return has_fields_of(sent, build_fields(model, body, settings, None))
+    agent = plain.config.agent if call.agent else None
+    return has_fields_of(sent, build_fields(model, body, settings, agent))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:

@@ -458,3 +458,21 @@ async def test_what_a_user_chose_is_not_as_configured(
     prepared = await build_chat_request(call)
 
     assert is_as_configured(prepared) is is_configured
+
+
+@pytest.mark.parametrize(("temperature", "is_configured"), [(None, True), (0.9, False)])
+@pytest.mark.usefixtures("host")
+async def test_the_temperature_of_a_guide_is_as_configured(
+    temperature: float | None, is_configured: bool
+) -> None:
+    """What a refusal of it shows holds for all users of that agent."""
+    guide = {"systemPrompt": "You are Ada.", "temperature": 0.3}
+    agent = json.dumps({"model": "gpt-4.1", "guide": guide})
+    valves = Valves(API_KEY="sk-1", AGENT_JSON=agent)
+    caller = Caller("m.gpt5_function_calling", "user-1", "chat-1", "m-1")
+
+    call = call_of(chat("Hi", temperature=temperature), valves, caller)
+    prepared = await build_chat_request(call)
+
+    assert prepared.request.temperature == (temperature or 0.3)
+    assert is_as_configured(prepared) is is_configured
