@@ -13,6 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.answers import DONE_LINE, answer_once, stream_answer
 from gpt5_agent.shell.bridge import (
     AnswerPiece,
@@ -22,7 +23,6 @@ from gpt5_agent.shell.bridge import (
 )
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
-    PipelineCaller,
     read_attached,
     read_caller,
     read_inlet_context,

@@ -1,4 +1,4 @@
-"""The question to the agent, with its settings."""
+"""The question to the agent: who asks, and under which settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,25 @@ from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
 from shells.answer_log import AnswerLog
+from shells.caller import ChatCaller
 from strategies.parameters import StrategyParameters
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.is_open_webui and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of what is kept for a user's chat, such as files and approvals.
+
+        Empty without a chat: each approval counts once.
+        """
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
 class OwnToolSettings(NamedTuple):
@@ -43,9 +61,7 @@ def no_notices() -> Sequence[str]:
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_request` is called with what is
-    sent first.
+    `body` holds the caller's other keys. `on_request` is called with what is sent first.
     """
 
     strategy: str
@@ -59,15 +75,14 @@ class AgentRequest(NamedTuple):
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
+    caller: PipelineCaller = PipelineCaller()
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = no_notices
     """Returns what is read above a complete answer; it is shown then."""
-    chat: str = ""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
     pictures: PictureMemory | None = None
@@ -81,5 +96,5 @@ class AgentRequest(NamedTuple):
         policies or an approval that another chat brought about is not gone on with
         here. Clients without a chat share one.
         """
-        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        purpose = f"gpt5_agent reasoning_details {self.caller.workspace}".rstrip()
         return signer(self.signing_secret, purpose)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
-from gpt5_agent.request import AgentRequest, OwnToolSettings
+from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
 from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
@@ -98,9 +98,16 @@ PARAMETERS = list(StrategyParameters.model_fields)
 
 
 def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
-    """A question with tools of the agent's own; `more` may hold parameters."""
+    """A question with tools of the agent's own; `more` may hold parameters.
+
+    A `chat` is that of a user of Open WebUI, as `user/chat`.
+    """
     parameters = {key: more.pop(key) for key in PARAMETERS if key in more}
     own = more.pop("own", OwnToolSettings(tools=tools))
+    if "chat" in more:
+        user_id, chat_id = more.pop("chat").split("/")
+        ids = {"user_id": user_id, "chat_id": chat_id, "message_id": "m-1"}
+        more["caller"] = PipelineCaller(**ids)
     messages = more.pop("messages", [{"role": "user", "content": text}])
     endpoint = more.pop("endpoint", ENDPOINT)
     return AgentRequest(

@@ -91,7 +91,9 @@ class _Agent:
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
             request.repairs or RepairMemory(),
-            repair_scope(request.endpoint, prepared.request.model, request.user_id),
+            repair_scope(
+                request.endpoint, prepared.request.model, request.caller.user_id
+            ),
             partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
@@ -201,7 +203,9 @@ class _Agent:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
-                    self._request.pictures.keep(self._request.chat, event.item)
+                    self._request.pictures.keep(
+                        self._request.caller.workspace, event.item
+                    )
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -359,7 +363,7 @@ async def run_agent(
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
-                request.pictures.forget(request.chat)
+                request.pictures.forget(request.caller.workspace)
             log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 

@@ -78,7 +78,7 @@ class ChatJudge:
         self.requests: list[ToolCallRequested] = []
         self.new_permissions: set[str] = set()
         self._settings = request.own_tools
-        self._chat = request.chat
+        self._chat = request.caller.workspace
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()

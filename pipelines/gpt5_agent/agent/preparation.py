@@ -91,8 +91,18 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not parts)
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
+    # The tools of another client are its own, whatever their names.
+    is_open_webui = request.caller.is_open_webui
     style = noted_style or choose_style(parameters.policy_style, model.family)
-    instructions = build_strategy_instructions(parameters, style, chat.instructions)
+    instructions = build_strategy_instructions(
+        parameters, style, chat.instructions, host_schemas if is_open_webui else ()
+    )
 
     # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
@@ -102,25 +112,20 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
-        items = request.pictures.restore(request.chat, items)
+        items = request.pictures.restore(request.caller.workspace, items)
     repairs: Sequence[Repair] = ()
     if request.repairs:
-        scope = repair_scope(request.endpoint, model.id, request.user_id)
+        scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
         repairs = request.repairs.repairs(scope)
+    most_output = request.own_tools.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
-            "input": fit_history(items, request.own_tools.limits.characters),
+            "input": fit_history(items, most_output),
             "instructions": instructions or None,
             "repairs": repairs,
         }
     )
 
-    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools.items:
-        name = tools.names.own_name(str(tool["name"]))
-        if name not in own_tools.schemas:
-            host_schemas[name] = tool.get("parameters") or {}
     sources = read_context(parameters.context)
     notes = (tools.notice, *chat.notices)
     return PreparedRun(

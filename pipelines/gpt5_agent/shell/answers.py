@@ -11,7 +11,6 @@ from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
-from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.settings import (
     PipelineCall,
@@ -125,7 +124,7 @@ async def _open_run(
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
-        renderer = _choose_renderer(request, caller)
+        renderer = _choose_renderer(request)
         async with (
             aclosing(run_agent(request)) as events,
             aclosing(_report_run(call, events, audit)) as reported_events,
@@ -148,9 +147,10 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
-def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
+def _choose_renderer(request: AgentRequest) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
+    caller = request.caller
     if not caller.is_open_webui:
         return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
@@ -195,7 +195,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
         return request == _build_task(settings, {}, call.caller.task)
 
     memory = settings.repairs or RepairMemory()
-    scope = repair_scope(endpoint, request.model, settings.user_id)
+    scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)

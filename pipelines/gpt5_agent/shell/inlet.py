@@ -7,10 +7,11 @@ the pipeline's own inlet and keeps what the inlet adds.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpt5_agent.request import PipelineCaller
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
-from shells.caller import ChatCaller, is_program
+from shells.caller import is_program
 from strategies.memory import Message, find_turn_starts
 
 CONTEXT_KEY = "agent_context"
@@ -18,20 +19,6 @@ _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(ChatCaller):
-    """Which message of which chat is answered, or which task of the host."""
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_open_webui and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
 class AttachedToChat(NamedTuple):

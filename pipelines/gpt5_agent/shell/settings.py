@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
-from gpt5_agent.request import AgentRequest, OwnToolSettings
-from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller, replace_query
+from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
+from gpt5_agent.shell.inlet import AttachedToChat, replace_query
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
@@ -162,10 +162,9 @@ def build_agent_request(
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
         take_notices=take_notices,
-        chat=call.caller.workspace,
+        caller=call.caller,
         log=log,
         debug=valves.DEBUG,
-        user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
     )

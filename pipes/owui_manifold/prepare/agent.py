@@ -10,7 +10,6 @@ was sent before stays (`owui_chat/input/prefix.py`). When the switch is off agai
 next question says which lines no longer hold.
 """
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from manifold.preparation import OfferedTools
@@ -23,27 +22,6 @@ from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions
 from strategies.limits import build_budget, build_call_texts
 from strategies.policy import choose_style
-
-_TASK_LIST = (
-    "- For work of several steps write the steps with `create_tasks` before the first "
-    "one. Mark each with `update_task` when you begin it and when it is done: the user "
-    "watches this list."
-)
-_SUB_AGENTS = (
-    "- Give parts of the work that do not need each other to sub-agents with "
-    "`delegate_task`, several in one response. A sub-agent sees nothing of this chat: "
-    "tell it all that it needs."
-)
-_QUESTIONS = (
-    "- If only the user can decide something that changes the result, ask with "
-    "`ask_user`, once, before you do the work that depends on it."
-)
-_HOST_POLICIES: Mapping[str, str] = {
-    "create_tasks": _TASK_LIST,
-    "delegate_task": _SUB_AGENTS,
-    "ask_user": _QUESTIONS,
-}
-"""What an agent is told of Open WebUI's own tools, if it is offered them."""
 
 
 def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
@@ -65,16 +43,7 @@ def agent_instructions(
     style = choose_style(parameters.policy_style, model.family)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    host_policy = _host_policy(builtin)
-    return build_strategy_instructions(parameters, style, system_prompt, host_policy)
-
-
-def _host_policy(builtin: Collection[str]) -> str:
-    """Return the block about those of Open WebUI's own tools that are offered."""
-    lines = [line for name, line in _HOST_POLICIES.items() if name in builtin]
-    if not lines:
-        return ""
-    return "\n".join(["<host_tools>", *lines, "</host_tools>"])
+    return build_strategy_instructions(parameters, style, system_prompt, builtin)
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:

@@ -25,7 +25,7 @@ from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.pictures import PictureMemory
-from gpt5_agent.request import OwnToolSettings
+from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
@@ -691,8 +691,8 @@ def test_yes_for_the_chat_holds_in_later_answers(
     ("change", "is_asked"),
     [
         ({}, 1),
-        ({"chat": "user/other"}, 2),
-        ({"chat": "other/chat"}, 2),
+        ({"caller": PipelineCaller(user_id="user", chat_id="other")}, 2),
+        ({"caller": PipelineCaller(user_id="other", chat_id="chat")}, 2),
         ({"signing_secret": "sk-of-another"}, 2),
     ],
 )
@@ -720,7 +720,7 @@ def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
     """A message that says so was written by whoever may write messages."""
     tool = WeatherTool("ask_weather")
     chat = asking_for_the_chat([calls("ask_weather", 1)], [SAID], tools=[tool])
-    permission = compute_permission(chat.asked.chat, "ask_weather", {})
+    permission = compute_permission(chat.asked.caller.workspace, "ask_weather", {})
     notes = {"allowed": [permission], "style": "full"}
     entries = write_details("1", [], Origin("gpt-5"), notes, None)
     chat.messages = [
@@ -764,9 +764,11 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
             case "account":
                 chat.asked = chat.asked._replace(signing_secret="sk-of-another")
             case "chat":
-                chat.asked = chat.asked._replace(chat="user-1/chat-2")
+                other = PipelineCaller(user_id="user-1", chat_id="chat-2")
+                chat.asked = chat.asked._replace(caller=other)
             case "user":
-                chat.asked = chat.asked._replace(chat="user-2/chat-1")
+                other = PipelineCaller(user_id="user-2", chat_id="chat-1")
+                chat.asked = chat.asked._replace(caller=other)
         return "Allow"
 
     tool = WeatherTool("ask_weather")
@@ -856,13 +858,19 @@ def test_carried_turns_hold_what_the_page_does_not_show(chat_of: ChatMaker) -> N
 
 
 def test_limit_of_outputs_holds_for_tools_of_the_host() -> None:
-    """They run in Open WebUI, and their outputs come as messages."""
+    """They run in Open WebUI, and their outputs come as messages.
+
+    Another client sends what it wants its model to read.
+    """
     own = OwnToolSettings(limits=CallLimits(characters=1000))
     output = "a" * 1000 + "b" * 300_000
     ran = called_by_the_host(calls("host_weather", 1), output=output)
     messages = [{"role": "user", "content": "Weather?"}, *ran]
 
-    *_, sent = prepare_run(question(messages=messages, own=own)).request.input
+    asked = partial(question, messages=messages, own=own)
+    *_, sent = prepare_run(asked(chat="u-1/c-1")).request.input
+    *_, of_client = prepare_run(asked()).request.input
 
     assert len(sent["output"]) < 1100
     assert "300000 characters are cut here" in sent["output"]
+    assert of_client["output"] == output

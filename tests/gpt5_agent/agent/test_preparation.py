@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from agents.sample import events_of, question
+from agents.sample import events_of, host_tool, question
 from gpt5_agent.agent.preparation import prepare_run
 from openai_responses.items import message_text
 from openai_responses.loop.events import Status
@@ -61,3 +61,15 @@ def test_more_images_than_a_request_takes_leave_a_note() -> None:
     [asked] = request.input
     assert sum(part["type"] == "input_image" for part in asked["content"]) == 1500
     assert "1500 images" in asked["content"][1]["text"]
+
+
+def test_open_webuis_own_tools_are_named_where_it_offers_them() -> None:
+    """A tool of another client may have the same name and do something else."""
+    tools = [host_tool("create_tasks"), host_tool("weather")]
+
+    in_open_webui = prepare_run(question(chat="u-1/c-1", body={"tools": tools}))
+    of_client = prepare_run(question(body={"tools": tools}))
+
+    assert "`create_tasks`" in str(in_open_webui.request.instructions)
+    assert "`ask_user`" not in str(in_open_webui.request.instructions)
+    assert "<host_tools>" not in str(of_client.request.instructions)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
-    PipelineCaller,
     read_attached,
     read_caller,
     read_inlet_context,

@@ -10,8 +10,8 @@ import pytest
 from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.ports import Tool
-from gpt5_agent.request import AgentRequest
-from gpt5_agent.shell.inlet import AttachedToChat, PipelineCaller
+from gpt5_agent.request import AgentRequest, PipelineCaller
+from gpt5_agent.shell.inlet import AttachedToChat
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import (
