@@ -15,8 +15,8 @@ from progress import Progress
 KEPT = ("hosts", "setup.lock")
 """Environments of their own inside the first one, and the lock held meanwhile."""
 
-_FETCHED = re.compile(r"^Collecting ", re.MULTILINE)
-"""What pip says of each package."""
+_FETCHED = re.compile(r"^(?:Collecting|Processing) ", re.MULTILINE)
+"""What pip says of each package; the latter of a wheel in a folder."""
 _RESOLVED = re.compile(r"^Resolved (\d+) packages", re.MULTILINE)
 """What uv says of all."""
 

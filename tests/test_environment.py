@@ -121,6 +121,7 @@ def test_without_a_network_there_is_one_sentence(checkout: Checkout, said: str) 
     [
         ("", "2 packages installed"),
         ("Collecting one==1\nCollecting two==2\n", "2 of 2 packages installed"),
+        ("Collecting one==1\nProcessing /w/two-2.whl\n", "2 of 2 packages installed"),
         ("Resolved 2 packages in 3ms\n", "2 of 2 packages installed"),
     ],
 )
