@@ -63,25 +63,25 @@ class _Attempt:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of an answer, but not the end of one that failed at once.
 
-        Records wait for the next other event, so that those of a failure are not stored.
-        A status line is shown at once, but begins no answer.
+        Its records wait until it begins, so that those of a failure are not stored. A
+        status line is shown at once, and begins no answer.
         """
         has_begun = False
-        held: list[AnswerEvent] = []
+        held: list[StoredRecord] = []
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
                     self._choose_next(event)
                 if self.failure_notice:
                     return
-                held.append(event)
-                if isinstance(event, StoredRecord):
+                if isinstance(event, StoredRecord) and not has_begun:
+                    held.append(event)
                     continue
-                if not isinstance(event, Status):
+                if not isinstance(event, Status) and not has_begun:
                     has_begun = True
-                for held_event in held:
-                    yield held_event
-                held.clear()
+                    for record in held:
+                        yield record
+                yield event
 
     def _choose_next(self, ended: RunDone) -> None:
         """Choose the next endpoint if this one failed, and note what to say."""

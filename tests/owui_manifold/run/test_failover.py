@@ -167,22 +167,37 @@ async def test_a_chat_that_moved_stays_where_it_went(
     assert (len(other.requests), len(sim.requests)) == (1, 2)
 
 
+@pytest.mark.parametrize("has_notice", [False, True])
 @pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_what_a_failed_account_was_sent_is_not_kept_as_its_answer(
-    carrier: str, pipe: Pipe, sim: Simulator, host: StandInHost, entries: Entries
+    carrier: str,
+    has_notice: bool,
+    pipe: Pipe,
+    sim: Simulator,
+    host: StandInHost,
+    entries: Entries,
 ) -> None:
-    """A record without a text begins no answer: the next account is asked."""
-    pipe.valves = pipe.valves.model_copy(update={"HISTORY_CARRIER": carrier})
+    """A record without a text begins no answer: the next account is asked.
+
+    Nor does a notice, such as one about valves.
+    """
+    timeouts = "nonsense" if has_notice else ""
+    update = {"HISTORY_CARRIER": carrier, "TOOL_TIMEOUTS": timeouts}
+    pipe.valves = pipe.valves.model_copy(update=update)
     body = chat("Hi", model="my_pipe.gpt-6.1-sol")
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
     row_of(host, "Hi")
     ids = {**IDS, "user_message_id": "q0", "message_id": "a0"}
     async with Upstream(replying("{}", status=500)) as down:
         entries(at(down), at(sim))
-        shown = await chunks_of(pipe, body, **{**NATIVE, "__metadata__": ids})
+        shown = await chunks_of(pipe, body, **{**ADMIN, "__metadata__": ids})
 
     assert not errors(shown)
     assert "This is turn 1." in grown(shown)
+    assert any("TOOL_TIMEOUTS" in line for line in statuses(shown)) is has_notice
+    done = [c["item"] for c in shown if c.get("type") == "response.output_item.done"]
+    kept = [item for item in done if item["type"].endswith(":kept")]
+    assert len(kept) == (carrier == "output")
 
 
 @pytest.mark.parametrize(
