@@ -52,6 +52,8 @@ class Config(NamedTuple):
 
     valves: Valves
     """The administrator's, with what the user chose of the same name."""
+    replaced: Mapping[str, object]
+    """The administrator's values of the valves that the user's choices replaced."""
     expert: PipeExpertKeys
     """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
@@ -146,6 +148,7 @@ def read_config(
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
+        replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),

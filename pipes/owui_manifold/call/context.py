@@ -128,7 +128,7 @@ class CheckedCall(NamedTuple):
 
     @property
     def valves(self) -> Valves:
-        """The administrator's settings."""
+        """The administrator's settings, with what the user chose in their place."""
         return self.config.valves
 
     @property

@@ -248,7 +248,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
-    plain = call._replace(body=body, config=read_config(call.valves))
+    valves = call.valves.model_copy(update=call.config.replaced)
+    plain = call._replace(body=body, config=read_config(valves))
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )

@@ -438,22 +438,26 @@ async def test_an_agent_with_memories_tells_that_a_chat_was_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own_key", "body", "is_configured"),
+    ("own", "body", "is_configured"),
     [
-        ("", {}, True),
-        ("sk-own", {}, False),
-        ("", {"reasoning_effort": "high"}, False),
-        ("", {"verbosity": "low"}, False),
+        ({}, {}, True),
+        ({"API_KEY": "sk-own"}, {}, False),
+        ({}, {"reasoning_effort": "high"}, False),
+        ({}, {"verbosity": "low"}, False),
+        ({"REASONING_EFFORT": "high"}, {}, False),
+        ({"REASONING_SUMMARY": "detailed"}, {}, False),
+        ({"SERVICE_TIER": "flex"}, {}, False),
+        ({"SHOW_COST": "on"}, {}, True),
     ],
-    ids=["nothing", "a key", "an effort", "a verbosity"],
+    ids=str,
 )
 @pytest.mark.usefixtures("host")
 async def test_what_a_user_chose_is_not_as_configured(
-    own_key: str, body: dict[str, Any], is_configured: bool
+    own: dict[str, Any], body: dict[str, Any], is_configured: bool
 ) -> None:
     """Only what administrators set may teach something about all users."""
-    valves = Valves(API_KEY="sk-1", USER_API_KEYS="allowed")
-    call = call_of(chat("Hi", **body), valves, user_valves=UserValves(API_KEY=own_key))
+    valves = Valves(API_KEY="sk-1", USER_API_KEYS="allowed", USER_MAY_CHANGE="all")
+    call = call_of(chat("Hi", **body), valves, user_valves=UserValves(**own))
 
     prepared = await build_chat_request(call)
 
