@@ -37,28 +37,31 @@ class Listing(ModelList):
     def __init__(self) -> None:
         """Know nothing yet."""
         super().__init__()
-        self._completes = False
-        """Whether a list that the host keeps is going to be completed."""
+        self._awaited: Endpoint | None = None
+        """Whose models the host gets later, because it keeps a list without them."""
 
     def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
         """Make the host list the models again once the server has named them.
 
         The host keeps a list without them, so it would not ask again.
         """
-        if not self._completes:
-            self._completes = True
-            connections.do_later(self._complete(endpoint, connections))
+        is_waiting = self._awaited is not None
+        self._awaited = endpoint
+        if not is_waiting:
+            connections.do_later(self._complete(connections))
 
-    async def _complete(self, endpoint: Endpoint, connections: Connections) -> None:
+    async def _complete(self, connections: Connections) -> None:
         """Wait for the models, up to an hour; then make the host ask again."""
         for _ in range(_HOST_PAUSES):
             await asyncio.sleep(_HOST_SECONDS)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
+            endpoint = self._awaited
+            # Another list was asked for since, which is complete.
+            if endpoint is None or endpoint.account() != self._account:
                 break
-            if await self.usable(endpoint, connections) is not None:
-                await forget_kept_models()
+            usable = await self.usable(endpoint, connections)
+            if usable is not None and await forget_kept_models():
                 break
-        self._completes = False
+        self._awaited = None
 
 
 async def list_models(

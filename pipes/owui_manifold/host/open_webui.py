@@ -346,18 +346,22 @@ async def keeps_models() -> bool:
         return False
 
 
-async def forget_kept_models() -> None:
+async def forget_kept_models() -> bool:
     """Make the host ask for its models again, as its own `refresh` does.
 
-    An empty list, or an exception, would not do: with the models of others it is
-    kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    Returns whether that is done. An empty list, or an exception, would not do: with the
+    models of others it is kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
     """
     with suppress(HostTooOld):
         state = host_name("main", "app").state
         redis = getattr(state, "redis", None)
         if redis is not None:
-            await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+            try:
+                await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+            except Exception:  # of the host's library: Redis is away
+                return False
         state.BASE_MODELS = []
+    return True
 
 
 async def is_legacy_model(model_id: str) -> bool:

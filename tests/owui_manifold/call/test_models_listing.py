@@ -207,6 +207,58 @@ async def test_host_that_keeps_its_list_gets_no_guess(
 
 
 @pytest.mark.usefixtures("hurried")
+async def test_list_of_a_corrected_address_is_completed(
+    connections: Connections, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host asked for it while the list of the wrong one was still waited for."""
+    monkeypatch.setattr(models, "_HOST_SECONDS", 0.2)
+    state = keeping_host(host)
+    slow = Slow()
+
+    async with Upstream(Slow(100)) as wrong, Upstream(slow) as upstream:
+        listing = Listing()
+        for server in (wrong, upstream):
+            await list_models(valves_of(server), listing, connections)
+        slow.released.set()
+        while connections._pool()._tasks:
+            await settled(connections)
+
+    assert state.BASE_MODELS == []
+
+
+class AwayOnce(Redis):
+    """One that cannot be reached at first."""
+
+    is_away = True
+
+    async def delete(self, key: str) -> None:
+        """Remove a key, from the second time on."""
+        if self.is_away:
+            self.is_away = False
+            raise ConnectionError(key)
+        await super().delete(key)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_list_is_completed_after_redis_was_away(
+    connections: Connections, host: StandInHost
+) -> None:
+    """The host keeps its list, so it is not asked for meanwhile."""
+    redis = AwayOnce()
+    state = keeping_host(host, redis)
+    slow = Slow()
+
+    async with Upstream(slow) as upstream:
+        await list_models(valves_of(upstream), Listing(), connections)
+        slow.released.set()
+        while connections._pool()._tasks:
+            await settled(connections)
+
+    assert redis.deleted == ["open-webui:models:base"]
+    assert state.BASE_MODELS == []
+
+
+@pytest.mark.usefixtures("hurried")
 async def test_nobody_completes_the_list_of_an_earlier_address(
     connections: Connections, host: StandInHost
 ) -> None:
