@@ -118,7 +118,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     )
     dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
     return UsageRow(
-        user_id=str(user_id),
+        user_id=as_text(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,

@@ -101,9 +101,8 @@ class Pipe:
         """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._capabilities.listed = self._listing
+        self._capabilities = AccountCapabilities(self._listing)
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -168,16 +167,16 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
-        was_stored = False  # the last chunk, a moment ago: the database was there
+        has_waited = False  # for the database, just before the last chunk
         view = stream_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
-                    was_stored = False
+                    has_waited = False
                     for chunk in view.render(event):
-                        was_stored = "event" in chunk
-                        if was_stored:
+                        has_waited = "event" in chunk
+                        if has_waited:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
@@ -187,14 +186,14 @@ class Pipe:
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
-            was_stored = False
+            has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
             caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
-        if not was_stored:
+        if not has_waited:
             await _wait_to_store(call.caller)
 
     async def _complete(self, call: PipeCall) -> Any:

@@ -82,7 +82,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web and in files."""
+    """Calls, on the web."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0
@@ -135,7 +135,7 @@ class UsageAllowance(Protocol):
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` or `-research` for the mode.
         """
 
     def forbidden_tools(self) -> Sequence[str]:

@@ -311,7 +311,12 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
 @pytest.mark.parametrize(
     ("stated", "left_out"),
     [
-        (9, ["maximum_iterations (AGENT_JSON says 4) (caller_may_set in EXPERT_JSON"]),
+        (
+            9,
+            [
+                "maximum_iterations (the administrator's limit is 4) (caller_may_set in EXPERT_JSON"
+            ],
+        ),
         ("many", ["maximum_iterations (not a valid value)"]),
     ],
 )

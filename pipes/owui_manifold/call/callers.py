@@ -142,9 +142,8 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     reasons: dict[str, str] = {}
     for name in closed:
         is_costly = name in COSTLY_PARAMETERS
-        reasons[name] = (
-            f"AGENT_JSON says {values[name]:g}" if is_costly else "the administrator's"
-        )
+        limit = f" limit is {values[name]:g}" if is_costly else ""
+        reasons[name] = f"the administrator's{limit}"
     note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)
 

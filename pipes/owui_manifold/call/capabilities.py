@@ -1,4 +1,4 @@
-"""What all calls of the pipe remember for a day about keys and models."""
+"""What all calls of the pipe remember about keys and models."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,10 +17,14 @@ _MAX_REASON_CHARACTERS = 64
 class AccountCapabilities(RecentTexts):
     """Listed models, confirmed repairs, left-out items, and notices that were shown."""
 
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
+    def __init__(
+        self,
+        listed: ModelList | None = None,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty, but for the models that are `listed`."""
         super().__init__(now)
-        self.listed = ModelList()
+        self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)

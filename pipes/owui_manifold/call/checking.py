@@ -1,4 +1,4 @@
-"""Decides whether and where a call is answered: the one place that refuses a call.
+"""Decides where a call is answered, and what its caller may set.
 
 The administration's filter may choose the endpoint. It also fetches the tokens of
 Microsoft Entra ID.

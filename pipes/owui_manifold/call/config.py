@@ -333,10 +333,10 @@ def may_change(word: str, valves: Valves) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _permitted_words(may_change: str) -> frozenset[str]:
+def _permitted_words(words: str) -> frozenset[str]:
     """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
-    words = comma_list(may_change.lower())
-    return _MAY_CHANGE_WORDS if "all" in words else frozenset(words)
+    permitted = comma_list(words.lower())
+    return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
 
 
 @lru_cache(maxsize=8)

@@ -105,9 +105,9 @@ class PipeCall(NamedTuple):
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered, with its endpoint and model.
+    """A call with its endpoint and model.
 
-    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    Its tools, limits and files are checked later.
     """
 
     body: JsonObject

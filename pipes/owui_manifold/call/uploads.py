@@ -54,6 +54,7 @@ class UploadMemory:
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
+        self._uploads.pop(key, None)  # it is the newest now
         if len(self._uploads) >= _MAX_UPLOADS:
             oldest = next(iter(self._uploads))
             del self._uploads[oldest]

@@ -77,7 +77,7 @@ class HostQuestions:
     """Leaves to the host the calls about which it asks a person itself.
 
     They are those that need an approval by the chat's own mode alone, and a question to
-    the user that is the only call of its response. A rule of TOOL_APPROVAL is not the
+    the user if no other call stays open. A rule of TOOL_APPROVAL is not the
     host's: it would make the call without asking as soon as the user switches the mode.
     """
 

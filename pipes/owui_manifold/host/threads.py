@@ -15,13 +15,13 @@ _MAX_THREADS = 8
 
 _USED_UP = (
     f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
-    "their time limit. Tell the user to try again later, and to tell an administrator "
+    "their time limit or a stop. Tell the user to try again later, and to tell an administrator "
     "if the problem persists."
 )
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; `abandoned` calls run on after their time limit."""
+    """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
 
     def __init__(self) -> None:
         """Start no thread yet."""

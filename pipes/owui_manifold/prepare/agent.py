@@ -1,8 +1,8 @@
 """What the request of an agent has that the one of a plain model has not.
 
-All of it is here: the instructions with the policies, the memories, and the tools with
-their guard and their budget. The model of a listed agent is that of AGENT_JSON
-(`call/agent.py`); the rounds run in `run/agent.py`.
+The instructions with the policies, and the tools with their guard and their budget, are
+here; `prepare/chat.py` puts the memories at the beginning of the chat. The model of a
+listed agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
 
 With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
 that has begun gets them in a developer message in front of the question, and what it

@@ -196,7 +196,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
-        reason=f"{reason} {wait_message(request)}".strip(),
+        beginning=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             image_notice(call, model, tools),

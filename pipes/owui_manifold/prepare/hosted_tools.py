@@ -196,7 +196,7 @@ def _domains(addresses: Sequence[str]) -> list[str]:
     """Return the domains of addresses: the API takes domains only, people paste more."""
     domains: list[str] = []
     for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
+        without_scheme = address.strip().split("://", 1)[-1]
         domain = re.split("[/:]", without_scheme)[0]
         if domain:
             domains.append(domain)

@@ -61,8 +61,10 @@ class PreparedRequest(NamedTuple):
     """What is recorded of the answer; None if nothing is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
-    reason: str = ""
-    """Why this model was chosen: the answer begins with it."""
+    beginning: str = ""
+    """The line with which the answer begins: why this model answers, how long it may
+    take.
+    """
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
@@ -170,7 +172,7 @@ def request_settings(
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     window = config.expert.background_window
-    # What people wait for is not research, nor a model of the list.
+    # The window is for answers that nobody waits for: research, and BACKGROUND_MODELS.
     if window and model.research and valves.COMPATIBILITY != "strict":
         background = True
     shared = settings_of_valves(

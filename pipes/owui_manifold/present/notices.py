@@ -1,4 +1,4 @@
-"""Notices above an answer.
+"""The notices about an answer: status lines that come after its end.
 
 They are about models with legacy function calling, code that stays text there, models
 that will be shut down, settings that cannot be read or have no effect, and the

@@ -58,8 +58,8 @@ async def answer_events(
     audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
     if audit:
         audit.note_request(prepared.request)
-    if prepared.reason:
-        yield Status(prepared.reason)
+    if prepared.beginning:
+        yield Status(prepared.beginning)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(

@@ -48,6 +48,7 @@ async def answer_with_failover(
             return
         yield Status(attempt.failure_notice)
         prepared = await build_chat_request(await check())
+        prepared = prepared._replace(beginning="")  # it was shown
 
 
 class _Attempt:

@@ -123,7 +123,7 @@ def _counted_text(call: CheckedCall) -> str:
 
 
 def valve_problems(config: Config) -> list[str]:
-    """Return what is wrong with the valves, also with those that keep from answers."""
+    """Return what is wrong with the valves, also what stops all answers."""
     problems = [*config.remote.problems, *config.problems]
     if isinstance(config.overrides, InvalidRequest):
         problems.append(str(config.overrides))

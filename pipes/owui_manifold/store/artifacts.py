@@ -200,7 +200,7 @@ class ArtifactStore:
 def _file_name(citation: Item) -> str:
     """Return the name of a cited file, without a directory and at most 200 characters.
 
-    `rpartition`, because `pathlib` reads each part of a path.
+    A path may have millions of parts; `pathlib` would make an object of each.
     """
     path = str(citation.get("filename") or "")
     return shorten_name(path.rpartition("/")[2]) or "file"

@@ -144,7 +144,8 @@ def test_options_that_cannot_be_read_stop_the_search(options: Json) -> None:
 
 def test_domains_may_be_one_text() -> None:
     """Separated by commas, as in other valves."""
-    tool = search_with(allowed_domains="who.int, https://pubmed.example/about")
+    address = "https://pubmed.example/about?from=https://elsewhere.example"
+    tool = search_with(allowed_domains=f"who.int, {address}")
 
     assert tool["filters"] == {"allowed_domains": ["who.int", "pubmed.example"]}
 

@@ -62,7 +62,7 @@ async def test_answer_begins_with_its_ceiling(
 ) -> None:
     """People know what they wait for."""
     prepared = await build_chat_request(await asked(sim))
-    assert prepared.reason.startswith("Research takes several minutes: at most 60")
+    assert prepared.beginning.startswith("Research takes several minutes: at most 60")
 
 
 async def test_callers_do_not_raise_the_ceiling(
