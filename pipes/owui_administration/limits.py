@@ -115,15 +115,14 @@ class UserLimits:
             return ""
         listed = self.facts["model"]
         resolved = resolve_model(listed)
-        names = [model.lower()]
+        names = [model]
         asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
         if not asks_for_pro:
-            names.append(listed.lower())
+            names.append(listed)
         for rule in self.rules:
             if rule.models is None:
                 continue
-            lower_patterns = [pattern.lower() for pattern in rule.models]
-            if not any(fits_pattern(name, lower_patterns) for name in names):
+            if not any(fits_pattern(name, rule.models) for name in names):
                 allowed = ", ".join(rule.models) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""

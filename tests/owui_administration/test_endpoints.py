@@ -89,6 +89,7 @@ def test_unreadable_entry_is_used_for_nobody(text: str, mistake: str) -> None:
         ({"groups": ["staff", "pupils"]}, {"others"}, False),
         ({"groups": ["staff"]}, set(), False),
         ({"models": ["gpt-6*"]}, set(), True),
+        ({"models": ["GPT-6*"]}, set(), True),
         ({"models": ["gpt-6.1-sol"]}, set(), True),
         ({"models": []}, set(), False),
         ({"models": ["*-high"]}, set(), True),

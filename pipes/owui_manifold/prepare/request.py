@@ -271,8 +271,8 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     """Say whether BACKGROUND_MODELS names a model, by one of its names."""
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
-    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fits_pattern(name.lower(), patterns) for name in names)
+    patterns = comma_list(valves.BACKGROUND_MODELS)
+    return any(fits_pattern(name, patterns) for name in names)
 
 
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
