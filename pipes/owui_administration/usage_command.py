@@ -6,6 +6,7 @@ Users see what they have used. Administrators see all users, or one: `/usage`,
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -129,8 +130,9 @@ class UsageReport:
             part = self._of_all(since, as_csv=command.as_csv)
         else:
             part = self._of_user(user_id, command, since)
-        async for line in part:
-            yield line
+        async with aclosing(part):
+            async for line in part:
+                yield line
         if command.as_csv and self._save_file:
             return
         if is_own:

@@ -62,7 +62,6 @@ from owui_manifold.host.open_webui import (
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import (
-    asked_model,
     build_task_request,
     lacks_task_model,
 )
@@ -208,12 +207,13 @@ class Pipe:
         try:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
-            message = report_exception(call.log, error, PIPE_SHELL)
             metadata = report_refusal(call, error)
+            message = report_exception(call.log, error, PIPE_SHELL)
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
             result = whole_failure(call.caller, message, error, metadata)
             if call.caller.is_open_webui:
+                await _wait_to_store(call.caller)
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)
@@ -249,14 +249,13 @@ class Pipe:
             yield TextDelta(0, "text", 0, known_text)
             yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
             return
-        # The second request is for the model that was asked for.
-        for may_lack_model in (True, False):
+        # If TASK_MODEL is refused, the model that was asked for does the task.
+        for with_task_model in (True, False):
             is_refused = False
-            model = None if may_lack_model else asked_model(call)
-            request = await build_task_request(call, model)
+            request = await build_task_request(call, with_task_model=with_task_model)
             async with aclosing(answer_events(request, self._connections)) as events:
                 async for event in events:
-                    if isinstance(event, RunDone) and may_lack_model:
+                    if isinstance(event, RunDone) and with_task_model:
                         is_refused = lacks_task_model(request, event)
                     if not is_refused:
                         yield event

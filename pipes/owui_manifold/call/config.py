@@ -313,17 +313,15 @@ def _chosen_values(
     choices = vars(own)
     chosen: dict[str, object] = {}
     for name in _SAME_NAME:
-        if choices[name] != "inherit":
+        if name not in ("SHOW_COST", "LOG_LEVEL") and choices[name] != "inherit":
             chosen[name] = choices[name]
     shows_cost = _choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin)
     if shows_cost != valves.SHOW_COST:
         chosen["SHOW_COST"] = shows_cost
-    else:
-        chosen.pop("SHOW_COST", None)
     # Only a more detailed level: a user hides no lines from the administrator.
-    own_level = own.LOG_LEVEL
-    if own_level != "inherit" and LOG_LEVELS[own_level] > LOG_LEVELS[valves.LOG_LEVEL]:
-        del chosen["LOG_LEVEL"]
+    level = own.LOG_LEVEL
+    if level != "inherit" and LOG_LEVELS[level] <= LOG_LEVELS[valves.LOG_LEVEL]:
+        chosen["LOG_LEVEL"] = level
     return chosen
 
 

@@ -42,9 +42,10 @@ class RunLog(AnswerLog):
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Keep a line with its time in UTC; write it too if its level is high enough."""
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if self._keeps_all:
+            time = datetime.fromtimestamp(unix_seconds(), UTC)
+            with self._lock:
+                self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
         if LOG_LEVELS[level] >= self._threshold:
             _write_to_server(level, f"{self.run_id} {one_line}")
 

@@ -144,6 +144,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     model, reason = await run_work(
         size, lambda: _choose_model(call, chat.parts, stored)
     )
+    model = _without_forbidden_tools(call, model)
     tools = offered_tools(call, model)
     if call.agent:
         check_agent_model(call.agent, model)
@@ -161,11 +162,11 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _restore_answers(call, model, stored, python, chat)
+        size, lambda: _read_question_and_answers(call, model, stored, python, chat)
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
-    request = _build_fields(call, model, tools, verbosity, chat)
+    request = _first_fields(call, model, tools, verbosity, chat)
     repairs = (*learned_repairs(call, model.id), *(stored.repairs if stored else ()))
     appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
@@ -245,13 +246,18 @@ def _choose_model(
         name, why = choice
         model = call.resolve(name)
         reason = f"{model.name} answers: {why}."
-    if call.account:
-        forbidden = call.account.limits.forbidden_tools()
-        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
-        lacks = (*model.facts.lacks, *forbidden)
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
     return model, reason
+
+
+def _without_forbidden_tools(call: CheckedCall, model: ResolvedModel) -> ResolvedModel:
+    """Return the model as one that lacks the tools which the user's limits forbid."""
+    if call.account is None:
+        return model
+    forbidden = call.account.limits.forbidden_tools()
+    wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+    note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+    lacks = (*model.facts.lacks, *forbidden)
+    return model._replace(facts=model.facts._replace(lacks=lacks))
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -307,7 +313,7 @@ def _code_gets_files(
     return any(user.attachments for user in user_messages(parts).values())
 
 
-def _restore_answers(
+def _read_question_and_answers(
     call: CheckedCall,
     model: ResolvedModel,
     stored: StoredChat | None,
@@ -335,7 +341,7 @@ def _restore_answers(
     return chat._replace(parts=parts, records=records), verbosity
 
 
-def _build_fields(
+def _first_fields(
     call: CheckedCall,
     model: ResolvedModel,
     tools: OfferedTools,

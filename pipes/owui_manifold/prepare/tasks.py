@@ -32,15 +32,18 @@ from owui_manifold.prepare.request import (
 
 
 async def build_task_request(
-    call: CheckedCall, model: ResolvedModel | None = None
+    call: CheckedCall, *, with_task_model: bool = True
 ) -> PreparedRequest:
-    """Return the request for a task; raises InvalidRequest."""
+    """Return the request for a task; raises InvalidRequest.
+
+    TASK_MODEL does small ones, unless the model that was asked for is to do them.
+    """
     require_floor()
     task = call.caller.task
     chosen = await chosen_task_models(task)
     streams = call.caller.streams and call.valves.ENABLE_STREAM
     if task in SMALL_TASKS and call.caller.host_model not in chosen:
-        model = model or task_model(call)
+        model = task_model(call) if with_task_model else asked_model(call)
         request = task_request(model, call.messages, call.body, task, stream=streams)
     else:
         model = asked_model(call)

@@ -143,18 +143,16 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of an agent's run with its metadata; the cost only if it is shown."""
+    """Return the end of an agent's run with its metadata."""
     if ended.work is None:
         return ended
-    metadata = run_metadata(prepared, ended, ended.work)
-    shown = metadata._replace(cost=ended.cost)
-    return ended._replace(metadata=shown.wire())
+    return ended._replace(metadata=run_metadata(prepared, ended, ended.work).wire())
 
 
 def run_metadata(
     prepared: PreparedRequest, ended: RunDone, work: RunWork
 ) -> RunMetadata:
-    """Log what an agent's answer took, and return it."""
+    """Log what an agent's answer took, and return it, with its cost if that is shown."""
     agent = prepared.call.agent
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     metadata = RunMetadata(
@@ -169,7 +167,8 @@ def run_metadata(
         window_share=ended.window_share,
     )
     log_metadata(prepared.call.log, metadata)
-    return metadata
+    shows_cost = prepared.call.valves.SHOW_COST
+    return metadata if shows_cost else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:

@@ -96,8 +96,6 @@ def _report_stop(
     )
     call = prepared.call
     metadata = run_metadata(prepared, ended, work)
-    if not call.valves.SHOW_COST:
-        metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())
