@@ -530,7 +530,13 @@ def scale_image(encoded: str) -> bytes:
             if image.width * image.height > _MAX_PIXELS:
                 return b""
             image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
-            image.convert("RGB").save(scaled, "JPEG")
+            # A JPEG keeps neither the side on which a photo lies nor transparency:
+            # drawings are mostly black lines on nothing.
+            upright = import_module("PIL.ImageOps").exif_transpose(image)
+            picture = upright.convert("RGBA")
+            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
+            sheet.paste(picture, mask=picture)
+            sheet.save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
         return b""
     return scaled.getvalue()

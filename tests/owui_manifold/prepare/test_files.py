@@ -323,9 +323,13 @@ class StandInImage:
         self.size = size
 
     def convert(self, mode: str) -> Self:
-        """Without transparency."""
-        assert mode == "RGB"
+        """With what is transparent."""
+        assert mode == "RGBA"
         return self
+
+    def paste(self, picture: Self, mask: Self) -> None:
+        """Put a smaller one on this sheet."""
+        self.size = mask.size
 
     def save(self, file: BytesIO, kind: str) -> None:
         """Only once it is smaller."""
@@ -343,13 +347,19 @@ class HugeImage(StandInImage):
         raise AssertionError(size)
 
 
+def white_sheet(mode: str, size: tuple[int, int], color: str) -> StandInImage:
+    """What a picture is put on."""
+    assert (mode, color) == ("RGB", "white")
+    return StandInImage(BytesIO(PNG), ("GIF", "JPEG", "PNG", "WEBP"))
+
+
 @pytest.mark.parametrize(
     ("content", "library", "scaled"),
     [
-        (PNG, SimpleNamespace(open=StandInImage), JPEG),
+        (PNG, SimpleNamespace(open=StandInImage, new=white_sheet), JPEG),
         (PNG, None, b""),
-        (WEBP, SimpleNamespace(open=StandInImage), b""),
-        (PNG, SimpleNamespace(open=HugeImage), b""),
+        (WEBP, SimpleNamespace(open=StandInImage, new=white_sheet), b""),
+        (PNG, SimpleNamespace(open=HugeImage, new=white_sheet), b""),
     ],
     ids=["scaled", "no library", "not readable by the library", "too many pixels"],
 )
@@ -362,5 +372,7 @@ async def test_hosts_library_scales_pictures(
     """Those that are too large; input/test_attachments.py has what becomes of them."""
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
     monkeypatch.setitem(sys.modules, "PIL.Image", library)
+    upright = SimpleNamespace(exif_transpose=lambda image: image)
+    monkeypatch.setitem(sys.modules, "PIL.ImageOps", upright)
 
     assert scale_image(base64.b64encode(content).decode()) == scaled
