@@ -493,3 +493,12 @@ def test_background_answers(
     built = payload(DEEP, Settings(**{"background": True, **settings}), **body)
 
     assert {name: built.get(name) for name in sent} == sent
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [(THINKING, "high"), (CHOOSING, "high"), (DEEP, "max"), (UNKNOWN, "max")],
+)
+def test_most_effort_is_the_highest_that_is_known(model: str, most: str) -> None:
+    """A server knows what its own model has."""
+    assert payload(model, Settings("max"))["reasoning"]["effort"] == most

@@ -217,3 +217,13 @@ def test_in_pro_mode_the_configuration_stays_in_the_request() -> None:
 
     assert changed.reasoning == changed_effort["reasoning"]
     assert [item["type"] for item in items["b"]] == ["additional_tools"]
+
+
+def test_chat_without_tools_has_no_empty_list() -> None:
+    """The API refuses one."""
+    begun = record_turn(request(), (), None)
+    assert begun
+
+    changed, _ = append_turns(request(), {"a": begun}, KINDS)
+
+    assert changed.payload() == request().payload()
