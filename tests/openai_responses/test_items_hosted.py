@@ -151,6 +151,7 @@ def test_what_code_printed(fields: Item, text: str) -> None:
         (SEARCH, ["rain"]),
         (action(type="search", query="a", queries=["a", "b"]), ["a", "b"]),
         (action(type="search", query=None, queries=None), []),
+        (action(type="search", query="a", queries=["", 7]), ["a"]),
         (action(type="open_page", url="https://a.example"), []),
         ({"type": "file_search_call", "queries": "rain"}, []),
         ({"type": "web_search_call"}, []),

@@ -553,9 +553,9 @@ def test_what_a_chat_stores_of_a_repair_and_people_read(
 def test_pictures_and_plain_reasoning_go_wherever_they_are() -> None:
     """The words of a message with a picture stay, and reasoning that is encrypted."""
     words = [{"type": "reasoning_text", "text": "So."}]
-    plain = {"type": "reasoning", "summary": [], "content": words}
-    file = {**PICTURE, "content": [{"type": "input_file", "file_id": "f"}]}
-    items = [PICTURE, file, THOUGHT, HELLO, plain, HELLO]
+    plain: Item = {"type": "reasoning", "summary": [], "content": words}
+    file: Item = {**PICTURE, "content": [{"type": "input_file", "file_id": "f"}]}
+    items: list[Item] = [PICTURE, file, THOUGHT, HELLO, plain, HELLO]
 
     gone = chat_message("user", GONE)
     assert sent(items, LeaveOutImages()) == [gone, *items[1:]]
