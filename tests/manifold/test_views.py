@@ -1,10 +1,10 @@
 """The forms of an answer for its reader."""
 
-import json
 from typing import Any
 
 import pytest
 
+from agents.sample import KeptLog
 from manifold.views import (
     client_view,
     failure_chunks,
@@ -21,7 +21,6 @@ from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_chat.render.completions import ChunkRenderer
-from shells.answer_log import AnswerLog, LogLevel
 from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
 
@@ -33,17 +32,6 @@ USAGE = Usage(30, 12, 42)
 NEWEST = Usage(20, 2, 22)
 TOOK = RunMetadata("gpt5_react", "gpt-5.2", "refused")
 REFUSAL = InvalidParameter("top_p", "is too large")
-
-
-class Lines(AnswerLog):
-    """Keeps its lines."""
-
-    def __init__(self) -> None:
-        super().__init__("RUN1")
-        self.written: list[str] = []
-
-    def _write(self, level: LogLevel, one_line: str) -> None:
-        self.written.append(one_line)
 
 
 def test_answers_for_clients_have_ids_of_their_own() -> None:
@@ -84,14 +72,14 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
 
 def test_refused_answer_of_an_agent_is_in_the_log() -> None:
     """Another failure says nothing about what it took."""
-    log = Lines()
+    log = KeptLog()
 
     took = refused_metadata(log, "gpt5_react", "m", InvalidRequest("No."))
 
     assert took == RunMetadata("gpt5_react", "m", "invalid")
-    assert log.written == [f"execution_metadata {json.dumps(took.wire())}"]
+    assert log.metadata == [took.wire()]
     assert refused_metadata(log, "gpt5_react", "m", ValueError()) is None
-    assert len(log.written) == 1
+    assert len(log.lines) == 1
 
 
 def test_figures_are_a_line_of_the_page_or_a_field_for_a_client() -> None:
