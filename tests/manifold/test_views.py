@@ -16,7 +16,7 @@ from manifold.views import (
     whole_failure,
 )
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.errors import InvalidParameter, InvalidRequest
+from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidRequest
 from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
@@ -70,16 +70,24 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
         assert whole_completion(ended, "m")["usage"]["prompt_tokens"] == 30
 
 
-def test_refused_answer_of_an_agent_is_in_the_log() -> None:
-    """Another failure says nothing about what it took."""
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (InvalidRequest("No."), "invalid"),
+        (ConnectionFailed("It broke."), "unreachable"),
+        (ValueError(), None),
+    ],
+)
+def test_refused_answer_of_an_agent_is_in_the_log(
+    error: Exception, ending: str | None
+) -> None:
+    """A mistake of ours says nothing about what it took."""
     log = KeptLog()
 
-    took = refused_metadata(log, "gpt5_react", "m", InvalidRequest("No."))
+    took = refused_metadata(log, "gpt5_react", "m", error)
 
-    assert took == RunMetadata("gpt5_react", "m", "invalid")
-    assert log.metadata == [took.wire()]
-    assert refused_metadata(log, "gpt5_react", "m", ValueError()) is None
-    assert len(log.lines) == 1
+    assert took == (ending and RunMetadata("gpt5_react", "m", ending))
+    assert log.metadata == ([took.wire()] if took else [])
 
 
 def test_figures_are_a_line_of_the_page_or_a_field_for_a_client() -> None:
