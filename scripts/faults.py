@@ -106,10 +106,11 @@ class Room:
             for name in self._tests_by_line.get(path, {}).get(str(line), ())
         }
         own = f"test_{fault.path.stem}"
-        if names == {""}:  # it is run once, while the module is imported
-            names = {name for name in self._seconds if own in name}
-        names.discard("")
-        return sorted(names, key=lambda name: (own not in name, self._seconds[name]))
+        tests = names - {""}
+        # Tables that only other rooms use, and what is run while a module is imported.
+        if not tests and (names or fault.constant):
+            tests = {name for name in self._seconds if own in name}
+        return sorted(tests, key=lambda name: (own not in name, self._seconds[name]))
 
 
 def main() -> int:
