@@ -62,8 +62,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     """It shows no reason of the end, unless a status line advises on it."""
     stored = page_result(ended, "m", ended.output, has_advice=has_advice)
 
-    shown: Any = stored.get("error")
-    assert (shown and shown["message"]) == error
+    assert stored.get("error") == (error and {"message": error})
     assert stored.get("output") == (ended.output or None)
     if ended.usage:
         assert stored["usage"]["prompt_tokens"] == 20

@@ -84,7 +84,9 @@ async def test_other_servers_have_other_contexts() -> None:
         assert known.with_context(model, other) == model
 
 
-@pytest.mark.parametrize(("status", "requests"), [(404, 1), (501, 1), (500, 3)])
+@pytest.mark.parametrize(
+    ("status", "requests"), [(404, 1), (405, 1), (501, 1), (406, 3), (500, 3)]
+)
 async def test_server_without_a_list_is_left_alone(
     status: int, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
