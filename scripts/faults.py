@@ -107,9 +107,10 @@ class Room:
         }
         own = f"test_{fault.path.stem}"
         tests = names - {""}
-        # Tables that only other rooms use, and what is run while a module is imported.
-        if not tests and (names or fault.constant):
-            tests = {name for name in self._seconds if own in name}
+        # What is run while a module is imported belongs to no test; a table may be read
+        # as a text, or be used by other rooms alone.
+        if fault.constant or names == {""}:
+            tests |= {name for name in self._seconds if own in name}
         return sorted(tests, key=lambda name: (own not in name, self._seconds[name]))
 
 
