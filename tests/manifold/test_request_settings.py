@@ -19,14 +19,17 @@ AZURE = "https://name.openai.azure.com/openai/v1"
 
 
 def settings(
-    base_url: str = DEFAULT_BASE_URL, tokens: int = 0, **valves: object
+    base_url: str = DEFAULT_BASE_URL,
+    tokens: int = 0,
+    streams: bool = True,
+    **valves: object,
 ) -> Settings:
-    """The settings of a streamed answer of somebody at a server."""
+    """The settings of an answer to somebody at a server."""
     return settings_of_valves(
         SharedValves.model_validate({"REASONING_SUMMARY": "disabled", **valves}),
         Endpoint(base_url, "sk-1"),
         {"safety_identifier": "u", "prompt_cache_key": None},
-        streams=True,
+        streams=streams,
         compaction_tokens=tokens,
     )
 
@@ -57,6 +60,7 @@ def test_what_nobody_chose_is_not_sent() -> None:
     assert settings() == Settings(defaults={"safety_identifier": "u"})
     closed = settings(ENABLE_STREAM=False, PARALLEL_TOOL_CALLS=False)
     assert (closed.stream, closed.parallel_tool_calls) == (False, False)
+    assert not settings(streams=False).stream
 
 
 def test_calls_at_once_share_five_times_the_time_of_one() -> None:
