@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -60,13 +61,38 @@ def find_faults(root: Path, path: Path) -> Iterator[Fault]:
 def find_uses(
     name: str, root: Path, paths: Sequence[Path]
 ) -> Iterator[tuple[str, int]]:
-    """Find the files and lines that use a constant."""
-    for path in paths:
-        source = (root / path).read_text()
-        if name in source:
-            for node in ast.walk(ast.parse(source)):
-                if isinstance(node, ast.Name) and node.id == name:
+    """Find the files and lines that use a constant, or another that is made of it."""
+    names = [name]
+    for used in names:  # it grows
+        for path in paths:
+            source = (root / path).read_text()
+            if used not in source:
+                continue
+            tree = _parse(source)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name) and node.id == used:
                     yield str(path), node.lineno
+            for made, value in _constants(tree):
+                if made not in names and _mentions(value, used):
+                    names.append(made)
+
+
+_parse = lru_cache(maxsize=512)(ast.parse)
+"""Each file is asked for many constants."""
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Find the values that a module has names for."""
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
+                target=ast.Name(id=name), value=ast.expr() as value
+            ):
+                yield name, value
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -75,12 +101,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for statement in function.body:
                 yield from (("", node) for node in ast.walk(statement))
-    for statement in tree.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-                target=ast.Name(id=name), value=ast.expr() as value
-            ):
-                yield from ((name, node) for node in ast.walk(value))
+    for name, value in _constants(tree):
+        yield from ((name, node) for node in ast.walk(value))
 
 
 def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:

@@ -4,10 +4,11 @@ from typing import Literal
 
 import pytest
 
-from manifold.costs import cost_of_request
+from manifold.costs import completion_window, cost_of_request
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage
+from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
 
 USED = Usage(input=1000, output=100, total=1100)
@@ -38,3 +39,25 @@ def test_a_server_that_names_no_tier_served_the_one_asked_for() -> None:
     """What it names counts."""
     assert dollars(AT_OPENAI, "flex") < dollars(AT_OPENAI)
     assert dollars(AT_OPENAI, "flex", "default") == dollars(AT_OPENAI)
+
+
+@pytest.mark.parametrize(
+    ("options", "refused", "window"),
+    [
+        (None, (), ""),
+        ({"completion_window": "24h"}, (), "24h"),
+        ({"completion_window": "24h"}, ("background_options",), ""),
+    ],
+)
+def test_window_is_that_of_the_request_that_is_sent(
+    options: dict[str, str] | None, refused: tuple[str, ...], window: str
+) -> None:
+    """A server that refused to be asked for one answers at its usual price."""
+    request = ResponsesRequest(
+        model="m",
+        input=[],
+        background_options=options,
+        repairs=tuple(LeaveOutParameter(name) for name in refused),
+    )
+
+    assert completion_window(request) == window

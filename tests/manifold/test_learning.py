@@ -2,13 +2,14 @@
 
 import pytest
 
-from manifold.learning import RepairLearning
+from manifold.learning import RepairLearning, has_fields_of, repair_scope
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import Status
 from openai_responses.repairs.chat_repairs import LeaveOutImages, LeaveOutItem
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import TextDelta
 
 ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
@@ -57,3 +58,27 @@ def test_nothing_is_learned_before_the_server_accepts() -> None:
     learning.note(Status("Again.", tried=TriedRepair(OF_REQUEST)))
 
     assert memory.repairs(SCOPE) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "is_same"),
+    [
+        ({"input": [{"role": "user", "content": "Hi"}]}, True),
+        ({"instructions": "Be brief."}, True),
+        ({"repairs": (OF_REQUEST,)}, True),
+        ({"temperature": 0.5}, False),
+        ({"tools": [{"type": "web_search"}]}, False),
+        ({"model": "gpt-5.1"}, False),
+    ],
+)
+def test_chats_and_repairs_are_no_fields(
+    change: dict[str, object], is_same: bool
+) -> None:
+    """What was asked for by whom decides for whom a repair is learned."""
+    asked = ResponsesRequest(model="gpt-5.2", input=[])
+
+    assert has_fields_of(asked.model_copy(update=change), asked) is is_same
+
+
+def test_scope_of_a_repair_is_account_model_and_user() -> None:
+    assert repair_scope(ACCOUNT, "gpt-6.1-sol", "user-1") == SCOPE

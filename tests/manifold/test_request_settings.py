@@ -2,9 +2,16 @@
 
 import pytest
 
-from manifold.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    request_timeouts,
+    settings_of_valves,
+)
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
+from openai_responses.transport.connections import Timeouts
+from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
 from shells.tool_valves import ReadTimeouts
 
@@ -12,14 +19,17 @@ AZURE = "https://name.openai.azure.com/openai/v1"
 
 
 def settings(
-    base_url: str = DEFAULT_BASE_URL, tokens: int = 0, **valves: object
+    base_url: str = DEFAULT_BASE_URL,
+    tokens: int = 0,
+    streams: bool = True,
+    **valves: object,
 ) -> Settings:
-    """The settings of a streamed answer of somebody at a server."""
+    """The settings of an answer to somebody at a server."""
     return settings_of_valves(
         SharedValves.model_validate({"REASONING_SUMMARY": "disabled", **valves}),
         Endpoint(base_url, "sk-1"),
         {"safety_identifier": "u", "prompt_cache_key": None},
-        streams=True,
+        streams=streams,
         compaction_tokens=tokens,
     )
 
@@ -50,6 +60,7 @@ def test_what_nobody_chose_is_not_sent() -> None:
     assert settings() == Settings(defaults={"safety_identifier": "u"})
     closed = settings(ENABLE_STREAM=False, PARALLEL_TOOL_CALLS=False)
     assert (closed.stream, closed.parallel_tool_calls) == (False, False)
+    assert not settings(streams=False).stream
 
 
 def test_calls_at_once_share_five_times_the_time_of_one() -> None:
@@ -61,3 +72,28 @@ def test_calls_at_once_share_five_times_the_time_of_one() -> None:
     assert (limits.batch_seconds, limits.characters) == (300, 2000)
     assert limits.own_seconds("crawl_all") == 600
     assert limits.own_seconds("draw") == 900
+
+
+@pytest.mark.parametrize(
+    ("name", "silence"),
+    [
+        ("gpt-5.2", 60),
+        ("gpt-5.2-pro", 900),
+        ("gpt-6.1-sol-pro", 900),
+        ("gpt-5.2-research", 900),
+        ("someones-pro", 900),
+    ],
+)
+def test_slow_models_may_be_silent_for_long(name: str, silence: float) -> None:
+    """Several passes make one answer, and nothing is sent in between."""
+    keys = ExpertKeys(
+        connect_timeout_seconds=7,
+        first_event_timeout_seconds=60,
+        idle_timeout_seconds=60,
+    )
+
+    limits = request_timeouts(keys, resolve_model(name), 1800)
+
+    assert limits == Timeouts(7, silence, silence, 1800)
+    patient = keys.model_copy(update={"idle_timeout_seconds": 901})
+    assert request_timeouts(patient, resolve_model(name)).idle == 901

@@ -132,6 +132,7 @@ def assert_plain(kind: str, code: str) -> None:
         (404, ApiError(), ("base_url",)),
         (404, ApiError("model_not_found"), ()),
         (404, ApiError(param="input[3]"), ()),
+        (404, ApiError(param="previous_response_id"), ()),
         (407, ApiError(), ("proxy",)),
         (500, ApiError(), ()),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses import endpoint as endpoint_module
-from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.endpoint import DEFAULT_BASE_URL, Compatibility, Endpoint
 from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
 
 CANARY = "sk-proj-CANARY123"
@@ -185,19 +185,63 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
     assert "token-1" not in repr(signed)
 
 
+KINDS = {
+    "openai": {"openai", "services", "models"},
+    "azure": {"services", "models"},
+    "like openai": {"openai", "services", "models", "gateway"},
+    "azure, strict": {"models"},
+    "gateway": {"gateway"},
+}
+"""What is true of a server: it takes OpenAI's own kinds of input, has the tools that
+OpenAI runs, has OpenAI's models and prices, is somebody else's."""
+
+
 @pytest.mark.parametrize(
-    ("address", "is_gateway"),
+    ("address", "compatibility", "kind"),
     [
-        ("https://api.openai.com/v1", False),
-        ("https://eu.api.openai.com/v1", False),
-        ("https://ours.openai.azure.us", False),
-        ("https://notopenai.com", True),
-        ("http://127.0.0.1:4000", True),
+        ("https://api.openai.com/v1", "auto", "openai"),
+        ("https://eu.api.openai.com/v1", "auto", "openai"),
+        ("https://api.openai.com/v1", "openai", "openai"),
+        ("https://api.openai.com/v1", "strict", "azure, strict"),
+        ("https://ours.openai.azure.us", "auto", "azure"),
+        ("https://ours.openai.azure.us", "openai", "azure"),
+        ("https://ours.openai.azure.us", "strict", "azure, strict"),
+        ("https://notopenai.com", "auto", "gateway"),
+        ("http://127.0.0.1:4000", "auto", "gateway"),
+        ("http://127.0.0.1:4000", "strict", "gateway"),
+        ("http://127.0.0.1:4000", "openai", "like openai"),
     ],
 )
-def test_only_openai_and_azure_are_no_gateways(address: str, is_gateway: bool) -> None:
-    """They may learn who asks; OpenAI and Azure do not, unless a valve says so."""
-    assert Endpoint(address, "").is_gateway == is_gateway
+def test_what_is_known_of_a_server(
+    address: str, compatibility: Compatibility, kind: str
+) -> None:
+    """Gateways may learn who asks; OpenAI and Azure do not, unless a valve says so."""
+    server = Endpoint(address, "", compatibility=compatibility)
+
+    found = {
+        "openai": server.is_openai,
+        "services": server.has_own_services,
+        "models": server.serves_openai,
+        "gateway": server.is_gateway,
+    }
+    assert {name for name, is_true in found.items() if is_true} == KINDS[kind]
+
+
+def test_secrets_are_all_that_opens_something() -> None:
+    """Also the word after `Bearer`, and a password as it is without its escapes."""
+    endpoint = Endpoint(
+        "",
+        "sk-1",
+        token="token-1",
+        extra_headers={"X-Gateway": "Bearer gate-1", "X-Empty": " "},
+        proxy="http://me:pass%2F1@proxy.tld",
+    )
+
+    assert set(endpoint.secrets) == {
+        *("sk-1", "token-1", "Bearer gate-1", "gate-1"),
+        *("http://me:pass%2F1@proxy.tld", "pass/1"),
+    }
+    assert Endpoint("", "", proxy="http://proxy.tld").secrets == ("http://proxy.tld",)
 
 
 def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

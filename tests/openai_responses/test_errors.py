@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import (
+    AnswerTooLarge,
     ApiError,
     ApiRefused,
     Failure,
@@ -27,6 +28,13 @@ def test_refusal_of_the_api() -> None:
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
     assert ApiRefused("A sentence.", Failure()).status == 0
+
+
+def test_answer_that_is_too_large_says_so() -> None:
+    """People read it."""
+    assert str(AnswerTooLarge()) == (
+        "The model's server sent more data than is accepted."
+    )
 
 
 def test_refused_value_is_a_value_error() -> None:

@@ -6,8 +6,13 @@ import pytest
 
 from openai_responses.items import (
     Item,
+    code_output,
+    drop_tool_items,
+    is_commentary,
     is_host_returned,
     is_hosted,
+    is_kept_hosted,
+    is_replayed,
     search_pages,
     search_queries,
     tool_kind,
@@ -56,6 +61,89 @@ def test_unfinished_or_incomplete_hosted_item_does_not_go_back(item: Item) -> No
     assert not is_host_returned(item)
 
 
+LIST: Item = {"type": "mcp_list_tools", "server_label": "clocks", "tools": []}
+APPROVAL: Item = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": "{}",
+}
+SEALED: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
+ANSWER: Item = {"type": "message", "role": "assistant", "content": []}
+IMAGE: Item = {"type": "image_generation_call", "result": "iVBORw0KGgo="}
+OURS = [True, False]
+"""Whether the reader is of the family, server and account that made an item."""
+
+
+@pytest.mark.parametrize(
+    ("item", "same_run", "later"),
+    [
+        (SEARCH, True, OURS),
+        (LIST, True, OURS),
+        ({**LIST, "error": "no answer"}, False, []),
+        (APPROVAL, True, []),
+        (IMAGE, False, OURS),
+        ({**IMAGE, "result": None}, False, []),
+        (SEALED, False, [True]),
+        ({**SEALED, "encrypted_content": ""}, False, []),
+        ({"type": "compaction", "encrypted_content": "x"}, False, [True]),
+        ({"type": "configuration_update", "reasoning": {}}, False, [True]),
+        (ANSWER, False, OURS),
+        ({"type": "message", "content": []}, False, OURS),
+        ({**ANSWER, "role": "user"}, False, []),
+        ({"type": "function_call", "call_id": "1", "name": "f"}, False, OURS),
+        ({"type": "surprise"}, False, []),
+        ({}, False, []),
+    ],
+)
+def test_who_gets_an_item_back(item: Item, same_run: bool, later: list[bool]) -> None:
+    """Only its maker can decrypt it; a type that is not known goes to no one."""
+    assert is_host_returned(item) is same_run
+    assert [ours for ours in OURS if is_replayed(item, is_ours=ours)] == later
+    assert is_kept_hosted(item) is (same_run and later == OURS)
+
+
+def test_calls_go_with_the_reasoning_that_led_to_them() -> None:
+    """At the end as well; what led to a text stays."""
+    call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "1", "output": ""}
+    question = {"role": "user", "content": "Hi"}
+    items = [question, SEALED, SEALED, call, output, SEALED, ANSWER, SEALED, SEARCH]
+
+    assert drop_tool_items([*items, SEALED]) == [question, SEALED, ANSWER]
+    assert drop_tool_items([SEALED, ANSWER]) == [SEALED, ANSWER]
+
+
+@pytest.mark.parametrize(
+    ("item", "is_remark"),
+    [
+        ({**ANSWER, "phase": "commentary"}, True),
+        ({**ANSWER, "phase": "final_answer"}, False),
+        (ANSWER, False),
+        ({"type": "reasoning", "phase": "commentary"}, False),
+    ],
+)
+def test_remarks_are_messages_about_the_work(item: Item, is_remark: bool) -> None:
+    assert is_commentary(item) is is_remark
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"outputs": [{"type": "logs", "logs": "a\n"}, {"logs": "b"}]}, "a\nb"),
+        ({"outputs": [{"type": "image", "url": "x"}, {"logs": None}]}, ""),
+        ({"outputs": None}, ""),
+        ({"status": "failed", "outputs": [{"logs": "a"}]}, "failed"),
+        ({"status": "incomplete"}, "failed"),
+    ],
+)
+def test_what_code_printed(fields: Item, text: str) -> None:
+    """Of code that was ended early no one knows all of it."""
+    failed = "The code did not run to its end."
+    assert code_output(fields) == (failed if text == "failed" else text)
+
+
 @pytest.mark.parametrize(
     ("item", "queries"),
     [
@@ -63,6 +151,7 @@ def test_unfinished_or_incomplete_hosted_item_does_not_go_back(item: Item) -> No
         (SEARCH, ["rain"]),
         (action(type="search", query="a", queries=["a", "b"]), ["a", "b"]),
         (action(type="search", query=None, queries=None), []),
+        (action(type="search", query="a", queries=["", 7]), ["a"]),
         (action(type="open_page", url="https://a.example"), []),
         ({"type": "file_search_call", "queries": "rain"}, []),
         ({"type": "web_search_call"}, []),

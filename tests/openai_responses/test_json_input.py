@@ -1,10 +1,14 @@
 """Whatever a person types, it is an object, or it is none; nothing is raised."""
 
+from typing import Any
+
 import pytest
 
 from openai_responses.json_input import (
     JsonTooLarge,
+    clamp_number,
     json_size,
+    matches_schema,
     parse_json_object,
     parse_string_map,
 )
@@ -66,3 +70,42 @@ def test_size_of_a_deep_value_is_not_read(depth: int, fits: bool) -> None:
     else:
         with pytest.raises(JsonTooLarge):
             json_size(value, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (5, 5),
+        (" 5.9 ", 5),
+        (0, 1),
+        (1e99, 9),
+        (float("inf"), 9),
+        ("x", 3),
+        (None, 3),
+        (float("nan"), 3),
+    ],
+)
+def test_number_is_kept_within_its_limits(value: object, number: int) -> None:
+    """What is no number is the default."""
+    assert clamp_number(value, 1, 9, 3) == number
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "others"),
+    [
+        ("[a-z]+", ["a", "ab"], ["", "a1", "A", 7, None]),
+        (".*", ["a\nb"], [7]),
+        (bool, [True], [1, None]),
+        ((int, "x"), [1, "x"], ["y", None]),
+        ([int], [[], [1, 2]], [[1, "x"], (1,), {}, 1]),
+        ({"a": int, "b": str}, [{}, {"a": 1}, {"b": "x"}], [{"a": "x"}, {"c": 1}, []]),
+        ({"a": [{"b": "x"}]}, [{"a": [{"b": "x"}]}], [{"a": [{"b": "y"}]}]),
+        (lambda value: value == 7, [7], [8]),
+    ],
+)
+def test_value_matches_a_schema_of_ours(
+    schema: Any, fitting: list[object], others: list[object]
+) -> None:
+    """Whole texts, each of a list, and no key that the schema lacks."""
+    assert [value for value in fitting if not matches_schema(value, schema)] == []
+    assert [value for value in others if matches_schema(value, schema)] == []

@@ -62,6 +62,8 @@ def test_report_of_a_user_holds_for_that_user() -> None:
     reports.add("down", "cyd")
     assert reports.holds("down", "eve")
     assert reports.holds("down", "")
+    reports.add("down", "bob")
+    assert reports.holds("down", "eve")
 
 
 def test_report_of_an_unknown_user_counts_for_no_one() -> None:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from openai_responses.redaction import (
     describe_exception,
+    header_secrets,
     hide_paths,
     redact,
     redact_beginning,
     redact_line,
+    redact_words,
 )
 
 KEY = "sk-canary-7c1e5f"
@@ -272,3 +274,29 @@ def test_a_text_that_is_read_whole_keeps_its_end() -> None:
     shown = redact_beginning(text, 1_000, partial(redact, secrets=[LONG_SECRET]))
 
     assert shown == "p" * 900 + " [redacted] end"
+
+
+def test_words_for_people_are_one_line_without_secrets() -> None:
+    """Lines are joined last, because some secrets end with theirs."""
+    text = "Cookie: a=b; c=d\n  Ask\tagain.\x1b\r\n"
+
+    assert redact_words(text) == r"Cookie: [redacted] Ask again.\x1b"
+
+
+@pytest.mark.parametrize(
+    ("value", "secrets"),
+    [
+        ("Bearer abc def", ["Bearer abc def", "abc", "def"]),
+        ("abc", ["abc"]),
+        ("", [""]),
+    ],
+)
+def test_words_after_the_first_of_a_header_are_secrets_too(
+    value: str, secrets: list[str]
+) -> None:
+    assert header_secrets(value) == secrets
+
+
+def test_secret_is_found_after_letters_that_grow_in_lower_case() -> None:
+    """A capital I with a dot becomes two signs."""
+    assert redact(f"\u0130\u0130 {KEY.upper()} x", [KEY]) == "\u0130\u0130 [redacted] x"

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
-from owui_controls import code_interpreter, effort, image_generation, web_search
+from owui_controls import agent, code_interpreter, effort, image_generation, web_search
 from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
 from owui_manifold.call.config import Config, read_config
 from owui_manifold.call.valves import UserValves, Valves
@@ -17,6 +17,7 @@ FILTERS: dict[str, Any] = {
     "effort": effort.Filter,
     "code_interpreter": code_interpreter.Filter,
     "image_generation": image_generation.Filter,
+    "agent": agent.Filter,
 }
 MENU = ("as the model chooses", "low", "medium", "high", "highest")
 
@@ -55,6 +56,24 @@ async def test_switches_are_independent() -> None:
     assert wished.effort == "high"
     for kind in ("code_interpreter", "image_generation"):
         assert config(await metadata_after(kind)).tool_kinds == {kind}
+
+
+@pytest.mark.parametrize(
+    ("name", "wish"),
+    [
+        ("web_search", {"web_search": True}),
+        ("effort", {"thinking": "high"}),
+        ("code_interpreter", {"code_interpreter": True}),
+        ("image_generation", {"image_generation": True}),
+        ("agent", {"agent": True}),
+    ],
+)
+@pytest.mark.asyncio
+async def test_each_switch_says_one_thing(name: str, wish: dict[str, Any]) -> None:
+    """These words are read by pipes of other releases, too."""
+    metadata = await metadata_after(name)
+
+    assert metadata == {"chat_id": "c-1", "openai_responses": {"version": 1, **wish}}
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,69 @@ def test_an_old_name_says_what_took_its_place(
             assert set(re.findall(r"`(\w+)`", old.instead)) <= keys, name
 
 
+KEYS_AT_BOTH_DOORS = {
+    "CALLER_MAY_SET": "",
+    "REQUEST_MAY_SET": "",
+    "MAX_RETRIES": 2,
+    "CONNECT_TIMEOUT_SECONDS": 30,
+    "FIRST_EVENT_TIMEOUT_SECONDS": 300,
+    "IDLE_TIMEOUT_SECONDS": 300,
+    "AUDIT_LOG": False,
+}
+PIPE = KEYS_AT_BOTH_DOORS | {
+    "FETCH_MODELS": True,
+    "STABLE_INSTRUCTIONS": "auto",
+    "PROMPT_CACHE_DIAGNOSTICS": False,
+    "ENABLE_STRICT_TOOL_CALLING": False,
+    "USER_KEYS_GET": "nothing",
+    "AUTH_SCOPE": "",
+    "MAX_RETRY_WAIT_SECONDS": 60,
+    "TOTAL_TIMEOUT_SECONDS": 0,
+    "ENABLE_WEB_SEARCH_TOOL": False,
+    "WEB_SEARCH_CONTEXT_SIZE": "medium",
+    "WEB_SEARCH_USER_LOCATION": "",
+    "WEB_SEARCH_ALLOWED_DOMAINS": "",
+    "SHOW_USAGE_COST": False,
+    "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": False,
+    "MODEL_ICON_URL": "",
+}
+AGENTS = KEYS_AT_BOTH_DOORS | {
+    "CALLER_MAY_SET": "context, query, emit_intermediate_thoughts",
+    "REQUEST_MAY_SET": "context, query, emit_intermediate_thoughts",
+    "MAX_RETRIES": 1,
+    "SANDBOX_SECONDS": 30,
+    "SANDBOX_MEMORY_MB": 512,
+    "SANDBOX_DISK_MB": 64,
+    "SANDBOX_WHEELS": "",
+    "MCP_SERVERS_JSON": "",
+    "OPENAPI_SERVERS_JSON": "",
+    "ALLOW_STDIO": False,
+    "FILES_ROOT": "",
+    "AUTH": "key",
+    "AUTH_SCOPE": "",
+    "FORWARD_USER_INFO": "never",
+}
+ALWAYS_TOLD = {
+    Valves: {"TOOL_TIMEOUT_SECONDS", "TOOL_EXECUTION", "MODEL_FETCH_TTL_SECONDS"},
+    AgentValves: {"TOOL_TIMEOUT_SECONDS"},
+}
+"""They had no value with which nothing is lost."""
+
+
+@pytest.mark.parametrize(
+    ("valves", "harmless"), [(Valves, PIPE), (AgentValves, AGENTS)]
+)
+def test_each_old_valve_is_told_unless_nothing_is_lost(
+    valves: type[StoredValves], harmless: dict[str, object]
+) -> None:
+    """With the value that the door does without it, and with any other."""
+    others = dict.fromkeys([*harmless, *ALWAYS_TOLD[valves]], "something")
+
+    assert valves.model_validate(harmless).without_effect() == {}
+    assert valves.model_validate(others).without_effect().keys() == others.keys()
+    assert valves.old_names.keys() == others.keys()
+
+
 def test_agents_tell_their_old_valves_until_the_valves_are_saved() -> None:
     """The Pipelines server has no `/check`: the log and a notice say it."""
     stored = {"MAX_RETRIES": 4, "SANDBOX_SECONDS": 30, "MCP_SERVERS_JSON": "[{}]"}

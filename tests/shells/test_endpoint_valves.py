@@ -2,8 +2,15 @@
 
 import pytest
 
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from shells.endpoint_valves import environment_key, missing_key_error, read_headers
+from settings.shared_valves import SharedValves
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    environment_key,
+    missing_key_error,
+    read_headers,
+)
 from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
@@ -70,3 +77,34 @@ def test_key_of_the_environment_has_no_white_space(
     assert environment_key() == "sk-1"
     monkeypatch.delenv("OPENAI_API_KEY")
     assert environment_key() == ""
+
+
+def test_endpoint_has_what_the_valves_say() -> None:
+    """The agents' valves may hold secrets in another form, so these are arguments."""
+    valves = SharedValves(
+        API_KEY="sealed",
+        PROXY="sealed",
+        BASE_URL="https://gw.example/v1",
+        ORGANIZATION=" org-1 ",
+        PROJECT=" proj-1\n",
+        CA_BUNDLE=" /etc/ca.pem ",
+        VERIFY_SSL=False,
+        COMPATIBILITY="strict",
+    )
+
+    endpoint = endpoint_of_valves(
+        valves, api_key="sk-1", proxy="http://p", headers={"X": "1"}, token="t-1"
+    )
+
+    assert endpoint == Endpoint(
+        "https://gw.example/v1",
+        "sk-1",
+        token="t-1",
+        organization="org-1",
+        project="proj-1",
+        extra_headers={"X": "1"},
+        verify_ssl=False,
+        ca_bundle="/etc/ca.pem",
+        proxy="http://p",
+        compatibility="strict",
+    )

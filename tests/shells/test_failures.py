@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses.endings import COMPLETED
-from openai_responses.errors import InvalidRequest
+from openai_responses.endings import COMPLETED, Ending
+from openai_responses.errors import ApiError, InvalidRequest, SafetyNotice, SettingFault
 from openai_responses.loop.events import RunDone, Trace
+from openai_responses.models.usage import Usage
 from shells.answer_log import AnswerLog, LogLevel
 from shells.failures import report_exception, report_run, server_message
 from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
@@ -124,6 +125,7 @@ def test_server_without_a_folder_hides_the_others(
             "The server said: Authorization: [redacted] Ask again.",
         ),
         ("hidden-words\x1b", r"The server said: [redacted]\x1b"),
+        ("x" * 501, f"The server said: {'x' * 500}"),
         ("", ""),
         (" \n", ""),
     ],
@@ -147,3 +149,77 @@ def test_reasoning_that_the_api_left_out_is_counted(reason: str, level: str) -> 
 
     line = f"the API left out earlier reasoning of the input: 2 {reason}"
     assert (level, line) in log.written
+
+
+def test_end_of_a_run_is_in_the_log() -> None:
+    """With what could not be read, of which nothing is quoted."""
+    log = Lines()
+    usage = Usage(30, 12, 42)
+    ended = RunDone(COMPLETED, usage, trace=Trace("req_1", skipped={"x": 2}))
+
+    assert report_run(log, ended, PIPE_SHELL, is_admin=True) == ended
+    report_run(log, RunDone(COMPLETED), PIPE_SHELL, is_admin=True)
+
+    left_out = "left out events of the stream that cannot be read: 2 x"
+    assert log.written == [
+        ("INFO", left_out),
+        ("DEBUG", "completed, 42 tokens, request id req_1"),
+        ("DEBUG", "completed, request id "),
+    ]
+
+
+REFUSED = ApiError(
+    "bad key\n",
+    "invalid_request_error",
+    "input[3]",
+    "No, said hidden-words.",
+    SafetyNotice(review_target="rv_1", category="weapons"),
+)
+TRACE = Trace("req_1", status=400, error=REFUSED, subject="input[3] (message):")
+REFUSAL = Ending("refused", "invalid_value", "No.", SettingFault(("api_key",)))
+ADVICE = "An administrator has to check API_KEY in the valves of this pipe."
+ERROR_ID = "(Error id: 7N4M6T9R1W)"
+SAID = "The server said: input[3] (message): No, said [redacted]."
+
+
+@pytest.mark.parametrize(
+    ("is_admin", "message", "shown"),
+    [
+        (False, "", f"No. {ADVICE} {ERROR_ID}"),
+        (True, "", f"No. {ADVICE} {ERROR_ID} {SAID}"),
+        (False, "Ours.", f"Ours. {ERROR_ID}"),
+        (True, "Ours.", f"Ours. {ERROR_ID} {SAID}"),
+    ],
+)
+def test_only_administrators_read_what_the_server_said(
+    is_admin: bool, message: str, shown: str
+) -> None:
+    """The log has it, with the ids by which OpenAI's support finds the answer."""
+    log = Lines()
+    trace = TRACE._replace(response_id="resp_1")
+    ended = RunDone(REFUSAL, trace=trace)
+
+    told = report_run(log, ended, PIPE_SHELL, is_admin=is_admin, message=message)
+
+    assert told.ending.message == shown
+    assert (told.ending.kind, told.ending.code) == ("refused", "invalid_value")
+    [(level, line)] = log.written
+    assert level == "WARNING"
+    assert line == (
+        "refused: HTTP 400, code None, type invalid_request_error, param input[3], "
+        "request id req_1, response id resp_1, review target rv_1, category weapons. "
+        f"{SAID}"
+    )
+
+
+def test_server_that_said_nothing_is_reported_by_our_message() -> None:
+    """No ids are in the line that nobody gave."""
+    log = Lines()
+    ended = RunDone(Ending("unreachable", "dns", "Not found."), trace=Trace())
+
+    told = report_run(log, ended, PIPE_SHELL, is_admin=True)
+
+    assert told.ending.message == f"Not found. {ERROR_ID}"
+    [(_, line)] = log.written
+    assert line.endswith("param None, request id . Not found.")
+    assert line.startswith("unreachable: HTTP None, code dns, ")

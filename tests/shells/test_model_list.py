@@ -84,7 +84,9 @@ async def test_other_servers_have_other_contexts() -> None:
         assert known.with_context(model, other) == model
 
 
-@pytest.mark.parametrize(("status", "requests"), [(404, 1), (501, 1), (500, 3)])
+@pytest.mark.parametrize(
+    ("status", "requests"), [(404, 1), (405, 1), (501, 1), (406, 3), (500, 3)]
+)
 async def test_server_without_a_list_is_left_alone(
     status: int, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,3 +100,64 @@ async def test_server_without_a_list_is_left_alone(
             await connections.close()
 
     assert len(server.requests) == requests
+
+
+async def test_page_waits_for_the_first_list_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is known stays while it is fetched again, and if the server is gone."""
+    monkeypatch.setattr(model_list, "_FIRST_LIST_SECONDS", 3600.0)
+    monkeypatch.setattr(model_list, "_FRESH_SECONDS", 0.0)
+    known = ModelList()
+    connections = Connections()
+    mine = {"mine": "2027-01-31"}
+    listed = {"data": [{"id": "mine", "shutdown_date": "2027-01-31"}]}
+    async with Upstream(replying(json.dumps(listed))) as server:
+        endpoint = server.endpoint
+        assert await known.usable(endpoint, connections) == mine
+    assert await known.usable(endpoint, connections) == mine
+    await connections.close()
+
+    assert known.shutdown_dates == mine
+
+
+async def test_server_that_is_gone_is_waited_for_once() -> None:
+    """Each page would wait; the next request comes a minute later."""
+    known = ModelList()
+    connections = Connections()
+    gone = Endpoint("http://127.0.0.1:9/v1", "sk-1")
+
+    assert await known.usable(gone, connections) is None
+    assert await known.usable(gone, connections) is None
+    await connections.close()
+
+
+async def test_another_account_is_another_list() -> None:
+    """What its models take, and which there are, is not known before it answers."""
+    known = ModelList()
+    connections = Connections()
+    async with Upstream(replying(json.dumps(listed_by_llama_cpp(2048)))) as server:
+        first = server.endpoint
+        other = Endpoint(first.base_url, "sk-other")
+        assert await known.usable(first, connections)
+        known.refresh(other, connections)
+        model = resolve_model("mine")
+        assert known.with_context(model, first) == model
+        known.refresh(first, connections)  # the answer of the other one comes too late
+        await connections.close()
+
+    assert [request.path for request in server.requests] == ["/v1/models"] * 3
+
+
+async def test_list_in_the_background_is_dropped_for_another_account() -> None:
+    """The valves were changed meanwhile."""
+    known = ModelList()
+    connections = Connections()
+    listed = {"data": [{"id": "theirs"}]}
+    async with Upstream(replying(json.dumps(listed))) as server:
+        known.refresh(server.endpoint, connections)
+        gone = Endpoint("http://127.0.0.1:9/v1", "sk-1")
+        known.refresh(gone, connections)
+        await connections.close()
+
+        assert await known.usable(gone, connections) is None

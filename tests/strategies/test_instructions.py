@@ -1,5 +1,7 @@
 """The instructions of a strategy, whole."""
 
+import pytest
+
 from strategies.context import ContextSource, format_context
 from strategies.guide import Guide
 from strategies.instructions import build_strategy_instructions
@@ -15,13 +17,23 @@ PARAMETERS = StrategyParameters(
 SOURCES = [ContextSource("Logbook", "It rained.")]
 
 
-def test_r8_guide_instruction_and_chat_come_before_the_policies() -> None:
-    """The context comes after the policies, at the end."""
-    text = build_strategy_instructions(PARAMETERS, "lean", "In German.")
+@pytest.mark.parametrize(
+    ("instruction", "base"),
+    [
+        (" Be brief. ", "You sail.\n\nBe brief.\n\nIn German."),
+        (" ", "You sail.\n\nIn German."),
+    ],
+)
+def test_r8_guide_instruction_and_chat_come_before_the_policies(
+    instruction: str, base: str
+) -> None:
+    """What the host's tools are for comes after them; the context is the end."""
+    parameters = PARAMETERS.model_copy(update={"instruction": instruction})
 
-    base = "You sail.\n\nBe brief.\n\nIn German."
+    text = build_strategy_instructions(parameters, "lean", "In German.", "Search.")
+
     policies = build_system_instruction(base, "Last.", "lean")
-    assert text == f"{policies}\n\n{format_context(SOURCES)}"
+    assert text == f"{policies}\n\nSearch.\n\n{format_context(SOURCES)}"
 
 
 def test_nothing_given_leaves_the_policies() -> None:

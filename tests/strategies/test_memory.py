@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from strategies.memory import apply_memory_policy, find_turn_starts
+from strategies.guide import Guide
+from strategies.memory import (
+    apply_memory_policy,
+    build_memory_items,
+    find_turn_starts,
+)
 
 Json = dict[str, Any]
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -65,6 +70,30 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
     messages = [asked, called, returned, pictures, answered, pictures]
 
     assert find_turn_starts(messages) == [0, 5]
+
+
+def test_own_message_of_the_user_begins_a_turn_after_a_tool() -> None:
+    """A chat can stop after a tool; a text, a list and nothing may follow."""
+    for content in ("Go on.", [{"type": "text", "text": "Go on."}], [], None):
+        asked, called, returned, _ = turn(0)
+        messages = [asked, called, returned, {"role": "user", "content": content}]
+
+        assert find_turn_starts(messages) == [0, 3]
+
+
+def test_memories_are_one_message_of_the_administrator() -> None:
+    """Blank ones are none."""
+    guide = Guide(system_prompt="", initial_memories=(" Ann sails. ", " ", "Bo."))
+    [item] = build_memory_items(guide)
+
+    text = "<memories>\n- Ann sails.\n- Bo.\n</memories>"
+    assert item == {
+        "type": "message",
+        "role": "developer",
+        "content": [{"type": "input_text", "text": text}],
+    }
+    blank = guide.model_copy(update={"initial_memories": (" ",)})
+    assert build_memory_items(blank) == []
 
 
 def test_vector_db_is_refused_by_a_sentence() -> None:

@@ -4,7 +4,11 @@ import pytest
 from pydantic import ValidationError
 
 from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
-from strategies.parameters import StrategyParameters
+from strategies.parameters import (
+    STRATEGY_NAMES,
+    ParameterValves,
+    StrategyParameters,
+)
 
 
 def test_defaults_are_as_specified() -> None:
@@ -79,3 +83,19 @@ def test_invalid_settings_are_refused(name: str, value: object) -> None:
     """The shell names it and takes the default."""
     with pytest.raises(ValidationError):
         StrategyParameters.model_validate({name: value})
+
+
+def test_both_strategies_of_the_specification_can_be_chosen() -> None:
+    assert list(STRATEGY_NAMES) == ["gpt5_function_calling", "gpt5_react"]
+
+
+def test_each_parameter_has_a_valve_with_its_default_and_bounds() -> None:
+    """Only the context is a text there, and a folder of guides is no parameter."""
+    given = ParameterValves.model_validate(
+        {"MAXIMUM_ITERATIONS": 99, "PRESET": "engineer", "PRESETS_DIR": "/guides"}
+    ).parameters()
+
+    expected = {"maximum_iterations": 30, "guide": BUILT_IN_GUIDES["engineer"]}
+    read = StrategyParameters.model_validate(given)
+    assert dict(read) == {**dict(StrategyParameters(context="")), **expected}
+    assert given.keys() == StrategyParameters.model_fields.keys()

@@ -342,3 +342,11 @@ def test_carrier_is_an_empty_thought() -> None:
 def test_answer_has_neither_thoughts_nor_comments(items: list[Item], text: str) -> None:
     """It is what a person asked for."""
     assert read_answer_text(items) == text
+
+
+def test_remark_after_an_answer_is_not_repeated() -> None:
+    """There is an answer already."""
+    with_thoughts, without = pages([SAID, message("3", "Done.", "commentary")])
+
+    assert with_thoughts == [ANSWER, ("reasoning", "Done.")]
+    assert without == [ANSWER]

@@ -132,3 +132,12 @@ def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
     assert outline(shown) == ["(Text.)", "function_call", "(Text and more.)"]
     ended = RunDone(COMPLETED, output=(longer, CALL))
     assert [e.output for e in texts.feed(ended) if isinstance(e, RunDone)] == [(CALL,)]
+
+
+def test_message_that_was_a_thought_is_nowhere() -> None:
+    """Its text was in tags of a server that has no reasoning of its own."""
+    texts = hiding()
+    begun, grown, _, end = response(PLAIN)
+    events = [begun, grown, ItemDone(0, THOUGHT), end]
+
+    assert [e for event in events for e in texts.feed(event)] == [end]

@@ -109,6 +109,20 @@ def test_a_message_without_thoughts_stays_as_it_came() -> None:
     assert ended.item == items[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "deltas"), [("<think>all</think>", [""]), ("It rains.", None), ("", [])]
+)
+def test_a_message_with_text_has_a_first_text(
+    text: str, deltas: list[str] | None
+) -> None:
+    """Whoever records the message does it there."""
+    events = shown([message("1", text)])
+
+    grown = [e for e in events if isinstance(e, TextDelta) and e.output_index == 0]
+    assert "".join(each.text for each in grown) == (text if deltas is None else "")
+    assert deltas is None or [each.text for each in grown] == deltas
+
+
 def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
     """Records are stored by the others."""
     events = shown([message("1", TAGGED), call("1")], [call("2")])

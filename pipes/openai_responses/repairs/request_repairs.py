@@ -355,8 +355,6 @@ class LowerItems(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        if self.kind not in APPENDED:
-            return payload
         return lower_payload(payload, {self.kind})
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 from typing import Any
@@ -29,6 +30,7 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
+    replying,
     started,
     streaming,
 )
@@ -277,3 +279,19 @@ async def test_deltas_are_not_joined_without_a_window(
             for number in range(20):
                 teller.say(wire.text_delta(f"{number} "))
                 assert log_of([await anext(events)]) == [f"0 text 0: {number} "]
+
+
+async def test_log_learns_what_a_refusal_names() -> None:
+    """No one can count the items of a request."""
+    error = {"code": "invalid_value", "param": "input[0]", "message": "No."}
+    refusing = replying(json.dumps({"error": error}), 400)
+    connections = Connections()
+    async with Upstream(refusing) as server:
+        attempts = Attempts(server.endpoint, connections, AT_ONCE)
+        async with aclosing(attempts.generate(asking())) as events:
+            answers = [each async for each in events if isinstance(each, ModelAnswer)]
+    await connections.close()
+
+    [answer] = answers
+    assert answer.trace.subject == "input[0] (message):"
+    assert (answer.trace.status, answer.trace.error.code) == (400, "invalid_value")

@@ -24,6 +24,7 @@ from openai_responses.loop.tools import (
     Verdict,
 )
 from openai_responses.models.usage import Usage
+from openai_responses.requests.build import ResponsesRequest
 from runs.against_server import asking
 from runs.sample import call, message
 from runs.scripted import ScriptedProvider
@@ -58,10 +59,14 @@ class Spender:
         """Return how the run ended."""
         return run_skipping(self.spend(spending))
 
-    async def spend(self, spending: Spending | None = None) -> RunDone:
+    async def spend(
+        self,
+        spending: Spending | None = None,
+        request: ResponsesRequest = REQUEST,
+    ) -> RunDone:
         """Return how the run ended, in a loop that runs."""
         ended: RunEvent | RoundEvent | None = None
-        events = run_rounds(REQUEST, self.model, self._toolset, spending)
+        events = run_rounds(request, self.model, self._toolset, spending)
         async with aclosing(events):
             async for event in events:
                 ended = event
@@ -168,6 +173,27 @@ def test_earlier_rounds_count_toward_the_budget() -> None:
     assert spending.total_usage.total == 18
     assert spending.own_usages == [spending.last_usage]
     assert spending.seconds == 60.0
+
+
+@pytest.mark.parametrize(("tools", "choice"), [(TOOLS, "none"), (None, None)])
+def test_at_a_limit_no_tool_may_be_called(
+    tools: list[Item] | None, choice: str | None
+) -> None:
+    """A choice without tools would be refused."""
+
+    async def work() -> None:
+        spending = Spending(Budget(rounds=1))
+        spending.add_earlier(EarlierSpending(rounds=1))
+        request = REQUEST.model_copy(update={"tools": tools})
+        await spender.spend(spending, request)
+        assert spending.own_usages == spending.usages[-1:]
+
+    spender = Spender(Budget(), [SAID])
+
+    run_skipping(work())
+
+    [request] = spender.model.requests
+    assert (request.tools, request.tool_choice) == (tools, choice)
 
 
 def test_time_of_people_does_not_count() -> None:

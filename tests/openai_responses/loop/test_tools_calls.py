@@ -16,6 +16,7 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approver,
     AskedCall,
+    CallKind,
     CallLimits,
     ToolResult,
     Toolset,
@@ -103,6 +104,20 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     assert tools.called == []
     assert answer(tools, calling("call_tool")) == RAIN
     assert tools.called == [("delete_all", {"city": "Bern"})]
+
+
+def test_arguments_of_the_tool_that_a_stand_in_names_are_checked() -> None:
+    """What is wrong is told with its own name."""
+    tools = MemoryTools(call_tool=weather, delete_all=weather)
+    tools.stand_ins = {"call_tool": "delete_all"}
+    tools.schemas["delete_all"] = {"type": "object", "required": ["reason"]}
+
+    result = answer(tools, calling("call_tool"))
+
+    assert result.failed
+    assert "delete_all" in str(result.output)
+    assert "reason" in str(result.output)
+    assert tools.called == []
 
 
 @pytest.mark.parametrize("given", [{"city": "Bern"}, '{"city": "Bern"}'])
@@ -428,11 +443,12 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
     assert ended == [900, 1_500]
 
 
+@pytest.mark.parametrize("kind", ["question", "task"])
 @pytest.mark.parametrize("places", [(0,), (0, 1, 2, 3), (4,)])
 def test_question_to_a_person_has_no_limit_and_takes_no_place(
-    places: tuple[int, ...],
+    places: tuple[int, ...], kind: CallKind
 ) -> None:
-    """The tools next to it keep theirs: all of them end, however long it takes."""
+    """Nor has a task for another agent. All tools next to it end, however long it takes."""
 
     async def ask_user(_: Json) -> str:
         await asyncio.sleep(86_400)
@@ -442,8 +458,11 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
         await asyncio.sleep(100)
         return "done"
 
-    tools = MemoryTools(ask_user=ask_user, slow=slow)
-    tools.peoples = {"ask_user"}
+    class Tools(MemoryTools):
+        def call_kind(self, name: str) -> CallKind:
+            return kind if name == "ask_user" else "limited"
+
+    tools = Tools(ask_user=ask_user, slow=slow)
     names = ["ask_user" if index in places else "slow" for index in range(8)]
 
     results = answered([calling(name, n) for n, name in enumerate(names)], tools)

@@ -1,9 +1,15 @@
 """Which models are offered when none are listed."""
 
+from typing import Any
+
 import pytest
 
 from openai_responses.models import choice
-from openai_responses.models.choice import newest_models, read_models
+from openai_responses.models.choice import (
+    newest_models,
+    read_context_windows,
+    read_models,
+)
 from openai_responses.models.resolve import CATALOG_FACTS
 
 TODAY = "2026-11-22"
@@ -114,3 +120,26 @@ def test_list_and_its_names_have_an_end() -> None:
     models = read_models({"data": [{"id": "m" * 201}, *rows]})
 
     assert list(models) == [f"model-{number}" for number in range(1000)]
+
+
+def row(name: object, size: object) -> dict[str, Any]:
+    """A model as llama.cpp lists it."""
+    return {"id": name, "meta": {"n_ctx": size}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "windows"),
+    [
+        ([row("a", 512)], {"a": 512, "": 512}),
+        ([row("a", 512), row("b", 2)], {"a": 512, "b": 2}),
+        ([row("a", 512), row("b", 1), row("", 512), row(7, 512)], {"a": 512}),
+        ([row("x" * 300, 512)], {"x" * 200: 512, "": 512}),
+        ([row("a", "512"), row("b", None), {"id": "c"}, 7], {}),
+        (None, {}),
+    ],
+)
+def test_server_says_how_much_its_models_take(
+    rows: Any, windows: dict[str, int]
+) -> None:
+    """A server with one model ignores the name, so any name has its size."""
+    assert read_context_windows({"data": rows}) == windows

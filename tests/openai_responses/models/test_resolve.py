@@ -13,6 +13,7 @@ from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ResolvedModel,
     resolve_model,
+    takes_hosted_tool,
 )
 
 SNAPSHOTS = [
@@ -295,3 +296,26 @@ def test_automatic_name_does_not_look_like_the_model_behind_it() -> None:
     """Both may be in one list."""
     names = {resolve_model(name).name for name in ("gpt-5-auto", "gpt-6.1-sol")}
     assert names == {"GPT Auto (chooses for each chat)", "GPT-6.1 Sol"}
+
+
+def test_administrators_model_comes_before_those_of_its_name() -> None:
+    """Its name alone, with an effort that it has, and with none that it lacks."""
+    own = resolve_model("gpt-5.2")._replace(name="Ours")
+
+    def resolved(name: str) -> tuple[str, str | None]:
+        model = resolve_model(name, {"gpt-5": own})
+        return model.name, model.effort
+
+    assert resolve_model("gpt-5", {"gpt-5": own}) is own
+    assert resolved("gpt-5-high") == ("Ours (high)", "high")
+    assert resolved("gpt-5-minimal") == (resolve_model("gpt-5-minimal").name, "minimal")
+
+
+def test_type_that_a_model_lacks_is_not_offered_in_any_version() -> None:
+    lacking = resolve_model("gpt-5.2")
+    lacking = lacking._replace(facts=lacking.facts._replace(lacks=("web_search",)))
+    without = lacking._replace(facts=lacking.facts._replace(hosted=False))
+
+    kinds = ("web_search", "web_search_preview", "file_search")
+    assert [takes_hosted_tool(lacking, kind) for kind in kinds] == [False, False, True]
+    assert not takes_hosted_tool(without, "file_search")

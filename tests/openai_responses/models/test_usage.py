@@ -6,10 +6,12 @@ import pytest
 
 from openai_responses.models.facts import ModelFacts, ModelPrices
 from openai_responses.models.usage import (
+    Cost,
     RequestTerms,
     Usage,
     add_usage,
     cost_of_run,
+    describe_cost,
     read_usage,
 )
 from upstream import wire
@@ -137,3 +139,18 @@ def test_what_the_server_says_wins(
     known = cost_of_run(usages, facts, [SEARCH], date(2026, 11, 28), terms)
 
     assert (known and known.dollars) == (None if cost is None else pytest.approx(cost))
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [
+        (0.000001234, "$0.0000012"),
+        (0.0123456, "$0.012"),
+        (0.994, "$0.99"),
+        (1.0, "$1.00"),
+        (1234.567, "$1,234.57"),
+    ],
+)
+def test_people_read_two_digits_of_a_cost(dollars: float, text: str) -> None:
+    assert describe_cost(Cost(dollars)) == text
+    assert describe_cost(Cost(dollars, is_estimate=True)) == f"about {text}"

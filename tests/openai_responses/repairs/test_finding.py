@@ -546,3 +546,23 @@ def test_status_says_whether_the_request_is_the_cause() -> None:
     for status in {*about_the_request, *others, 499}:
         expected = status in about_the_request
         assert may_be_repaired(Failure(status, ApiError())) == expected, status
+
+
+@pytest.mark.parametrize(
+    ("place", "digests"),
+    [
+        ("input[1].tools[0]", [json_digest(LOOK)]),
+        ("input[1].tools[1]", []),
+        ("input[0].tools[0]", []),
+    ],
+)
+def test_tool_of_an_item_is_named_by_its_place(place: str, digests: list[str]) -> None:
+    """A place that the item does not have names no tool."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [LOOK]}
+    request = ResponsesRequest(model="m", input=[USER, added])
+
+    tried = find_repair(request.sent(), Failure(400, ApiError(param=place)))
+
+    repair = tried.repair if tried else None
+    found = [repair.digest] if isinstance(repair, LeaveOutTool) else []
+    assert found == digests

@@ -8,8 +8,10 @@ from openai_responses.items import json_digest, message_text
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     ChatRepair,
+    LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
+    LeaveOutPlainReasoning,
     LeaveOutReasoning,
     PlainItems,
     SendAsText,
@@ -24,9 +26,14 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LowerItems,
+    MoveMessages,
     Repair,
     ReplaceEffort,
+    lowered_kinds,
+    refused_tools,
     repair_request,
+    sent_request,
 )
 from openai_responses.requests.build import ResponsesRequest
 
@@ -462,3 +469,134 @@ def test_format_that_a_person_asked_for_stays(text: Item, left: Item | None) -> 
     repaired = LeaveOutParameter("text").apply(body)
 
     assert repaired.get("text") == left
+
+
+A = "a" * 32
+
+
+@pytest.mark.parametrize(
+    ("repair", "stored", "message"),
+    [
+        (
+            LeaveOutItem(A, "web search call"),
+            ["item", A],
+            "One earlier web search call could not be sent again and was left out.",
+        ),
+        (
+            LeaveOutItem(A, "function call", keeps_words=True),
+            ["item", A],
+            "One earlier function call was sent as plain text.",
+        ),
+        (
+            SendAsText(A, "message"),
+            ["text", A],
+            "One earlier message was sent as plain text.",
+        ),
+        (
+            SendAsText(A, had_media=True),
+            ["text", A],
+            "An image or file could not be sent to the model and was left out.",
+        ),
+        (
+            LeaveOutKind("web_search_call", A),
+            ["kind", "web_search_call", A],
+            "Earlier items of the type web search call were left out.",
+        ),
+        (
+            LeaveOutKind("code_interpreter_call", A),
+            ["kind", "code_interpreter_call", A],
+            "Earlier code runs are no longer available: answering without them.",
+        ),
+        (
+            LeaveOutReasoning(A),
+            ["reasoning", A],
+            "The server could not read earlier reasoning in this chat: answering without "
+            "it.",
+        ),
+        (
+            PlainItems(A),
+            [],
+            "The server rejected this chat as it was: only its texts and tool results "
+            "were sent.",
+        ),
+        (
+            PlainItems(A, had_media=True),
+            [],
+            "The server rejected this chat with its images and files: only its texts and "
+            "tool results were sent.",
+        ),
+        (
+            WordsAlone(A),
+            [],
+            "The server rejected this chat again: only its text was sent.",
+        ),
+        (
+            LeaveOutPlainReasoning(),
+            [],
+            "The server does not accept its own reasoning: answering without it.",
+        ),
+        (
+            LeaveOutImages(),
+            [],
+            "This model cannot see images: answering without them.",
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_chat_stores_of_a_repair_and_people_read(
+    repair: ChatRepair, stored: list[str], message: str
+) -> None:
+    """Blind steps and the way of a model or a server are not the chat's."""
+    assert (repair.stored(), repair.message) == (stored, message)
+
+
+def test_pictures_and_plain_reasoning_go_wherever_they_are() -> None:
+    """The words of a message with a picture stay, and reasoning that is encrypted."""
+    words = [{"type": "reasoning_text", "text": "So."}]
+    plain: Item = {"type": "reasoning", "summary": [], "content": words}
+    file: Item = {**PICTURE, "content": [{"type": "input_file", "file_id": "f"}]}
+    items: list[Item] = [PICTURE, file, THOUGHT, HELLO, plain, HELLO]
+
+    gone = chat_message("user", GONE)
+    assert sent(items, LeaveOutImages()) == [gone, *items[1:]]
+    assert sent(items, LeaveOutPlainReasoning()) == [*items[:4], HELLO]
+
+
+def test_items_that_a_server_does_not_take_become_fields() -> None:
+    """The last update counts; the tools that were added come last."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
+    low = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    high = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+    asked = body(
+        input=[HI, added, low, high], tools=[TOOL], reasoning={"summary": "auto"}
+    )
+    repairs = [LowerItems("additional_tools"), LowerItems("configuration_update")]
+
+    lowered = repair_request(asked, repairs)
+
+    assert lowered == body(reasoning={"summary": "auto", "effort": "high"})
+    assert lowered_kinds([*repairs, MoveMessages()]) == {
+        "additional_tools",
+        "configuration_update",
+    }
+
+
+def test_items_that_go_with_a_tool_lose_their_names() -> None:
+    """So a refusal of the next request is about the item that it means."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
+    asked = body(input=[HI, added, SEARCH, HELLO], tools=[TOOL])
+
+    request = sent_request(asked, [LeaveOutTool(json_digest(WEB))])
+
+    assert request.payload["input"] == [HI, SEARCH, HELLO]
+    names = item_names(asked["input"])
+    assert [row.name for row in request.items] == [names[0], *names[2:]]
+    assert refused_tools([LeaveOutTool(A, "x"), LeaveOutStrict()]) == {A}
+
+
+def test_repair_of_what_was_not_sent_changes_nothing() -> None:
+    """Nor is it tried."""
+    asked = body()
+    for repair in (LeaveOutToolChoice(), LeaveOutTool(A), ReplaceEffort("a", "b")):
+        assert repair.apply(asked) == asked
+        assert not repair.applies(sent_request(asked, ()))

@@ -453,3 +453,52 @@ def test_inner_keys_that_the_api_does_not_have_never_leave() -> None:
 
     assert "allowed_tools 'text'" not in str(sent)
     assert sent["moderation"]["policy"] == {"input": {"mode": "block"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "body", "sent"),
+    [
+        ({}, {}, {"background": True, "store": True, "stream": True}),
+        (
+            {"background_store": None},
+            {},
+            {"background": True, "store": None, "stream": True},
+        ),
+        (
+            {"completion_window": "24h"},
+            {},
+            {"background_options": {"completion_window": "24h"}, "stream": False},
+        ),
+        (
+            {"completion_window": "24h"},
+            {"service_tier": "default"},
+            {"background_options": {"completion_window": "24h"}, "stream": False},
+        ),
+        (
+            {"completion_window": "24h"},
+            {"service_tier": "flex"},
+            {"background_options": None, "stream": True},
+        ),
+        (
+            {"background": False, "completion_window": "24h"},
+            {},
+            {"background": None, "background_options": None, "store": False},
+        ),
+    ],
+)
+def test_background_answers(
+    settings: dict[str, Any], body: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """One that may take long costs less, at the standard tier alone."""
+    built = payload(DEEP, Settings(**{"background": True, **settings}), **body)
+
+    assert {name: built.get(name) for name in sent} == sent
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [(THINKING, "high"), (CHOOSING, "high"), (DEEP, "max"), (UNKNOWN, "max")],
+)
+def test_most_effort_is_the_highest_that_is_known(model: str, most: str) -> None:
+    """A server knows what its own model has."""
+    assert payload(model, Settings("max"))["reasoning"]["effort"] == most

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from openai_responses.requests.json_schema import resolve_reference
 from simulator.checks.schemas import check_schemas, find_lookaround
 from simulator.refusals import Refusal
 from strictness.forms import (
@@ -384,3 +385,22 @@ def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     cleaned = drop_optional_nulls(arguments, schema)
 
     Draft202012Validator(schema).validate(cleaned)
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", {"$defs": {"a/b~c": 1, "x" * 292: 2}, "list": [3]}),
+        ("#/$defs/a~1b~0c", 1),
+        (f"#/$defs/{'x' * 292}", 2),
+        (f"#/$defs/{'x' * 293}", None),
+        ("#/$defs/missing", None),
+        ("other.json#/$defs/a", None),
+        (7, None),
+    ],
+)
+def test_reference_leads_to_its_part(reference: object, found: object) -> None:
+    """One of more than 300 characters leads nowhere."""
+    root = {"$defs": {"a/b~c": 1, "x" * 292: 2}, "list": [3]}
+
+    assert resolve_reference(root, reference) == found

@@ -1,7 +1,12 @@
 """Hosted items go back in the form that the API's own types ask for."""
 
+import json
+
+import pytest
+
 from openai_responses.items import Item
 from openai_responses.requests.replay import (
+    past_items,
     replay_items,
     replay_output,
     strip_for_replay,
@@ -88,3 +93,49 @@ def test_plain_reasoning_goes_back_as_it_was() -> None:
     plain = {"type": "reasoning", "summary": [], "content": words}
 
     assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]
+
+
+@pytest.mark.parametrize(
+    ("fields", "output"),
+    [
+        ({"outputs": [{"type": "logs", "logs": "2"}]}, "2"),
+        ({"outputs": [{"type": "logs", "logs": "x" * 30_000}]}, "x" * 20_000),
+        ({"status": "failed"}, "The code did not run to its end."),
+    ],
+)
+def test_code_of_an_earlier_run_is_a_call_with_its_output(
+    fields: Item, output: str
+) -> None:
+    """A request that names a dead container is refused."""
+    call, told = past_items({**CODE, **fields, "code": "1" * 30_000})
+
+    assert (call["type"], told["type"]) == ("function_call", "function_call_output")
+    assert call["name"] == "code_interpreter"
+    assert json.loads(call["arguments"]) == {"code": "1" * 20_000}
+    gone = "[The container of this code is gone, with its files.]"
+    assert told["output"] == f"{output}\n{gone}"
+
+
+def test_each_run_of_code_has_an_id_that_stays() -> None:
+    """By its code, where the server gave it none."""
+    unnamed = {**CODE, "id": None}
+    runs = [CODE, {**CODE, "id": "ci_2"}, unnamed, {**unnamed, "code": "3"}]
+
+    pairs = [past_items(item) for item in runs]
+
+    assert [past_items(item) for item in runs] == pairs
+    assert len({call["call_id"] for call, _ in pairs}) == 4
+    assert all(call["call_id"] == told["call_id"] for call, told in pairs)
+
+
+def test_other_items_of_an_earlier_run() -> None:
+    """A picture is sent as one; the rest stays as it was."""
+    picture = {"type": "image_generation_call", "result": "iVBORw0KGgo="}
+
+    [shown] = past_items(picture)
+
+    assert past_items(SEARCH) == [SEARCH]
+    assert (shown["type"], shown["role"]) == ("message", "user")
+    [part] = shown["content"]
+    assert (part["type"], part["detail"]) == ("input_image", "auto")
+    assert part["image_url"].endswith("base64,iVBORw0KGgo=")

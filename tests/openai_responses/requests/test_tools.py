@@ -16,6 +16,7 @@ from openai_responses.requests.tools import (
     clean_call,
     fit_calls,
     merge_tools,
+    next_tool_choice,
     responses_tool_choice,
     responses_tools,
 )
@@ -384,3 +385,24 @@ def test_call_of_an_added_tool_names_the_tool_as_its_namespace(
 
     expected = {**CALLED, "namespace": sent_namespace} if sent_namespace else CALLED
     assert sent == [declared, expected, RETURNED]
+
+
+@pytest.mark.parametrize(
+    ("choice", "later"),
+    [
+        ("none", "none"),
+        ("auto", None),
+        ("required", None),
+        (None, None),
+        ({"type": "function", "name": "look"}, None),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [FLAT]},
+            {"type": "allowed_tools", "mode": "auto", "tools": [FLAT]},
+        ),
+    ],
+)
+def test_choice_demands_one_call_and_forbids_for_good(
+    choice: object, later: object
+) -> None:
+    """Else the model would call again and again."""
+    assert next_tool_choice(choice) == later

@@ -26,9 +26,9 @@ def tools(*numbers: int, **more: Any) -> list[Item]:
     return [{"type": "function", "name": f"f{n}", **more} for n in numbers]
 
 
-def request(offered: list[Item] | None = None) -> ResponsesRequest:
+def request(offered: list[Item] | None = None, **more: Any) -> ResponsesRequest:
     """A question with these tools."""
-    return ResponsesRequest(model="m", input=[], tools=offered)
+    return ResponsesRequest(model="m", input=[], tools=offered, **more)
 
 
 def test_stored_form_gives_the_turn_back() -> None:
@@ -87,3 +87,143 @@ def test_turn_that_is_too_long_is_not_stored() -> None:
     assert first
     assert record_turn(request(tools(0, description=noise)), (), None) is None
     assert record_turn(request(tools(1, description=noise)), [first], None) is None
+
+
+SCHEMA = {"type": "json_schema", "name": "a", "schema": {}}
+MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "items"),
+    [
+        ({}, {}, []),
+        ({}, {"reasoning": {"effort": "medium"}}, []),  # the model's own
+        ({}, {"text": {"format": {"type": "text"}}}, []),
+        (
+            {"reasoning": {"effort": "low"}},
+            {"reasoning": {"effort": "high", "summary": "auto"}},
+            [{"type": "configuration_update", "reasoning": {"effort": "high"}}],
+        ),
+        (
+            {"reasoning": {"effort": "low"}, "text": {"format": SCHEMA}},
+            {},
+            [
+                {
+                    "type": "configuration_update",
+                    "reasoning": {"effort": "medium"},
+                    "text": {"format": {"type": "text"}},
+                }
+            ],
+        ),
+        ({}, {"text": {"format": {"type": "json_object"}}}, None),
+        (
+            {"offered": tools(0)},
+            {"offered": tools(0, description="Other words.")},
+            [],
+        ),
+        ({"offered": tools(0)}, {"offered": tools(0, parameters={"x": 1})}, None),
+        ({"offered": tools(0)}, {"offered": [*tools(0), MCP]}, []),
+        (
+            {"offered": tools(0)},
+            {"offered": tools(1)},
+            [{"type": "additional_tools", "role": "developer", "tools": tools(1)}],
+        ),
+    ],
+)
+def test_what_a_later_turn_appends(
+    first: dict[str, Any], then: dict[str, Any], items: list[Item] | None
+) -> None:
+    """None: the chat begins anew, because no item can state it."""
+    begun = record_turn(request(**first), (), "medium")
+    assert begun
+
+    turn = record_turn(request(**then), [begun], "medium")
+
+    assert turn
+    assert [*turn.items] == (items or [])
+    assert (turn.base is None) is (items is not None)
+
+
+def test_effort_without_a_default_cannot_be_taken_back() -> None:
+    """No item says that there is none, so the chat begins anew."""
+    begun = record_turn(request(reasoning={"effort": "low"}), (), None)
+    assert begun
+
+    turn = record_turn(request(), [begun], None)
+
+    assert turn
+    assert turn.base
+
+
+def only_f1(mode: str) -> Item:
+    """A choice among the tools that are offered still."""
+    return {"type": "allowed_tools", "mode": mode, "tools": tools(1)}
+
+
+@pytest.mark.parametrize(
+    ("offered", "choice", "sent"),
+    [
+        (tools(0, 1), "auto", "auto"),
+        (tools(1), "none", "none"),
+        (tools(1), tools(1)[0], tools(1)[0]),
+        (None, "required", "none"),
+        (tools(1, description="x"), None, only_f1("auto")),
+        (tools(1, description="x"), "required", only_f1("required")),
+    ],
+)
+def test_tool_that_went_is_declared_and_not_offered(
+    offered: list[Item] | None, choice: Any, sent: Any
+) -> None:
+    """Without its declaration the beginning would change."""
+    begun = record_turn(request(tools(0, 1)), (), None)
+    assert begun
+    asked = request(offered, tool_choice=choice)
+
+    changed, _ = append_turns(asked, {"a": begun}, KINDS)
+
+    assert changed.tools == tools(0, 1)
+    assert changed.tool_choice == sent
+
+
+def test_fields_are_those_of_the_first_turn() -> None:
+    """Servers keep their secrets: they come from the question that is asked now."""
+    first = {"reasoning": {"effort": "low"}, "text": {"format": SCHEMA}}
+    begun = record_turn(request(tools(0), **first), (), None)
+    assert begun
+    more = {"reasoning": {"effort": "high", "summary": "auto"}, "temperature": 1.0}
+    asked = request([*tools(0), MCP], text={"verbosity": "low"}, **more)
+
+    changed, _ = append_turns(asked, {"a": begun}, KINDS)
+
+    assert changed.tools == [MCP, *tools(0)]
+    assert changed.reasoning == {"effort": "low", "summary": "auto"}
+    assert changed.text == {"format": SCHEMA, "verbosity": "low"}
+    assert changed.temperature is None
+    same = request(tools(0), reasoning={"effort": "low"}, temperature=1.0)
+    kept, _ = append_turns(same, {"a": begun}, KINDS)
+    assert kept.temperature == 1.0
+
+
+def test_in_pro_mode_the_configuration_stays_in_the_request() -> None:
+    """The API refuses the item there; tools are appended all the same."""
+    begun = record_turn(request(tools(0), reasoning={"effort": "low"}), (), None)
+    assert begun
+    changed_effort = {"reasoning": {"effort": "high", "mode": "pro"}}
+    asked = request(tools(0, 1), **changed_effort)
+    later = record_turn(asked, [begun], None)
+    assert later
+
+    changed, items = append_turns(asked, {"a": begun, "b": later}, KINDS)
+
+    assert changed.reasoning == changed_effort["reasoning"]
+    assert [item["type"] for item in items["b"]] == ["additional_tools"]
+
+
+def test_chat_without_tools_has_no_empty_list() -> None:
+    """The API refuses one."""
+    begun = record_turn(request(), (), None)
+    assert begun
+
+    changed, _ = append_turns(request(), {"a": begun}, KINDS)
+
+    assert changed.payload() == request().payload()

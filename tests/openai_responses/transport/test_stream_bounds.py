@@ -89,12 +89,13 @@ def test_events_in_front_of_the_endless_one_are_told() -> None:
         decoder.feed(b"x")
 
 
-def test_event_of_the_largest_size_is_read() -> None:
-    """The limit is for one event: it begins anew with each."""
+@pytest.mark.parametrize(("begin", "size"), [(b"data: ", 900), (b"id: 1\ndata: ", 700)])
+def test_event_of_the_largest_size_is_read(begin: bytes, size: int) -> None:
+    """The limit is for one event: it begins anew with each, and counts no byte twice."""
     decoder = EventStreamDecoder(1_000)
     for _ in range(5):
-        events = decoder.feed(b"data: " + b"x" * 900) + decoder.feed(b"\n\n")
-        assert [len(event.data) for event in events] == [900]
+        events = decoder.feed(begin + b"x" * size) + decoder.feed(b"\n\n")
+        assert [len(event.data) for event in events] == [size]
 
 
 # ------------------------------------------------------------------------ depth

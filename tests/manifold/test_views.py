@@ -1,0 +1,132 @@
+"""The forms of an answer for its reader."""
+
+from typing import Any
+
+import pytest
+
+from agents.sample import KeptLog
+from manifold.views import (
+    client_view,
+    failure_chunks,
+    metadata_chunk,
+    page_result,
+    readable_chunk,
+    refused_metadata,
+    whole_completion,
+    whole_failure,
+)
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidRequest
+from openai_responses.items import text_message
+from openai_responses.loop.events import RunDone
+from openai_responses.models.usage import Usage
+from owui_chat.render.completions import ChunkRenderer
+from shells.caller import ChatCaller
+from strategies.metadata import RunMetadata
+
+PAGE = ChatCaller(chat_id="c-1", message_id="m-1")
+CLIENT = ChatCaller()
+MERGING = PAGE._replace(task="moa_response_generation")
+SAID = text_message("assistant", "It rains.")
+USAGE = Usage(30, 12, 42)
+NEWEST = Usage(20, 2, 22)
+TOOK = RunMetadata("gpt5_react", "gpt-5.2", "refused")
+REFUSAL = InvalidParameter("top_p", "is too large")
+
+
+def test_answers_for_clients_have_ids_of_their_own() -> None:
+    """In one piece as in many, in the API's form and with the model's name."""
+    ended = RunDone(COMPLETED, output=(SAID,))
+    heads = [client_view("m").head, client_view("m").head, whole_completion(ended, "m")]
+
+    ids = {head["id"] for head in heads}
+    assert len(ids) == 3
+    assert all(each.startswith("chatcmpl-") for each in ids)
+    assert all(head["created"] > 1_700_000_000 for head in heads)
+    assert {head["model"] for head in heads} == {"m"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "has_advice", "error"),
+    [
+        (RunDone(COMPLETED, USAGE, NEWEST, (SAID,)), False, None),
+        (RunDone(CUT, USAGE, NEWEST, (SAID,)), False, CUT.message),
+        (RunDone(CUT, USAGE, NEWEST, (SAID,)), True, None),
+        (RunDone(CUT), False, CUT.message),
+        (RunDone(CUT), True, CUT.message),
+    ],
+)
+def test_page_gets_items_and_the_tokens_of_the_last_response(
+    ended: RunDone, has_advice: bool, error: str | None
+) -> None:
+    """It shows no reason of the end, unless a status line advises on it."""
+    stored = page_result(ended, "m", ended.output, has_advice=has_advice)
+
+    assert stored.get("error") == (error and {"message": error})
+    assert stored.get("output") == (ended.output or None)
+    if ended.usage:
+        assert stored["usage"]["prompt_tokens"] == 20
+        assert whole_completion(ended, "m")["usage"]["prompt_tokens"] == 30
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (InvalidRequest("No."), "invalid"),
+        (ConnectionFailed("It broke."), "unreachable"),
+        (ValueError(), None),
+    ],
+)
+def test_refused_answer_of_an_agent_is_in_the_log(
+    error: Exception, ending: str | None
+) -> None:
+    """A mistake of ours says nothing about what it took."""
+    log = KeptLog()
+
+    took = refused_metadata(log, "gpt5_react", "m", error)
+
+    assert took == (ending and RunMetadata("gpt5_react", "m", ending))
+    assert log.metadata == ([took.wire()] if took else [])
+
+
+def test_figures_are_a_line_of_the_page_or_a_field_for_a_client() -> None:
+    client = ChunkRenderer("c", 1, "m")
+
+    of_client = metadata_chunk(TOOK, client)
+    of_page = metadata_chunk(TOOK)["event"]["data"]
+
+    field = {"execution_metadata": TOOK.wire()}
+    assert of_client == {**client.head, "choices": [], **field}
+    assert of_page["description"] == TOOK.describe()
+    assert of_page["execution_metadata"] == TOOK.wire()
+
+
+@pytest.mark.parametrize(
+    ("caller", "failure"),
+    [
+        (PAGE, {"error": {"message": "No."}}),
+        (MERGING, {"choices": [{"index": 0, "delta": {"content": "\n\nNo."}}]}),
+        (CLIENT, None),
+    ],
+)
+def test_failure_is_shown_in_the_form_of_its_reader(
+    caller: ChatCaller, failure: Any
+) -> None:
+    """What it took comes first; a program learns which parameter was wrong."""
+    before, chunk = failure_chunks(caller, "No.", REFUSAL, TOOK)
+
+    assert before == metadata_chunk(TOOK)
+    assert failure_chunks(caller, "No.", REFUSAL) == [chunk]
+    assert readable_chunk(chunk, caller) == chunk
+    if failure:
+        assert chunk == failure
+    else:
+        assert (chunk["error"]["message"], chunk["error"]["param"]) == ("No.", "top_p")
+
+
+def test_whole_failure_has_what_it_took() -> None:
+    told = whole_failure(CLIENT, "No.", REFUSAL, TOOK)
+
+    assert told["execution_metadata"] == TOOK.wire()
+    assert told["error"]["param"] == "top_p"
+    assert whole_failure(PAGE, "No.", REFUSAL) == {"error": {"message": "No."}}

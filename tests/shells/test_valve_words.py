@@ -1,0 +1,35 @@
+"""Valves that hold words."""
+
+import pytest
+
+from shells.valve_words import comma_list, fits_pattern, unknown_words
+
+
+def test_each_word_of_a_list_counts_once() -> None:
+    assert comma_list(" b, a ,, b\n,") == ["b", "a"]
+    assert comma_list(" ") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("gpt-5", True), ("gpt-5.2", True), ("GPT-5", False), ("o3", True), ("o", False)],
+)
+def test_name_fits_one_of_the_patterns(name: str, fits: bool) -> None:
+    assert fits_pattern(name, ["gpt-5*", "o?"]) is fits
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["a", "b"], None),
+        (["a", "c"], "c"),
+        (["x" * 99], "x" * 40),
+        (list("jihgfedc"), "c, d, e, f, g"),
+    ],
+)
+def test_message_about_unknown_words_has_an_end(
+    words: list[str], shown: str | None
+) -> None:
+    """An administrator may paste anything."""
+    message = f"VALVE contains unknown names: {shown}. Look." if shown else ""
+    assert unknown_words("VALVE", words, {"a", "b"}, "Look.") == message
