@@ -13,7 +13,9 @@ from owui_chat.input.prefix import (
     add_sent_context,
     apply_sent_context,
     change_instructions,
+    change_notice,
     find_injected_context,
+    model_turns,
     read_sent_context,
     sent_instructions,
 )
@@ -201,6 +203,51 @@ def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
     now = change_instructions(instructions, "Be brief.\nIt is one.", MODEL)
 
     assert now == NOON_TO_ONE
+
+
+def test_change_is_stated_in_a_message_of_its_own() -> None:
+    """Where nothing changed there is none."""
+    notice = change_notice(changed(gone="It is noon."))
+
+    words = "The instructions have changed.\nLines that no longer hold:\nIt is noon."
+    assert notice == input_message(words, role="developer")
+    assert change_notice(SentContext(model=MODEL)) is None
+
+
+BASE = Turn("sol", base={"tools": []})
+LATER = Turn("sol", [{"type": "additional_tools"}])
+
+
+@pytest.mark.parametrize(
+    ("turns", "read"),
+    [
+        ({"a0": BASE, "a1": LATER}, {"a0": BASE, "a1": LATER}),
+        ({"a0": BASE, "a1": BASE}, {"a1": BASE}),
+        ({"a0": BASE, "a2": LATER}, {"a0": BASE, "a2": LATER}),
+        ({"a0": LATER, "a1": LATER}, {}),
+        ({"a0": BASE._replace(model="luna"), "a1": LATER}, {}),
+        ({"a0": BASE, "a1": LATER._replace(model="luna")}, {"a0": BASE}),
+        ({"a0-too": BASE}, {}),
+        ({}, {}),
+    ],
+    ids=[
+        "from the first",
+        "begun anew",
+        "a turn that changed nothing",
+        "the first is gone",
+        "the first is another model's",
+        "another model between",
+        "another branch",
+        "nothing",
+    ],
+)
+def test_turns_of_a_model_count_from_where_they_began(
+    turns: dict[str, Turn], read: dict[str, Turn]
+) -> None:
+    """What a model was not asked for must not be in front of its questions."""
+    sent = {name: SentContext(turn=turn) for name, turn in turns.items()}
+
+    assert model_turns(CHAT, sent, "sol") == read
 
 
 class EarlierKeys(ChatKeys):

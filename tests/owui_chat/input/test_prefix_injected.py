@@ -18,6 +18,7 @@ from owui_chat.messages import ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
 from stand_in.signing import KEYS
 
+CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
 
@@ -113,6 +114,22 @@ def test_edited_words_are_sent_afresh() -> None:
     assert applied(plain, "rain?", SentContext()) == plain
 
 
+def test_messages_that_no_row_has_are_passed_over() -> None:
+    """A filter may have put them in, in front of the question or after it."""
+    told = input_message("It is noon.", role="developer")
+    stored = StoredMessage({"content": "rain?"}, "a")
+    asked = user_message("<c/>\nrain?")._replace(stored=stored)
+    context = SentContext(find_injected_context([told, asked, told]))
+
+    assert context == injected(user_message("<c/>\nrain?"), "rain?")
+    assert find_injected_context([told]) is None
+    chat = [told, user_message("rain?")._replace(stored=stored), told]
+    assert apply_sent_context(chat, {"a": context}, {}, {}) == [told, asked, told]
+    assert context.injected
+    later = {"words": "", "texts": [[f"{CONTEXT}", ""]]}
+    assert drop_repeated_context(later, chat, {"a": context}, set()) == later
+
+
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
 def test_malformed_sent_context_is_ignored(wire: object) -> None:
     """A row that a person or another program changed stops no chat."""
@@ -126,9 +143,6 @@ def test_words_are_not_stored_twice() -> None:
     assert context.wire() == {
         "injected": {"words": text_digest("rain?"), "texts": [["<c/>\n", ""]]}
     }
-
-
-CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
 
 
 @pytest.mark.parametrize(
