@@ -157,6 +157,38 @@ def test_words_that_are_cited_keep_standing(end: int) -> None:
     assert stands == "It was in 1963[1] 1963 that it froze."
 
 
+@pytest.mark.parametrize(
+    ("text", "end", "numbered"),
+    [
+        ("so (1963)it", 9, "so (1963)[1]it"),
+        ("it, so", 2, "it[1], so"),
+        ("Rain. So", 4, "Rain.[1] So"),
+        ("Rain! So", 4, "Rain![1] So"),
+        ("Rain? So", 4, "Rain?[1] So"),
+        ("Rain; so", 4, "Rain[1]; so"),
+        ("Rain", 99, "Rain[1]"),
+    ],
+)
+def test_number_cuts_no_word_and_comes_after_a_sentence(
+    text: str, end: int, numbered: str
+) -> None:
+    """Elsewhere it is where the words end that are cited."""
+    cited = message("1", text, annotations=[url_note(A, "A", 0, end)])
+
+    assert shown(cited)[1] == numbered
+
+
+def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
+    """Whichever link of the text it is, and wherever it ends."""
+    text = f"One {link(A)} two {link(B)} three."
+    note = url_note(B, "B", text.index(B), text.index(" three") + 6)
+
+    assert shown(message("1", text, annotations=[note]))[1] == "One [1] two [2] three."
+    file = file_note("b.md", text.index(B))
+    whole = shown(message("1", text, annotations=[file]))[1]
+    assert whole.count("[3]") == 1
+
+
 def test_annotated_link_without_tracking_becomes_a_number() -> None:
     """An annotation makes it one, with or without tracking in its address."""
     text = f"Rain ([a.example]({A}))."

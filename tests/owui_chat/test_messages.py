@@ -190,6 +190,13 @@ def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
     assert "QQ==" not in str(caught.value)
 
 
+@pytest.mark.parametrize("message", ["Hi", None, ["user", "Hi"]])
+def test_message_that_is_no_object_gives_a_sentence(message: Any) -> None:
+    """A program may send a list of texts."""
+    with pytest.raises(InvalidRequest, match="not an object with a role"):
+        parse_messages([{"role": "user", "content": "Hi"}, message])
+
+
 def test_unknown_role_gives_a_sentence() -> None:
     """It names the roles that there are."""
     with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):

@@ -10,6 +10,7 @@ from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
 from owui_chat.input.tasks import (
+    SMALL_TASKS,
     is_usable_text,
     task_request,
     task_result,
@@ -195,10 +196,9 @@ def test_result_is_where_the_host_looks() -> None:
     """The host reads only `choices[0].message.content`."""
     result = task_result("A title", "f.gpt-5.2")
 
-    assert result["choices"][0]["message"] == {
-        "role": "assistant",
-        "content": "A title",
-    }
+    said = {"role": "assistant", "content": "A title"}
+    choice = {"index": 0, "message": said, "finish_reason": "stop"}
+    assert result["choices"] == [choice]
     ChatCompletion.model_validate({**result, "id": "", "created": 0}, strict=True)
 
 
@@ -221,6 +221,7 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
     assert (form["type"], form["strict"]) == ("json_schema", True)
     assert form["schema"]["properties"][key]["type"] == kind
     assert form["schema"]["required"] == [key]
+    assert task in SMALL_TASKS
 
 
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])

@@ -146,6 +146,24 @@ def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
     assert statuses(tell(run_of_transcript(f"{name}.sse"))) == lines
 
 
+@pytest.mark.parametrize(
+    ("listed", "line"),
+    [
+        ({"tools": [{}]}, "clocks offers 1 tool."),
+        ({"tools": []}, "clocks offers 0 tools."),
+        ({"tools": [{}], "error": "secret"}, "clocks did not list its tools"),
+        ({"tools": None}, "clocks did not list its tools"),
+    ],
+)
+def test_a_list_of_any_form_is_a_line(listed: Json, line: str) -> None:
+    """Other servers send what they like."""
+    item = {"type": "mcp_list_tools", "server_label": "clocks", **listed}
+
+    [shown] = statuses(tell([ItemAdded(0, item), ItemDone(0, item)]))
+    assert shown.startswith(line)
+    assert "secret" not in shown
+
+
 def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> None:
     """The host has a card of its own to ask; a call without output it would run."""
     rendered = tell(run_of_transcript("mcp-approval.1.sse"))
