@@ -178,6 +178,14 @@ def test_number_cuts_no_word_and_comes_after_a_sentence(
     assert shown(cited)[1] == numbered
 
 
+@pytest.mark.parametrize("places", [("x", 2), (2, "x"), (None, 2), (2, None)])
+def test_number_without_a_place_is_at_the_end(places: tuple[object, object]) -> None:
+    """Other servers send what they like."""
+    note = {**url_note(A, "A"), "start_index": places[0], "end_index": places[1]}
+
+    assert shown(message("1", "It rains.", annotations=[note]))[1] == "It rains.[1]"
+
+
 def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
     """Whichever link of the text it is, and wherever it ends."""
     text = f"One {link(A)} two {link(B)} three."

@@ -341,6 +341,14 @@ def test_wish_how_to_answer_again_is_in_no_row(
     assert [row and row["content"] for row in rows_of_users] == stored
 
 
+def test_wish_without_a_question_is_no_chat_to_pair() -> None:
+    """A program sets any metadata."""
+    metadata = {"regeneration_message_id": "a", "user_message_id": "0"}
+    parts: list[ChatPart] = [AssistantText("Hi")]
+
+    assert attach_stored_messages(parts, {}, metadata) == parts
+
+
 def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:

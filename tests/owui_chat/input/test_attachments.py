@@ -315,6 +315,9 @@ def test_as_much_as_the_api_takes() -> None:
 
     assert fit_input([message, output]) == [message, output]
     assert notes_in(fit_input([message, output, output])) == [(0, 0)]
+    file = {"type": "input_file", "filename": "a", "file_data": "data:,"}
+    with_file = [input_message(file).item, message, output]
+    assert fit_input(with_file) == with_file
     assert notes_in(fit_input([output, message, output])) == [(0, 0)]
 
 

@@ -60,6 +60,7 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     return with_stored
 
 
+ODD_PARTS = [*message("1", "Rain.")["content"], {"type": "summary_text", "text": "!"}]
 RAIN_OF_CODE = code_text("Rain.")
 CODE_THEN_RAIN = [
     {"type": CODE_CARD, "code": "Rain."},
@@ -100,6 +101,12 @@ CODE_THEN_RAIN = [
         ),
         pytest.param(
             AssistantText("Rain."),
+            [{**message("1", "Rain."), "content": ODD_PARTS}, kept(A, "msg_1")],
+            [AssistantText("Rain.", [A])],
+            id="the host takes the text of one kind of part",
+        ),
+        pytest.param(
+            AssistantText("Rain."),
             CODE_THEN_RAIN,
             [AssistantText("Rain.", [A])],
             id="the code was deleted",
@@ -110,6 +117,18 @@ def test_text_names_its_record(
     shown: AssistantText, run: list[Any], texts: list[ChatPart]
 ) -> None:
     assert restored([shown], run) == texts
+
+
+def test_texts_that_were_parted_before_have_their_records() -> None:
+    """What another carrier has cut is not joined by a line's end."""
+    run = [
+        *(message("1", "Rain."), kept(A, "msg_1")),
+        *(message("2", "Snow."), kept(B, "msg_2")),
+    ]
+
+    with_stored = restored([AssistantText("Rain."), AssistantText("Snow.")], run)
+
+    assert with_stored == [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])]
 
 
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:

@@ -136,6 +136,7 @@ def test_record_kind_is_the_type_of_its_single_item(
         earlier_chat(**{ULID: earlier_record(payload="text")}),
         earlier_chat(**{ULID: earlier_record(payload=[])}),
         earlier_chat(**{ULID: earlier_record(payload={"no": "type"})}),
+        earlier_chat(**{ULID: earlier_record(payload={"role": "assistant"})}),
         earlier_chat(**{ULID: earlier_record(payload=[SEALED, None])}),
         {"openai_responses_pipe": {"items": {ULID: "no record"}}},
     ],
