@@ -219,7 +219,10 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 
     assert form is not None
     assert (form["type"], form["strict"]) == ("json_schema", True)
-    assert form["schema"]["properties"][key]["type"] == kind
+    text = {"type": "string"}
+    value = {"type": "array", "items": text} if kind == "array" else text
+    assert form["schema"]["properties"] == {key: value}
+    assert form["schema"]["additionalProperties"] is False
     assert form["schema"]["required"] == [key]
     assert task in SMALL_TASKS
 

@@ -65,6 +65,17 @@ def test_two_messages_and_two_thoughts_are_apart() -> None:
     assert said(chunks, "reasoning_content") == "First.\n\nSecond."
 
 
+def test_thoughts_of_open_models_are_said_as_such() -> None:
+    """They come as content of their reasoning, not as a summary."""
+    content = [{"type": "reasoning_text", "text": text} for text in ("One", "Two")]
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
+
+    chunks, _ = on_page(run_of(thought, message("1", "Rain.")))
+
+    assert said(chunks, "reasoning_content") == "One\n\nTwo"
+    assert said(chunks) == "Rain."
+
+
 def test_marker_is_not_said() -> None:
     """It is for the stored chat, and other functions would show it."""
     line = format_marker("items", "A" * 26)

@@ -459,6 +459,20 @@ def test_call_that_was_recorded_is_not_recorded_again() -> None:
     assert [item["type"] for item in items] == ["reasoning", "function_call"]
 
 
+def test_hidden_message_is_kept_in_front_of_the_text_after_it() -> None:
+    """As it is; at the end of a run, as one of which the chat shows nothing."""
+    hidden = message("3", "Rain.")
+
+    [record] = tell(run_of(RAIN, hidden, message("4", "Snow."))).records.values()
+    [last] = tell(run_of(RAIN, hidden)).records.values()
+    [searched] = tell(run_of(RAIN, search("1"))).records.values()
+
+    assert record.payload == (strip_for_replay(hidden), STUB)
+    assert last.payload == (strip_for_replay(hidden),)
+    assert last.shown == text_digest("")
+    assert searched.shown == ""
+
+
 def test_text_after_a_hidden_message_that_breaks_off() -> None:
     """The hidden one is not taken for the form of that text."""
     *events, _, _, ended = run_of(RAIN, message("3", "Rain."), message("4", "Snow."))
