@@ -14,7 +14,7 @@ from owui_chat.input.prefix import (
     find_injected_context,
     read_sent_context,
 )
-from owui_chat.messages import ChatPart, StoredMessage, UserMessage
+from owui_chat.messages import AssistantText, ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
 from stand_in.signing import KEYS
 
@@ -123,8 +123,10 @@ def test_messages_that_no_row_has_are_passed_over() -> None:
 
     assert context == injected(user_message("<c/>\nrain?"), "rain?")
     assert find_injected_context([told]) is None
-    chat = [told, user_message("rain?")._replace(stored=stored), told]
-    assert apply_sent_context(chat, {"a": context}, {}, {}) == [told, asked, told]
+    said = AssistantText("It rains.")
+    chat = [told, user_message("rain?")._replace(stored=stored), said, told]
+    sent = apply_sent_context(chat, {"a": context}, {}, {})
+    assert sent == [told, asked, said, told]
     assert context.injected
     later = {"words": "", "texts": [[f"{CONTEXT}", ""]]}
     assert drop_repeated_context(later, chat, {"a": context}, set()) == later
