@@ -80,7 +80,6 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
     assert shown[-1] == ""
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 60, 1000])
 @pytest.mark.parametrize(
     ("text", "numbered"),
     [
@@ -93,9 +92,11 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
     ],
     ids=["twice", "three", "space", "letter", "other", "the model's own"],
 )
-def test_repeated_number_is_left_out(text: str, numbered: str, size: int) -> None:
+def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
     """However the text is cut: what was shown stays."""
-    assert "".join(grown(text, size)) == whole(text) == numbered
+    assert whole(text) == numbered
+    for size in (1, 2, 7, 60, 1000):
+        assert "".join(grown(text, size)) == numbered
 
 
 def test_text_without_spaces_goes_on_behind_a_link() -> None:
