@@ -340,9 +340,10 @@ def test_numbers_run_on_over_messages_and_tools() -> None:
 
     first = shown(message("1", link(A)), citations=citations)[1]
     assert fed(citations, answered) == [answered, SourceCited(source)]
-    second = shown(message("2", f"{link(B)} {link(A)}"), citations=citations)[1]
+    text = f"{link(B)} {link(A)} {link('https://c.example')}"
+    second = shown(message("2", text), citations=citations)[1]
 
-    assert (first, second) == ("[2]", "[5] [2]")
+    assert (first, second) == ("[2]", "[5] [2] [3]")
 
 
 def test_keys_of_the_hosts_sources_are_the_pages_own() -> None:

@@ -124,12 +124,13 @@ def test_messages_that_no_row_has_are_passed_over() -> None:
     assert context == injected(user_message("<c/>\nrain?"), "rain?")
     assert find_injected_context([told]) is None
     said = AssistantText("It rains.")
-    chat = [told, user_message("rain?")._replace(stored=stored), said, told]
+    later = user_message("rain?")._replace(stored=stored)
+    chat: list[ChatPart] = [told, later, said, told]
     sent = apply_sent_context(chat, {"a": context}, {}, {})
     assert sent == [told, asked, said, told]
     assert context.injected
-    later = {"words": "", "texts": [[f"{CONTEXT}", ""]]}
-    assert drop_repeated_context(later, chat, {"a": context}, set()) == later
+    again = {"words": "", "texts": [[CONTEXT, ""]]}
+    assert drop_repeated_context(again, chat, {"a": context}, set()) == again
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])

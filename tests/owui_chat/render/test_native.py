@@ -333,6 +333,30 @@ def test_answer_that_can_go_on_is_no_error() -> None:
     assert nothing == [error_chunk(ending.message)]
 
 
+@pytest.mark.parametrize("text", ["Rain", " \n"])
+def test_text_that_came_in_one_piece_can_go_on_as_well(text: str) -> None:
+    """Some servers send no deltas; white space is no text."""
+    ending = ending_of_incomplete("max_output_tokens")
+    begun = ItemAdded(0, {**message("1", ""), "content": []})
+
+    chunks, _ = on_page([begun, ItemDone(0, message("1", text)), RunDone(ending)])
+
+    is_text = bool(text.strip())
+    assert (error_chunk(ending.message) in chunks) is not is_text
+    assert (status_chunk(ending.message) in chunks) is is_text
+
+
+def test_thought_that_is_announced_with_its_words_grows_from_nothing() -> None:
+    """Else the page would have them twice."""
+    content = [{"type": "reasoning_text", "text": "Hm."}]
+    whole = {**reasoning("1"), "content": content}
+
+    [begun], _ = on_page([ItemAdded(0, whole)])
+
+    assert begun["item"]["summary"] == []
+    assert "content" not in begun["item"]
+
+
 def test_the_end_says_how_long_it_took() -> None:
     """From the first moment on; without usage, failure or marker nothing else."""
     times = iter([100.0, 112.0])

@@ -346,6 +346,8 @@ BROKEN: list[object] = [
     [{"type": "reasoning.encrypted", "data": "x"}],
     [{**OWN, "type": "surprise", "turn": "1", "index": 0}],
     [{**OWN, "turn": 1, "index": 0}],
+    [{**OWN, "type": "openai_responses.turn", "turn": 1, "index": 0}],
+    [{"type": "openai_responses.turn", "turn": "1", "index": 0}],
     [{**OWN, "turn": "1", "index": None}],
     [{**OWN, "type": "openai_responses.item", "turn": "1", "index": 0, "item": {}}],
 ]

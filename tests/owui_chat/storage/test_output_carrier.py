@@ -199,6 +199,19 @@ def test_edited_answer_is_kept_without_its_records(text: str, run: list[Any]) ->
     assert restored([AssistantText(text)], run) == [AssistantText(text)]
 
 
+@pytest.mark.parametrize(("call_id", "is_known"), [("call_1", True), ("call_2", False)])
+def test_edited_answer_is_known_by_its_calls(call_id: str, is_known: bool) -> None:
+    """What belongs to no text of it is at the end."""
+    run = [
+        *(message("1", "Rain."), kept(B, "msg_1"), call("1")),
+        *({**output("1"), "output": []}, kept(A)),
+    ]
+    answer = [*card(call_id), AssistantText("Mine.")]
+
+    end = [AssistantText("", [A])] if is_known else []
+    assert restored(answer, run) == [*answer, *end]
+
+
 def test_branch_is_followed_to_its_tip() -> None:
     """Siblings are left out; an answer to be written anew is added."""
     messages: Json = {
