@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
@@ -53,8 +54,7 @@ def sent_next(
 
 def statuses(rendered: Told) -> list[str]:
     """The status lines above the answer, but for the one that sums it up."""
-    events = [chunk["event"] for chunk in rendered.chunks if "event" in chunk]
-    lines = [e["data"]["description"] for e in events if e["type"] == "status"]
+    lines = [data["description"] for data in host_events(rendered.chunks, "status")]
     return [line for line in lines if not line.startswith("Finished in")]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, message_text
@@ -399,8 +400,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
     ends = []
     for events in ([retry, retry], [retry, *begun], [*begun, retry]):
         chunks, _ = on_page([*events, RunDone(Ending("failed"))])
-        statuses = [c["event"]["data"] for c in chunks if "event" in c]
-        ends.append(statuses[-1]["description"])
+        ends.append(status_lines(chunks)[-1])
 
     assert ends == [
         "Failed after 3 attempts",
@@ -428,18 +428,6 @@ def test_note_is_a_status_line() -> None:
     assert items == []
 
 
-def test_source_opens_to_its_text() -> None:
-    """In the host's form of a citation, with one document."""
-    assert source_chunk("Log", "one\ntwo")["event"] == {
-        "type": "source",
-        "data": {
-            "source": {"name": "Log"},
-            "document": ["one\ntwo"],
-            "metadata": [{"source": "Log"}],
-        },
-    }
-
-
 @pytest.mark.parametrize("chunk", [status_chunk("Wait."), source_chunk("Log", "one")])
 def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
     """Stream filters that look for one would drop it; the answer does not change."""
@@ -461,23 +449,18 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
 # ---------------------------------------------------------------- answered calls
 
 
-def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
-    """Complete at once, at a place of its own."""
-    chunks, items = on_page([ToolOutput(7, output("1"))])
+@pytest.mark.parametrize(("failed", "status"), [(False, "completed"), (True, "failed")])
+def test_output_of_a_call_is_shown_as_the_host_stores_it(
+    failed: bool, status: str
+) -> None:
+    """Complete at once, at a place of its own; the page marks a card that failed."""
+    [chunk], items = on_page([ToolOutput(7, output("1"), failed=failed)])
 
     parts = [{"type": "input_text", "text": "rain"}]
-    stored = {**output("1"), "id": "fco_call_1", "output": parts, "status": "completed"}
+    stored = {**output("1"), "id": "fco_call_1", "output": parts, "status": status}
     assert items == [stored]
-    [chunk] = chunks
     assert chunk["type"] == "response.output_item.done"
     assert (chunk["output_index"], chunk["item"]) == (0, stored)
-
-
-def test_failed_call_has_status_failed() -> None:
-    """The page marks its card as failed."""
-    _, [item] = on_page([ToolOutput(0, output("1", "Error: no."), failed=True)])
-
-    assert item["status"] == "failed"
 
 
 def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
@@ -649,16 +632,9 @@ def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
 COMPACTION: Item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
 
 
-def compaction_events(chunks: list[Json]) -> list[Json]:
-    """What the page is told of a compaction."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [e["data"] for e in events if e["type"] == "context_compaction"]
-
-
 def status_lines(chunks: list[Json]) -> list[str]:
     """The lines above the answer."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [e["data"]["description"] for e in events if e["type"] == "status"]
+    return [data["description"] for data in host_events(chunks, "status")]
 
 
 def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
@@ -668,7 +644,7 @@ def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
         [ItemAdded(0, begun), ItemDone(0, COMPACTION), RunDone(COMPLETED)]
     )
 
-    began, ended = compaction_events(chunks)
+    began, ended = host_events(chunks, "context_compaction")
     assert (began["action"], began["done"]) == ("context_compaction", False)
     assert (ended["action"], ended["done"]) == ("context_compaction", True)
     assert "error" not in ended
@@ -681,6 +657,6 @@ def test_compaction_that_breaks_off_is_not_awaited() -> None:
     """The page would say for ever that it is in progress."""
     chunks, _ = on_page([ItemAdded(0, {"type": "compaction"}), RunDone(CUT)])
 
-    _, ended = compaction_events(chunks)
+    _, ended = host_events(chunks, "context_compaction")
     assert ended["done"]
     assert not [line for line in status_lines(chunks) if "compacted" in line]
