@@ -131,6 +131,19 @@ def test_texts_that_were_parted_before_have_their_records() -> None:
     assert with_stored == [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])]
 
 
+def test_text_after_parallel_calls_has_its_record() -> None:
+    """It is after the last of their outputs, which come one after the other."""
+    made: Json = {**output("1"), "output": []}
+    run = [call("1"), call("2"), made, {**made, "call_id": "call_2"}]
+    run += [kept(A, "msg_1"), message("1", "Rain.")]
+    (first, first_output), (second, second_output) = card("call_1"), card("call_2")
+    cards = [first, second, first_output, second_output]
+
+    with_stored = restored([*cards, AssistantText("Rain.")], run)
+
+    assert with_stored == [*cards, AssistantText("Rain.", [A])]
+
+
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
     """Whatever it says, and although the host has left out the oldest."""
     runs = {
