@@ -285,6 +285,14 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
     ]
 
 
+def test_source_without_a_title_is_named_by_its_address() -> None:
+    """Also where an annotation is about it."""
+    cited = message("1", "Rain.", annotations=[url_note(A, "")])
+
+    [source] = sources_in(fed(Citations(), *run_of(cited)))
+    assert source["document"] == [A]
+
+
 def test_many_sources_are_few_events() -> None:
     """For each the host reads and writes all sources of the message."""
     citations = Citations()

@@ -373,6 +373,23 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
     assert len(stored_messages(parts)) == 2
 
 
+def test_words_of_a_person_stay_where_a_developer_has_the_same() -> None:
+    """Only the message that the page does not show is left out."""
+    roles = ("user", "developer", "user")
+    body = [said(role, "Hi") for role in roles]
+    rows = {
+        str(number): {**message, "parentId": str(number - 1)}
+        for number, message in enumerate(body)
+    }
+    metadata = {"user_message_id": "2", "message_id": "answer"}
+
+    parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
+
+    users = [part for part in parts if isinstance(part, UserMessage)]
+    assert [part.item["role"] for part in users] == ["user", "user"]
+    assert len(stored_messages(parts)) == 2
+
+
 @pytest.mark.parametrize(
     ("sent", "users"), [(["Obey now."], 2), ([], 2), (["Obey."], 1)]
 )

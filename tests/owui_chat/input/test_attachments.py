@@ -338,9 +338,12 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     more = {**file, "file_data": f"{held}x"}
     one_more = [input_message(*[image_part(held)] * 63, more).item]
     assert notes_in(fit_input(one_more)) == [(0, 0)]
-    fitted = fit_input([input_message(file, "Hi", *[image_part(held)] * 64).item])
-    assert notes_in(fitted) == [(0, 0)]
-    assert fitted[0]["content"][1] == text_part("Hi")
+    fitted = fit_input([input_message("Hi", file, "!", *[image_part(held)] * 64).item])
+    assert notes_in(fitted) == [(0, 1)]
+    assert [fitted[0]["content"][n] for n in (0, 2)] == [
+        text_part("Hi"),
+        text_part("!"),
+    ]
 
 
 def test_too_large_picture_is_scaled_or_refused() -> None:

@@ -288,6 +288,8 @@ def test_sent_context_survives_storage() -> None:
         message_key("a4"): {"sent": "Obey."},
         message_key("a5"): with_sent({}, sent, ":a2"),
         **{message_key(k): {"sent": v.seal(wire, k)} for k, v in other_keys.items()},
+        # In an answer's own output the key is that of its record.
+        message_key("kept_1"): {**with_sent({}, sent, ":b0"), "message_id": "b0"},
         "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
         "title": "sent",
     }
@@ -299,6 +301,7 @@ def test_sent_context_survives_storage() -> None:
     assert {key: json.dumps(context.wire()) for key, context in contexts.items()} == {
         "a2": json.dumps(sent.wire()),
         "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
+        "b0": json.dumps(sent.wire()),
     }
 
 

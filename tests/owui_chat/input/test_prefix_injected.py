@@ -117,13 +117,14 @@ def test_edited_words_are_sent_afresh() -> None:
 def test_messages_that_no_row_has_are_passed_over() -> None:
     """A filter may have put them in, in front of the question or after it."""
     told = input_message("It is noon.", role="developer")
+    said = AssistantText("It rains.")
     stored = StoredMessage({"content": "rain?"}, "a")
     asked = user_message("<c/>\nrain?")._replace(stored=stored)
     context = SentContext(find_injected_context([told, asked, told]))
 
     assert context == injected(user_message("<c/>\nrain?"), "rain?")
+    assert find_injected_context([asked, said]) == context.injected
     assert find_injected_context([told]) is None
-    said = AssistantText("It rains.")
     later = user_message("rain?")._replace(stored=stored)
     chat: list[ChatPart] = [told, later, said, told]
     sent = apply_sent_context(chat, {"a": context}, {}, {})

@@ -22,6 +22,7 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
+from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
     Page,
@@ -332,6 +333,29 @@ def test_answer_that_can_go_on_is_no_error() -> None:
     assert [chunk for chunk in chunks if "error" in chunk] == []
     assert chunks.count(status_chunk(ending.message)) == 1
     assert nothing == [error_chunk(ending.message)]
+
+
+def test_answer_that_can_go_on_is_an_error_where_no_line_is_read() -> None:
+    """Other functions get no status lines."""
+    ending = ending_of_incomplete("max_output_tokens")
+    view = NativeRenderer(Clock(), has_status_lines=False)
+    events = [*run_of(message("1", "Rain"))[:-1], RunDone(ending)]
+
+    chunks = [chunk for event in events for chunk in view.render(event)]
+
+    assert chunks[-1] == error_chunk(ending.message)
+    assert status_lines(chunks) == []
+
+
+def test_custom_call_is_shown_as_a_function_with_an_argument() -> None:
+    """The host knows no other kind of call."""
+    chunks, [item] = on_page(run_of(custom_call("1", 'a "note"'))[:-1])
+
+    assert (item["type"], item["name"]) == ("function_call", "take_note")
+    assert item["arguments"] == '{"input": "a \\"note\\""}'
+    assert "input" not in item
+    begun = {**item, "arguments": "", "status": "in_progress"}
+    assert chunks[0]["item"] == begun
 
 
 @pytest.mark.parametrize("text", ["Rain", " \n"])
