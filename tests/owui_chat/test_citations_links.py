@@ -99,6 +99,16 @@ def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
         assert "".join(grown(text, size)) == numbered
 
 
+def test_number_after_one_letter_is_no_repeat() -> None:
+    """Wherever a delta ends, the letter is between the two."""
+    citations = Citations()
+    deltas = [TextDelta(0, "text", 0, piece) for piece in (LINKED, f"x{LINKED}")]
+
+    shown = [event for delta in deltas for event in citations.feed(delta)]
+
+    assert [e.text for e in shown if isinstance(e, TextDelta)] == ["[1]", "x[1]"]
+
+
 def test_text_without_spaces_goes_on_behind_a_link() -> None:
     """Japanese has no spaces to wait for."""
     shown = grown(f"雨{LINKED}。雪が降る")

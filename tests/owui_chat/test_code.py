@@ -62,6 +62,8 @@ def test_codes_of_a_run_are_taken_out_one_after_the_other() -> None:
     assert take_out_code(run, [two, one]) == ([f"A {first} B", "C"], [])
     assert take_out_code([" A ", second], [one, two]) == ([" A ", ""], [one])
     assert take_out_code([" A "], [one, two]) == ([" A "], [one, two])
+    empty = code(code=None, outputs=None)  # the host puts nothing there
+    assert take_out_code(run, [empty, one]) == (["A  B", run[1]], [])
 
 
 @pytest.mark.parametrize(("deleted", "is_found"), [(19, True), (20, False)])

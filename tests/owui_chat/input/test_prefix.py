@@ -160,7 +160,8 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     )
     assert instructions
 
-    prefix = apply_sent_context(CHAT, {}, instructions.changes, {})
+    items = {"a1": [input_message("Tools.", role="developer").item]}
+    prefix = apply_sent_context(CHAT, {}, instructions.changes, items)
 
     change = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
@@ -170,6 +171,7 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     assert prefix == [
         *CHAT[:2],
         input_message(change, role="developer"),
+        input_message("Tools.", role="developer"),
         *CHAT[2:4],
         input_message(now, role="developer"),
         *CHAT[4:],

@@ -86,6 +86,7 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(RunDone(COMPRESSED), 502, id="compressed"),
         pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),
         pytest.param(RunDone(Ending("invalid")), 500, id="unusable setting"),
+        pytest.param(RunDone(Ending("error")), 500, id="an event that is an error"),
     ],
 )
 def test_status_of_a_run(ended: RunDone, status: int) -> None:

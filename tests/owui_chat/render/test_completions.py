@@ -175,7 +175,8 @@ def test_complete_answer_has_its_annotations() -> None:
     """The same as a stream has, with links that do not tell who searched."""
     first = message("1", "Rain ([a.example](https://a.example?utm_source=openai)).")
     note = {"type": "url_citation", "url": "https://b.example", "title": "B"}
-    second = message("2", "Snow.", annotations=[{**note, "start_index": 1}])
+    file = {"type": "file_citation", "file_id": "f", "filename": "a.pdf", "index": 1}
+    second = message("2", "Snow.", annotations=[file, {**note, "start_index": 1}])
 
     answer = answered(first, second)
 

@@ -572,6 +572,17 @@ def test_failure_closes_no_call_that_has_its_output() -> None:
     assert calls == ["completed", "failed"]  # as its output says
 
 
+def test_call_that_ends_again_after_its_output_is_closed_already() -> None:
+    """A second output for it would be refused in the next turn."""
+    begun, *_, ended, _, _ = run_of(call("1"))
+    events = [begun, ended, ToolOutput(1, output("1")), ended, RunDone(CUT)]
+
+    _, items = on_page(events)
+
+    assert [item["type"] for item in items] == ["function_call", OUTPUT]
+    assert items[0]["status"] == "completed"
+
+
 def test_run_with_tools_is_one_message_to_the_host(
     host_functions: HostFunctions,
 ) -> None:
