@@ -164,6 +164,7 @@ def test_words_that_are_cited_keep_standing(end: int) -> None:
     [
         ("so (1963)it", 9, "so (1963)[1]it"),
         ("it, so", 2, "it[1], so"),
+        ("a bc", 3, "a bc[1]"),
         ("Rain. So", 4, "Rain.[1] So"),
         ("Rain! So", 4, "Rain![1] So"),
         ("Rain? So", 4, "Rain?[1] So"),
