@@ -408,6 +408,7 @@ def test_call_is_sent_once_in_its_kept_bytes(
 
 def test_compaction_that_is_left_out_replaces_nothing() -> None:
     """What it stood for is sent again; what else is left out is so later."""
+    chat: list[ChatPart]
     chat = [input_message("Hi"), marked(A, "Hello."), input_message("And?")]
     records = kept(A, reasoning("1"), COMPACTION)
     whole = [input_message("Hi").item, SEALED, COMPACTION, answer("Hello.")]

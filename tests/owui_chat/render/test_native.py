@@ -549,12 +549,12 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     assert chunks[-1] == error_chunk(CUT.message)
 
 
-@pytest.mark.parametrize("events", [1, 2, 4], ids=["begun", "growing", "whole"])
+@pytest.mark.parametrize("count", [1, 2, 4], ids=["begun", "growing", "whole"])
 def test_call_that_broke_off_gets_an_output_in_what_the_page_stores(
-    events: int,
+    count: int,
 ) -> None:
     """Without a host to ask: none is open at the end of an answer that failed."""
-    chunks, items = on_page([*run_of(call("1"))[:events], RunDone(CUT)])
+    chunks, items = on_page([*run_of(call("1"))[:count], RunDone(CUT)])
 
     assert [item["type"] for item in items] == ["function_call", OUTPUT]
     assert [item["status"] for item in items] == ["incomplete", "failed"]
