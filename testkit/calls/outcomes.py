@@ -129,10 +129,10 @@ def split_id(message: str) -> tuple[str, str]:
     return message[: match.start()], match[1]
 
 
-def host_events(chunks: list[Json], kind: str) -> list[Json]:
+def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
     """What the host hands to the page: status lines, sources."""
     events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [event["data"] for event in events if event["type"] == kind]
+    return [event["data"] for event in events if event["type"] in kinds]
 
 
 RESPONDED = "The server responded"

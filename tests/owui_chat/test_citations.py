@@ -95,10 +95,12 @@ def test_link_becomes_a_number() -> None:
 def test_headline_link_text_is_kept() -> None:
     """A headline is part of the answer; the site's name is not, nor what is apart."""
     inner = f"[The headline]({A}?utm_source=openai)"
+    dotted = f"[Mr. Rain]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
 
-    assert shown(message("1", f"- {inner}\n- {site} {link(A, 'a page')}"))[1] == (
-        f"- [The headline]({A})[1]\n- [1] [1]"
+    text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')}"
+    assert shown(message("1", text))[1] == (
+        f"- [The headline]({A})[1] [Mr. Rain]({A})[1]\n- [1] [1]"
     )
 
 
@@ -155,6 +157,47 @@ def test_words_that_are_cited_keep_standing(end: int) -> None:
 
     assert grown == text
     assert stands == "It was in 1963[1] 1963 that it froze."
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "numbered"),
+    [
+        ("so (1963)it", 9, "so (1963)[1]it"),
+        ("it, so", 2, "it[1], so"),
+        ("a bc", 3, "a bc[1]"),
+        ("Rain. So", 4, "Rain.[1] So"),
+        ("Rain! So", 4, "Rain![1] So"),
+        ("Rain? So", 4, "Rain?[1] So"),
+        ("Rain; so", 4, "Rain[1]; so"),
+        ("Rain", 99, "Rain[1]"),
+    ],
+)
+def test_number_cuts_no_word_and_comes_after_a_sentence(
+    text: str, end: int, numbered: str
+) -> None:
+    """Elsewhere it is where the words end that are cited."""
+    cited = message("1", text, annotations=[url_note(A, "A", 0, end)])
+
+    assert shown(cited)[1] == numbered
+
+
+@pytest.mark.parametrize("places", [("x", 2), (2, "x"), (None, 2), (2, None)])
+def test_number_without_a_place_is_at_the_end(places: tuple[object, object]) -> None:
+    """Other servers send what they like."""
+    note = {**url_note(A, "A"), "start_index": places[0], "end_index": places[1]}
+
+    assert shown(message("1", "It rains.", annotations=[note]))[1] == "It rains.[1]"
+
+
+def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
+    """Whichever link of the text it is, and wherever it ends."""
+    text = f"One {link(A)} two {link(B)} three."
+    note = url_note(B, "B", text.index(B), text.index(" three") + 6)
+
+    assert shown(message("1", text, annotations=[note]))[1] == "One [1] two [2] three."
+    file = file_note("b.md", text.index(B))
+    whole = shown(message("1", text, annotations=[file]))[1]
+    assert whole.count("[3]") == 1
 
 
 def test_annotated_link_without_tracking_becomes_a_number() -> None:
@@ -243,6 +286,14 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
     ]
 
 
+def test_source_without_a_title_is_named_by_its_address() -> None:
+    """Also where an annotation is about it."""
+    cited = message("1", "Rain.", annotations=[url_note(A, "")])
+
+    [source] = sources_in(fed(Citations(), *run_of(cited)))
+    assert source["document"] == [A]
+
+
 def test_many_sources_are_few_events() -> None:
     """For each the host reads and writes all sources of the message."""
     citations = Citations()
@@ -298,9 +349,10 @@ def test_numbers_run_on_over_messages_and_tools() -> None:
 
     first = shown(message("1", link(A)), citations=citations)[1]
     assert fed(citations, answered) == [answered, SourceCited(source)]
-    second = shown(message("2", f"{link(B)} {link(A)}"), citations=citations)[1]
+    text = f"{link(B)} {link(A)} {link('https://c.example')}"
+    second = shown(message("2", text), citations=citations)[1]
 
-    assert (first, second) == ("[2]", "[5] [2]")
+    assert (first, second) == ("[2]", "[5] [2] [3]")
 
 
 def test_keys_of_the_hosts_sources_are_the_pages_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
-from owui_chat.code import code_host_item, take_out_code
+from owui_chat.code import code_host_item, code_text, take_out_code
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.markers import format_marker
@@ -50,6 +50,34 @@ def removed(text: str, item: Item) -> str | None:
     """A text without what the host made of code; None if that is not in it."""
     (rest,), deleted = take_out_code([text], [item])
     return None if deleted else rest
+
+
+def test_codes_of_a_run_are_taken_out_one_after_the_other() -> None:
+    """Each where it is after the one before; what is between them stays."""
+    one, two = code(code="1", outputs=None), code(code="2", outputs=None)
+    first, second = (code_text(item["code"]) for item in (one, two))
+    run = [f"A {first} B", f" C {second}{first} "]
+
+    assert take_out_code(run, [one, two]) == (["A  B", f"C {first}"], [])
+    assert take_out_code(run, [two, one]) == ([f"A {first} B", "C"], [])
+    assert take_out_code([" A ", second], [one, two]) == ([" A ", ""], [one])
+    assert take_out_code([" A "], [one, two]) == ([" A "], [one, two])
+    empty = code(code=None, outputs=None)  # the host puts nothing there
+    assert take_out_code(run, [empty, one]) == (["A  B", run[1]], [])
+
+
+@pytest.mark.parametrize(("deleted", "is_found"), [(19, True), (20, False)])
+def test_after_many_deleted_cards_no_more_are_searched_for(
+    deleted: int, is_found: bool
+) -> None:
+    """For each all texts of the run are read."""
+    gone = [code(code=f"gone {number}", outputs=None) for number in range(deleted)]
+    there = code(code="1", outputs=None)
+
+    [text], left_out = take_out_code([code_text("1")], [*gone, there])
+
+    assert text == ("" if is_found else code_text("1"))
+    assert (there in left_out) is not is_found
 
 
 def host_text(host: HostFunctions, *output: Item) -> str:

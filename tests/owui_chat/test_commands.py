@@ -63,9 +63,8 @@ def test_what_a_model_answered_stays(words: str, answer: str) -> None:
 
 def test_the_last_command_stays_for_its_answer() -> None:
     """A command that no answer follows is a question like others."""
-    parts = said("/usage")
-
-    assert without_commands(parts) == parts
+    for parts in (said("/usage"), [*said("/usage"), *said("Hi")]):
+        assert without_commands(parts) == parts
 
 
 def test_what_the_user_wrote_is_what_the_chat_stores() -> None:

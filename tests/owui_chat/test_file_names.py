@@ -80,11 +80,28 @@ def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
     assert stored_name(given) == (name, media_type)
 
 
+INERT = """
+avif bmp gif heic ico jpeg jpg png tif tiff webp flac m4a mp3 mp4 ogg wav webm
+doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx csv geojson ics ipynb json jsonl log
+md py sql tex toml tsv txt yaml yml 7z arrow bin db feather h5 npy npz parquet pkl sqlite
+stl tar tgz zip bz2 gz xz
+"""
+
+
+def test_file_that_a_browser_runs_nothing_of_keeps_its_ending() -> None:
+    """Whoever downloads it opens it with a click."""
+    given = [f"a.{ending}" for ending in INERT.split()]
+
+    assert [stored_name(name).name for name in given] == given
+
+
 @pytest.mark.parametrize(
     ("media_type", "name"),
     [
         ("image/png", "image.png"),
         ("image/jpeg", "image.jpg"),
+        ("image/gif", "image.gif"),
+        ("image/webp", "image.webp"),
         ("image/svg+xml", "image.bin"),
         ("image/../../a.html", "image.bin"),
     ],

@@ -190,6 +190,13 @@ def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
     assert "QQ==" not in str(caught.value)
 
 
+@pytest.mark.parametrize("message", ["Hi", None, ["user", "Hi"]])
+def test_message_that_is_no_object_gives_a_sentence(message: Any) -> None:
+    """A program may send a list of texts."""
+    with pytest.raises(InvalidRequest, match="not an object with a role"):
+        parse_messages([{"role": "user", "content": "Hi"}, message])
+
+
 def test_unknown_role_gives_a_sentence() -> None:
     """It names the roles that there are."""
     with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):
@@ -334,6 +341,14 @@ def test_wish_how_to_answer_again_is_in_no_row(
     assert [row and row["content"] for row in rows_of_users] == stored
 
 
+def test_wish_without_a_question_is_no_chat_to_pair() -> None:
+    """A program sets any metadata."""
+    metadata = {"regeneration_message_id": "a", "user_message_id": "0"}
+    parts: list[ChatPart] = [AssistantText("Hi")]
+
+    assert attach_stored_messages(parts, {}, metadata) == parts
+
+
 def _chat_with_hidden(
     *contents: str, sent: Sequence[str], users: int = 2
 ) -> list[ChatPart]:
@@ -355,6 +370,23 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
 
     texts = [message_text(p.item) for p in parts if isinstance(p, UserMessage)]
     assert texts == ["By a filter.", "Obey.", "Hi", "Hi"]
+    assert len(stored_messages(parts)) == 2
+
+
+def test_words_of_a_person_stay_where_a_developer_has_the_same() -> None:
+    """Only the message that the page does not show is left out."""
+    roles = ("user", "developer", "user")
+    body = [said(role, "Hi") for role in roles]
+    rows = {
+        str(number): {**message, "parentId": str(number - 1)}
+        for number, message in enumerate(body)
+    }
+    metadata = {"user_message_id": "2", "message_id": "answer"}
+
+    parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
+
+    users = [part for part in parts if isinstance(part, UserMessage)]
+    assert [part.item["role"] for part in users] == ["user", "user"]
     assert len(stored_messages(parts)) == 2
 
 

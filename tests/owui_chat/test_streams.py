@@ -50,7 +50,7 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 from owui_chat.answers import COMMENTARY_TYPE
-from owui_chat.citations import strip_tracking
+from owui_chat.citations import Citations, strip_tracking
 from owui_chat.render.chunks import error_chunk, status_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.storage.records import message_key, read_records, write_records
@@ -277,6 +277,21 @@ def every_record_has_its_marker_whole_in_one_event(response: Response) -> None:
     assert len(with_marker) + len(alone) == len(told.records)
 
 
+def other_functions_read_the_text_of_a_program(response: Response) -> None:
+    """In the choices of the host's events, with the numbers of the page."""
+    citations = Citations()
+    shown = [each for event in response.events for each in citations.feed(event)]
+    view = ChunkRenderer(*HEAD)
+    answer = [chunk for event in shown for chunk in view.render(event)]
+    assert said(response.told.chunks) == said(answer)
+
+
+def said(chunks: list[Json]) -> str:
+    """What the choices of chunks say."""
+    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+    return "".join(choice["delta"].get("content", "") for choice in choices)
+
+
 def usage_is_sent_once(response: Response) -> None:
     used = [chunk for chunk in response.told.chunks if "usage" in chunk]
     assert len(used) == (1 if response.done.usage else 0)
@@ -481,6 +496,7 @@ INVARIANTS: tuple[Callable[[Response], None], ...] = (
     page_is_the_same_byte_by_byte,
     sealed_reasoning_is_nowhere_to_read,
     every_record_has_its_marker_whole_in_one_event,
+    other_functions_read_the_text_of_a_program,
     usage_is_sent_once,
     a_failure_is_told_once_and_without_choices,
     text_that_grew_on_the_page_is_what_is_stored,

@@ -391,21 +391,15 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
+    turn: Turn | None = None
+    if wire.get("turn"):
+        with suppress(JsonTooLarge):  # the rest of the answer counts all the same
+            turn = read_turn(str(wire["turn"]), unpacked_left)
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
-        turn=_read_stored_turn(wire.get("turn"), unpacked_left),
+        turn=turn,
     )
-
-
-def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
-    """Return a turn, or None if there is none, or too much of it."""
-    if not wire:
-        return None
-    try:
-        return read_turn(str(wire), unpacked_left)
-    except JsonTooLarge:
-        return None

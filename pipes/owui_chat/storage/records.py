@@ -170,7 +170,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     payload = _read_payload(wire.get("payload"))
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
-        payload = _keep_unsigned_safe(payload)
+        # The chat has the text of the last message only: it comes after the marker.
+        items = [item for item in payload[:-1] if item_type(item) != "message"]
+        safe = keep_unsigned_safe([*items, *payload[-1:]])
+        payload = tuple(item for item in safe if item is not None)
     if not payload:
         return None
     model = str(wire.get("model") or "")
@@ -202,16 +205,6 @@ def _read_payload(value: object) -> tuple[Item, ...]:
         if not isinstance(row, dict) or not row.get("type"):
             return ()
     return tuple(rows)
-
-
-def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
-    """Return what is used of a payload that anybody may have written.
-
-    The chat has the text of the last message only: it comes after the marker.
-    """
-    items = [item for item in payload[:-1] if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *payload[-1:]])
-    return tuple(item for item in safe if item is not None)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:

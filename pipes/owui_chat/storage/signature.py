@@ -64,7 +64,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
     this pipe wrote.
     """
     signature = fields.get(_FIELD)
-    if sign is None or not isinstance(signature, str) or not signature.isascii():
+    if sign is None or not isinstance(signature, str):
         return False
     value = [*scope, _without_signature(fields)]
     try:

@@ -10,12 +10,15 @@ from chats.pictures import BMP, JPEG, PIXEL, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
+    UNREADABLE_IMAGE,
     attach_files,
     fit_input,
+    image_length,
     part_or_note,
     question_index,
     resolve_images,
     svg_notice,
+    tool_image,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -24,6 +27,7 @@ from owui_chat.messages import (
     UserMessage,
     attach_stored_messages,
 )
+from runs.sample import reasoning
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
@@ -163,6 +167,19 @@ def test_attached_svg_is_announced_as_text(kinds: list[str], names: str) -> None
     )
 
 
+def test_no_svg_is_announced_in_a_chat_without_a_question() -> None:
+    """A task, or a program, may send none."""
+    assert svg_notice([AssistantText("Hi")]) == ""
+
+
+def test_length_of_images_is_that_of_their_addresses() -> None:
+    """Other parts of a message count about nothing, and no other part counts."""
+    shown = input_message("Hi", image_part("a" * 5000), image_part("b" * 3000))
+
+    assert 8000 <= image_length(shown) <= 8010
+    assert image_length(AssistantText("Hi" * 99)) == 0
+
+
 def test_only_files_of_the_message_are_attached() -> None:
     """Files and pictures of the message itself; the rest is the host's."""
     rows = [
@@ -298,7 +315,17 @@ def test_as_much_as_the_api_takes() -> None:
 
     assert fit_input([message, output]) == [message, output]
     assert notes_in(fit_input([message, output, output])) == [(0, 0)]
+    file = {"type": "input_file", "filename": "a", "file_data": "data:,"}
+    with_file = [input_message(file).item, message, output]
+    assert fit_input(with_file) == with_file
     assert notes_in(fit_input([output, message, output])) == [(0, 0)]
+
+
+def test_items_without_a_list_of_parts_are_sent_as_they_are() -> None:
+    """Reasoning has no content, and the short form of a message a text."""
+    items = [reasoning("1"), {"role": "user", "content": "Hi"}]
+
+    assert fit_input(items) == items
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
@@ -308,21 +335,42 @@ def test_as_many_bytes_as_the_api_takes() -> None:
 
     whole = [input_message(*[image_part(held)] * 63, file).item]
     assert fit_input(whole) == whole
-    fitted = fit_input([input_message(file, "Hi", *[image_part(held)] * 64).item])
-    assert notes_in(fitted) == [(0, 0)]
-    assert fitted[0]["content"][1] == text_part("Hi")
+    more = {**file, "file_data": f"{held}x"}
+    one_more = [input_message(*[image_part(held)] * 63, more).item]
+    assert notes_in(fit_input(one_more)) == [(0, 0)]
+    fitted = fit_input([input_message("Hi", file, "!", *[image_part(held)] * 64).item])
+    assert notes_in(fitted) == [(0, 1)]
+    assert [fitted[0]["content"][n] for n in (0, 2)] == [
+        text_part("Hi"),
+        text_part("!"),
+    ]
 
 
 def test_too_large_picture_is_scaled_or_refused() -> None:
     """An earlier one is a note; the one that is asked about is an error."""
-    large = image_part(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
-    parts: list[ChatPart] = [input_message(large), input_message("Hi")]
+    limit = 66_000_000
+    whole = f"{PIXEL}{'A' * (limit - len(PIXEL))}"
+    large: list[ChatPart] = [input_message(image_part(f"{whole}A"))]
+    scaled: list[str] = []
 
-    shown = resolved(parts)[0]
+    def scale(encoded: str) -> bytes:
+        """Make it small."""
+        scaled.append(encoded)
+        return JPEG
+
+    at_limit: list[ChatPart] = [input_message(image_part(whole))]
+    assert resolve_images(at_limit, scale) == at_limit
+    assert scaled == []
+    smaller = input_message(image_part(data_url(JPEG, "image/jpeg")))
+    assert resolve_images(large, scale) == [smaller]
+    assert scaled == [f"{whole}A".partition(",")[2]]
+    shown = resolved([*large, input_message("Hi")])[0]
     assert isinstance(shown, UserMessage)
     assert "is larger than the 50 MB" in shown.content[0]["text"]
     with pytest.raises(InvalidRequest, match="Attach a smaller one"):
-        resolved(parts[:1])
+        resolved(large)
+    assert tool_image(whole) == image_part(whole)
+    assert tool_image(f"{whole}A") == text_part(UNREADABLE_IMAGE)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from openai_responses.loop.events import ToolOutput
 from owui_chat.input.attachments import (
     UNREADABLE_IMAGE,
     add_tool_images,
-    append_images,
     tool_image,
 )
 from owui_chat.messages import (
@@ -150,11 +149,6 @@ def test_picture_that_nobody_reads_becomes_words() -> None:
     assert tool_image(data_url(BMP, "image/bmp")) == note
     assert tool_image("/api/v1/files/gone/content") == note
     assert tool_image(PIXEL) == image_part(PIXEL)
-
-
-def test_output_without_pictures_is_a_text() -> None:
-    """As it is sent in the run itself."""
-    assert append_images("x", []) == "x"
 
 
 @pytest.mark.host

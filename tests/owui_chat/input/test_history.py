@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from chats.earlier_writers import EARLIER, A, B, C, earlier_key
 from chats.parts import input_message
 from openai_responses.items import Item, is_call, is_call_output
+from openai_responses.repairs.chat_repairs import LeaveOutItem, name_items
+from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
 from owui_chat.messages import (
@@ -402,6 +404,26 @@ def test_call_is_sent_once_in_its_kept_bytes(
     chat: list[ChatPart], kept_items: list[Item], sent: list[Item]
 ) -> None:
     assert built(chat, kept(A, *kept_items)) == sent
+
+
+def test_compaction_that_is_left_out_replaces_nothing() -> None:
+    """What it stood for is sent again; what else is left out is so later."""
+    chat: list[ChatPart]
+    chat = [input_message("Hi"), marked(A, "Hello."), input_message("And?")]
+    records = kept(A, reasoning("1"), COMPACTION)
+    whole = [input_message("Hi").item, SEALED, COMPACTION, answer("Hello.")]
+    names = {row.item["type"]: row.name for row in name_items(whole, ())}
+
+    def sent(*repairs: Repair) -> list[Item]:
+        """The input in front of the question."""
+        return build_input(chat, records, ORIGIN, repairs=repairs)[:-1]
+
+    assert sent() == [COMPACTION, answer("Hello.")]
+    assert sent(LeaveOutItem("0" * 32)) == [COMPACTION, answer("Hello.")]
+    left_out = sent(LeaveOutItem(names["compaction"]))
+    assert left_out == [input_message("Hi").item, SEALED, answer("Hello.")]
+    no_thought = LeaveOutItem(names["reasoning"])
+    assert SEALED in sent(no_thought, LeaveOutItem(names["compaction"]))
 
 
 @pytest.mark.parametrize(

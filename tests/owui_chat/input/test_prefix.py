@@ -13,7 +13,9 @@ from owui_chat.input.prefix import (
     add_sent_context,
     apply_sent_context,
     change_instructions,
+    change_notice,
     find_injected_context,
+    model_turns,
     read_sent_context,
     sent_instructions,
 )
@@ -158,7 +160,8 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     )
     assert instructions
 
-    prefix = apply_sent_context(CHAT, {}, instructions.changes, {})
+    items = {"a1": [input_message("Tools.", role="developer").item]}
+    prefix = apply_sent_context(CHAT, {}, instructions.changes, items)
 
     change = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
@@ -168,6 +171,7 @@ def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     assert prefix == [
         *CHAT[:2],
         input_message(change, role="developer"),
+        input_message("Tools.", role="developer"),
         *CHAT[2:4],
         input_message(now, role="developer"),
         *CHAT[4:],
@@ -201,6 +205,51 @@ def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
     now = change_instructions(instructions, "Be brief.\nIt is one.", MODEL)
 
     assert now == NOON_TO_ONE
+
+
+def test_change_is_stated_in_a_message_of_its_own() -> None:
+    """Where nothing changed there is none."""
+    notice = change_notice(changed(gone="It is noon."))
+
+    words = "The instructions have changed.\nLines that no longer hold:\nIt is noon."
+    assert notice == input_message(words, role="developer")
+    assert change_notice(SentContext(model=MODEL)) is None
+
+
+BASE = Turn("sol", base={"tools": []})
+LATER = Turn("sol", [{"type": "additional_tools"}])
+
+
+@pytest.mark.parametrize(
+    ("turns", "read"),
+    [
+        ({"a0": BASE, "a1": LATER}, {"a0": BASE, "a1": LATER}),
+        ({"a0": BASE, "a1": BASE}, {"a1": BASE}),
+        ({"a0": BASE, "a2": LATER}, {"a0": BASE, "a2": LATER}),
+        ({"a0": LATER, "a1": LATER}, {}),
+        ({"a0": BASE._replace(model="luna"), "a1": LATER}, {}),
+        ({"a0": BASE, "a1": LATER._replace(model="luna")}, {"a0": BASE}),
+        ({"a0-too": BASE}, {}),
+        ({}, {}),
+    ],
+    ids=[
+        "from the first",
+        "begun anew",
+        "a turn that changed nothing",
+        "the first is gone",
+        "the first is another model's",
+        "another model between",
+        "another branch",
+        "nothing",
+    ],
+)
+def test_turns_of_a_model_count_from_where_they_began(
+    turns: dict[str, Turn], read: dict[str, Turn]
+) -> None:
+    """What a model was not asked for must not be in front of its questions."""
+    sent = {name: SentContext(turn=turn) for name, turn in turns.items()}
+
+    assert model_turns(CHAT, sent, "sol") == read
 
 
 class EarlierKeys(ChatKeys):
@@ -241,6 +290,8 @@ def test_sent_context_survives_storage() -> None:
         message_key("a4"): {"sent": "Obey."},
         message_key("a5"): with_sent({}, sent, ":a2"),
         **{message_key(k): {"sent": v.seal(wire, k)} for k, v in other_keys.items()},
+        # In an answer's own output the key is that of its record.
+        message_key("kept_1"): {**with_sent({}, sent, ":b0"), "message_id": "b0"},
         "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
         "title": "sent",
     }
@@ -252,6 +303,7 @@ def test_sent_context_survives_storage() -> None:
     assert {key: json.dumps(context.wire()) for key, context in contexts.items()} == {
         "a2": json.dumps(sent.wire()),
         "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
+        "b0": json.dumps(sent.wire()),
     }
 
 

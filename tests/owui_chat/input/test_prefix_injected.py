@@ -14,10 +14,11 @@ from owui_chat.input.prefix import (
     find_injected_context,
     read_sent_context,
 )
-from owui_chat.messages import ChatPart, StoredMessage, UserMessage
+from owui_chat.messages import AssistantText, ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
 from stand_in.signing import KEYS
 
+CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
 
@@ -113,6 +114,26 @@ def test_edited_words_are_sent_afresh() -> None:
     assert applied(plain, "rain?", SentContext()) == plain
 
 
+def test_messages_that_no_row_has_are_passed_over() -> None:
+    """A filter may have put them in, in front of the question or after it."""
+    told = input_message("It is noon.", role="developer")
+    said = AssistantText("It rains.")
+    stored = StoredMessage({"content": "rain?"}, "a")
+    asked = user_message("<c/>\nrain?")._replace(stored=stored)
+    context = SentContext(find_injected_context([told, asked, told]))
+
+    assert context == injected(user_message("<c/>\nrain?"), "rain?")
+    assert find_injected_context([asked, said]) == context.injected
+    assert find_injected_context([told]) is None
+    later = user_message("rain?")._replace(stored=stored)
+    chat: list[ChatPart] = [told, later, said, told]
+    sent = apply_sent_context(chat, {"a": context}, {}, {})
+    assert sent == [told, asked, said, told]
+    assert context.injected
+    again = {"words": "", "texts": [[CONTEXT, ""]]}
+    assert drop_repeated_context(again, chat, {"a": context}, set()) == again
+
+
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
 def test_malformed_sent_context_is_ignored(wire: object) -> None:
     """A row that a person or another program changed stops no chat."""
@@ -128,9 +149,6 @@ def test_words_are_not_stored_twice() -> None:
     }
 
 
-CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "compacted", "is_repeated"),
     [
@@ -139,9 +157,13 @@ CONTEXT = "<c>" + "The clock is wound at noon. " * 40 + "</c>\n"
         (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "a", False),
         (f"{CONTEXT}rain?", f"{CONTEXT}<f/>\nsnow?", "", False),
         (f"{CONTEXT}another's words", f"{CONTEXT}snow?", "", False),
-        ("<c/>\nrain?", "<c/>\nsnow?", "", False),
+        ("c" * 499 + "rain?", "c" * 499 + "snow?", "", False),
+        ("c" * 500 + "rain?", "c" * 500 + "snow?", "", True),
     ],
-    ids=["same", "more around it", "compacted", "new file", "edited", "short"],
+    ids=[
+        *("same", "more around it", "compacted", "new file", "edited"),
+        *("short", "just long enough"),
+    ],
 )
 def test_context_is_sent_once(
     first: str, second: str, compacted: str, is_repeated: bool

@@ -5,10 +5,17 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
+from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
-from owui_chat.input.tasks import task_request, task_result
+from owui_chat.input.tasks import (
+    SMALL_TASKS,
+    is_usable_text,
+    task_request,
+    task_result,
+    without_hosts_limit,
+)
 from owui_chat.storage.markers import format_marker
 
 LINE = format_marker("reasoning", "A" * 26)
@@ -56,6 +63,96 @@ def test_small_task_is_done_at_the_lowest_effort() -> None:
     assert (other.reasoning or {})["effort"] == "high"
 
 
+ASKED: Chat = [{"role": "user", "content": "Hi"}]
+
+
+def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
+    """Neither tools nor a form, nor an effort; sampling and limits stay."""
+    body = {
+        "tools": [{"type": "web_search"}],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+        "response_format": {"type": "json_object"},
+        "text": {"format": {"type": "json_object"}},
+        "json_schema": {"name": "a"},
+        "verbosity": "high",
+        "reasoning_summary": "detailed",
+        "max_tokens": 500,
+    }
+    efforts = {"reasoning": {"effort": "high"}, "reasoning_effort": "high"}
+    model = resolve_model("gpt-5.2")
+
+    small = task_request(model, ASKED, {**body, **efforts}, "emoji_generation")
+    plain = task_request(model, ASKED, {"max_tokens": 500}, "emoji_generation")
+    assert small == plain
+    assert small.max_output_tokens == 500
+    for key, value in efforts.items():
+        own = task_request(model, ASKED, {key: value}, "summary", at_own_effort=True)
+        assert (own.reasoning or {})["effort"] == "high"
+
+
+@pytest.mark.parametrize(("at_own_effort", "mode"), [(False, None), (True, "pro")])
+def test_small_task_is_not_done_in_the_pro_mode(
+    at_own_effort: bool, mode: str | None
+) -> None:
+    """It costs a multiple."""
+    model = resolve_model("gpt-6.1-sol-pro")
+    request = task_request(model, ASKED, {}, "summary", at_own_effort=at_own_effort)
+
+    assert (request.reasoning or {}).get("mode") == mode
+
+
+def test_task_keeps_nothing_and_comes_in_one_piece_unless_it_streams() -> None:
+    """No later turn has its reasoning."""
+    model = resolve_model("gpt-5.2")
+
+    assert not request_of(ASKED).stream
+    assert not request_of(ASKED).include
+    assert task_request(model, ASKED, {}, "summary", stream=True).stream
+
+
+@pytest.mark.parametrize(
+    ("task", "ending", "is_usable"),
+    [
+        ("title_generation", COMPLETED, True),
+        ("title_generation", ending_of_incomplete("max_output_tokens"), False),
+        ("function_calling", ending_of_incomplete("max_output_tokens"), False),
+        ("memory_review", ending_of_incomplete("max_output_tokens"), False),
+        ("context_compaction", ending_of_incomplete("max_output_tokens"), True),
+        ("context_compaction", CUT, False),
+        ("emoji_generation", Ending("failed"), False),
+    ],
+)
+def test_half_of_an_object_is_of_no_use(
+    task: str, ending: Ending, is_usable: bool
+) -> None:
+    """Half of a text is."""
+    assert is_usable_text(task, ending) is is_usable
+
+
+@pytest.mark.parametrize(
+    ("task", "limit", "is_left_out"),
+    [
+        ("title_generation", 1000, True),
+        ("title_generation", 999, False),
+        ("context_compaction", 1000, True),
+        ("emoji_generation", 4, True),
+        ("emoji_generation", 1000, False),
+        ("tags_generation", 1000, False),
+    ],
+)
+def test_limit_that_nobody_has_chosen_is_left_out(
+    task: str, limit: int, is_left_out: bool
+) -> None:
+    """It would end the reasoning, so that no text came."""
+    body = {"model": "m", "max_tokens": limit}
+
+    rest = {"model": "m"} if is_left_out else body
+    assert without_hosts_limit(body, task) == rest
+    assert without_hosts_limit({"model": "m"}, task) == {"model": "m"}
+    assert body["max_tokens"] == limit
+
+
 def test_texts_among_parts_are_cleaned_too() -> None:
     """Pictures stay next to them."""
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
@@ -99,10 +196,9 @@ def test_result_is_where_the_host_looks() -> None:
     """The host reads only `choices[0].message.content`."""
     result = task_result("A title", "f.gpt-5.2")
 
-    assert result["choices"][0]["message"] == {
-        "role": "assistant",
-        "content": "A title",
-    }
+    said = {"role": "assistant", "content": "A title"}
+    choice = {"index": 0, "message": said, "finish_reason": "stop"}
+    assert result["choices"] == [choice]
     ChatCompletion.model_validate({**result, "id": "", "created": 0}, strict=True)
 
 
@@ -123,8 +219,12 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 
     assert form is not None
     assert (form["type"], form["strict"]) == ("json_schema", True)
-    assert form["schema"]["properties"][key]["type"] == kind
+    text = {"type": "string"}
+    value = {"type": "array", "items": text} if kind == "array" else text
+    assert form["schema"]["properties"] == {key: value}
+    assert form["schema"]["additionalProperties"] is False
     assert form["schema"]["required"] == [key]
+    assert task in SMALL_TASKS
 
 
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])

@@ -18,6 +18,7 @@ from openai_responses.errors import (
     ApiRefused,
     ConnectionFailed,
     Failure,
+    InvalidParameter,
     InvalidRequest,
     InvalidSetting,
     ResponsesError,
@@ -29,7 +30,9 @@ from owui_chat.render.client_errors import (
     client_error,
     ending_error,
     ending_status,
+    exception_error,
     exception_status,
+    seconds_to_wait,
 )
 
 KEY = "sk-proj-0123456789abcdef"
@@ -70,6 +73,10 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(failed("invalid_image"), 400, id="an image in a stream"),
         pytest.param(failed("context_length_exceeded"), 400, id="too long"),
         pytest.param(failed("model_not_found"), 404, id="no such model"),
+        pytest.param(failed("slow_down"), 429, id="slow down"),
+        pytest.param(failed("flex_unavailable"), 429, id="no flex capacity"),
+        pytest.param(failed("request_too_large"), 429, id="more than a minute's limit"),
+        pytest.param(failed("invalid_api_key"), 401, id="wrong key in a stream"),
         pytest.param(failed("server_error"), 500, id="server error"),
         pytest.param(failed("a_new_word"), 500, id="unknown code"),
         pytest.param(failed(), 500, id="no code"),
@@ -79,6 +86,7 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(RunDone(COMPRESSED), 502, id="compressed"),
         pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),
         pytest.param(RunDone(Ending("invalid")), 500, id="unusable setting"),
+        pytest.param(RunDone(Ending("error")), 500, id="an event that is an error"),
     ],
 )
 def test_status_of_a_run(ended: RunDone, status: int) -> None:
@@ -171,6 +179,39 @@ def test_type_is_no_code() -> None:
 
     assert ended.ending.code == "invalid_request_error"
     assert ending_error(ended)["error"]["code"] is None
+
+
+@pytest.mark.parametrize(
+    ("waits", "seconds"), [(None, None), (0.0, 0), (2.0, 2), (2.1, 3)]
+)
+def test_seconds_to_wait_are_whole_ones(
+    waits: float | None, seconds: int | None
+) -> None:
+    """Not too early; without a word of the server there is no such field."""
+    ended = refused(429)
+    ended = ended._replace(trace=ended.trace._replace(retry_after=waits))
+
+    assert seconds_to_wait(ended) == seconds
+    error = ending_error(ended)["error"]
+    assert error.get("retry_after") == seconds
+    assert ("retry_after" in error) is (seconds is not None)
+
+
+@pytest.mark.parametrize(
+    ("error", "param", "status"),
+    [
+        (InvalidParameter("tools", "No."), "tools", 400),
+        (InvalidRequest("No.", remedy="rule"), None, 403),
+        (RuntimeError("tools"), None, 500),
+    ],
+)
+def test_error_of_a_request_names_its_parameter(
+    error: Exception, param: str | None, status: int
+) -> None:
+    """Clients of OpenAI show it next to the message."""
+    told = exception_error("No.", error)["error"]
+
+    assert (told["message"], told["param"], told["status"]) == ("No.", param, status)
 
 
 def test_what_is_no_word_is_not_passed_on() -> None:

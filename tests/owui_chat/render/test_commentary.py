@@ -12,6 +12,7 @@ from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, TextDelta
 from owui_chat.answers import COMMENTARY_TYPE, closing_commentary
 from owui_chat.events import TurnDetails
+from owui_chat.render.completions import ChunkRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import Recorder
 from runs.sample import (
@@ -100,6 +101,8 @@ def test_a_long_remark_costs_about_what_a_text_does() -> None:
     deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
     again = [message_text(chunk["item"]) for chunk in chunks if "item" in chunk]
     assert len(again) < 15
+    # What the host has stored if the answer is stopped here.
+    assert len(again[-1]) > len("".join(parts)) / 2
     assert len("".join([*deltas, *again])) < 4 * len("".join(parts))
 
 
@@ -131,6 +134,29 @@ def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
     assert remark.startswith("> One line.\n> \n> And")
     assert texts(rendered.view.shown.items) == []
     assert rendered.written == []
+
+
+def test_record_names_the_item_whose_text_follows() -> None:
+    """Also commentary, whose text the host does not give back; the end has none."""
+    events = run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER, call("1"))
+
+    stored = tell(events, in_output=True)
+
+    kept = [i for i in stored.view.shown.items if i["type"] == "openai_responses:kept"]
+    assert [item["before"] for item in kept] == ["msg_1", "msg_3", ""]
+
+
+def test_remark_that_only_its_end_calls_one_is_not_said_again() -> None:
+    """It was the text already."""
+    [begun, *rest] = run_of(DONE)
+    assert isinstance(begun, ItemAdded)
+    view = ChunkRenderer("chatcmpl-1", 1, "f.gpt-5.2")
+    events = [begun._replace(item=message("2", "")), *rest]
+
+    chunks = [chunk for event in events for chunk in view.render(event)]
+
+    deltas = [choice["delta"] for c in chunks for choice in c["choices"]]
+    assert "".join(delta.get("content", "") for delta in deltas) == "Done."
 
 
 # ------------------------------------------------------------------ as the answer
@@ -174,6 +200,7 @@ def test_failed_run_shows_its_last_commentary_as_commentary() -> None:
         ([LOOK, ANSWER], None),
         ([message("4", "", "commentary")], None),
         ([LOOK, call("1"), output("1")], None),
+        ([call("1"), LOOK, output("1")], None),
         ([LOOK, call("1")], None),
         ([call("1"), LOOK], None),
         ([LOOK, ASKS], None),

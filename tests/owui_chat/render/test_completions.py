@@ -127,6 +127,28 @@ def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
     assert "error" not in body
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "is_error"),
+    [
+        ("max_output_tokens", "length", False),
+        ("context_length_exceeded", "length", False),
+        ("max_messages", "length", False),
+        ("content_filter", "content_filter", False),
+        ("a_new_word", "stop", False),
+        ("cancelled", "length", True),
+        ("steered", "length", True),
+    ],
+)
+def test_answer_that_is_not_whole_has_a_reason_or_an_error(
+    code: str, reason: str, is_error: bool
+) -> None:
+    """No reason of OpenAI says that somebody has stopped it."""
+    body = result(RunDone(ending_of_incomplete(code), output=(message("1", "Ra"),)))
+
+    assert body["choices"][0]["finish_reason"] == reason
+    assert ("error" in body) is is_error
+
+
 def test_text_of_nothing_is_empty() -> None:
     """A task that failed has no title."""
     assert completion_text(RunDone(CUT)) == ""
@@ -153,7 +175,8 @@ def test_complete_answer_has_its_annotations() -> None:
     """The same as a stream has, with links that do not tell who searched."""
     first = message("1", "Rain ([a.example](https://a.example?utm_source=openai)).")
     note = {"type": "url_citation", "url": "https://b.example", "title": "B"}
-    second = message("2", "Snow.", annotations=[{**note, "start_index": 1}])
+    file = {"type": "file_citation", "file_id": "f", "filename": "a.pdf", "index": 1}
+    second = message("2", "Snow.", annotations=[file, {**note, "start_index": 1}])
 
     answer = answered(first, second)
 

@@ -112,27 +112,33 @@ def test_calls_come_whole_and_are_counted() -> None:
         [{"index": 0, **chat_tool_call(call("1"))}],
         [{"index": 1, **chat_tool_call(call("2"))}],
     ]
-    assert chat_tool_call(call("1")) == {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "get_weather", "arguments": '{"city": "Bern"}'},
-    }
 
 
-def test_custom_call_has_its_text() -> None:
-    """In the form that Chat Completions has for it."""
-    [delta] = deltas_of(custom_call("1", "a note"))
-
-    custom = {"name": "take_note", "input": "a note"}
-    expected = {"index": 0, "id": "call_1", "type": "custom", "custom": custom}
-    assert delta["tool_calls"] == [expected]
-
-
-def test_call_without_arguments_has_an_empty_object() -> None:
-    """Clients parse the arguments as JSON, which an empty text is not."""
-    made = chat_tool_call(without(call("1"), "arguments"))
-
-    assert made["function"]["arguments"] == "{}"
+@pytest.mark.parametrize(
+    ("item", "kind", "body"),
+    [
+        (
+            call("1"),
+            "function",
+            {"name": "get_weather", "arguments": '{"city": "Bern"}'},
+        ),
+        # Clients parse the arguments as JSON, which an empty text is not.
+        (
+            without(call("1"), "arguments"),
+            "function",
+            {"name": "get_weather", "arguments": "{}"},
+        ),
+        (
+            custom_call("1", "a note"),
+            "custom",
+            {"name": "take_note", "input": "a note"},
+        ),
+    ],
+)
+def test_call_has_the_form_of_chat_completions(
+    item: Item, kind: str, body: dict[str, str]
+) -> None:
+    assert chat_tool_call(item) == {"id": "call_1", "type": kind, kind: body}
 
 
 @pytest.mark.parametrize(

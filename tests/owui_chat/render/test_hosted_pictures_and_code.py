@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
@@ -30,12 +31,6 @@ DRAWN: Item = {
 def shown(events: Iterable[RunEvent]) -> list[Json]:
     """The chunks of a whole run."""
     return on_page(events)[0]
-
-
-def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
-    """What the host hands to the page."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [event["data"] for event in events if event["type"] in kinds]
 
 
 def with_card(events: Iterable[RunEvent], kind: str, **card: Any) -> list[RunEvent]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
@@ -53,8 +54,7 @@ def sent_next(
 
 def statuses(rendered: Told) -> list[str]:
     """The status lines above the answer, but for the one that sums it up."""
-    events = [chunk["event"] for chunk in rendered.chunks if "event" in chunk]
-    lines = [e["data"]["description"] for e in events if e["type"] == "status"]
+    lines = [data["description"] for data in host_events(rendered.chunks, "status")]
     return [line for line in lines if not line.startswith("Finished in")]
 
 
@@ -144,6 +144,24 @@ def test_a_call_that_failed_shows_why(
 def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
     """One for each server; a failure is no secret, its words may be."""
     assert statuses(tell(run_of_transcript(f"{name}.sse"))) == lines
+
+
+@pytest.mark.parametrize(
+    ("listed", "line"),
+    [
+        ({"tools": [{}]}, "clocks offers 1 tool."),
+        ({"tools": []}, "clocks offers 0 tools."),
+        ({"tools": [{}], "error": "secret"}, "clocks did not list its tools"),
+        ({"tools": None}, "clocks did not list its tools"),
+    ],
+)
+def test_a_list_of_any_form_is_a_line(listed: Json, line: str) -> None:
+    """Other servers send what they like."""
+    item = {"type": "mcp_list_tools", "server_label": "clocks", **listed}
+
+    [shown] = statuses(tell([ItemAdded(0, item), ItemDone(0, item)]))
+    assert shown.startswith(line)
+    assert "secret" not in shown
 
 
 def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> None:

@@ -7,7 +7,7 @@ import pytest
 from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.transport.stream import AnnotationAdded, ItemDone
+from openai_responses.transport.stream import AnnotationAdded
 from runs.sample import message, on_page, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
@@ -112,12 +112,3 @@ def test_source_comes_as_soon_as_its_annotation() -> None:
     assert kinds.index("source") < kinds.index("response.output_item.done")
     [source] = host_events(chunks, "source")
     assert source["source"] == {"name": "Page A", "url": A}
-
-
-def test_text_that_broke_off_is_shown_to_its_end() -> None:
-    """Also what might have become a link."""
-    events = run_of(message("1", "Rain ([a.exam"))
-
-    chunks, _ = on_page([event for event in events if not isinstance(event, ItemDone)])
-
-    assert "".join(chunk.get("delta", "") for chunk in chunks) == "Rain ([a.exam"

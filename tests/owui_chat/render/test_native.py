@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, message_text
@@ -21,6 +22,7 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
+from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
     Page,
@@ -333,6 +335,53 @@ def test_answer_that_can_go_on_is_no_error() -> None:
     assert nothing == [error_chunk(ending.message)]
 
 
+def test_answer_that_can_go_on_is_an_error_where_no_line_is_read() -> None:
+    """Other functions get no status lines."""
+    ending = ending_of_incomplete("max_output_tokens")
+    view = NativeRenderer(Clock(), has_status_lines=False)
+    events = [*run_of(message("1", "Rain"))[:-1], RunDone(ending)]
+
+    chunks = [chunk for event in events for chunk in view.render(event)]
+
+    assert chunks[-1] == error_chunk(ending.message)
+    assert status_lines(chunks) == []
+
+
+def test_custom_call_is_shown_as_a_function_with_an_argument() -> None:
+    """The host knows no other kind of call."""
+    chunks, [item] = on_page(run_of(custom_call("1", 'a "note"'))[:-1])
+
+    assert (item["type"], item["name"]) == ("function_call", "take_note")
+    assert item["arguments"] == '{"input": "a \\"note\\""}'
+    assert "input" not in item
+    begun = {**item, "arguments": "", "status": "in_progress"}
+    assert chunks[0]["item"] == begun
+
+
+@pytest.mark.parametrize("text", ["Rain", " \n"])
+def test_text_that_came_in_one_piece_can_go_on_as_well(text: str) -> None:
+    """Some servers send no deltas; white space is no text."""
+    ending = ending_of_incomplete("max_output_tokens")
+    begun = ItemAdded(0, {**message("1", ""), "content": []})
+
+    chunks, _ = on_page([begun, ItemDone(0, message("1", text)), RunDone(ending)])
+
+    is_text = bool(text.strip())
+    assert (error_chunk(ending.message) in chunks) is not is_text
+    assert (status_chunk(ending.message) in chunks) is is_text
+
+
+def test_thought_that_is_announced_with_its_words_grows_from_nothing() -> None:
+    """Else the page would have them twice."""
+    content = [{"type": "reasoning_text", "text": "Hm."}]
+    whole = {**reasoning("1"), "content": content}
+
+    [begun], _ = on_page([ItemAdded(0, whole)])
+
+    assert begun["item"]["summary"] == []
+    assert "content" not in begun["item"]
+
+
 def test_the_end_says_how_long_it_took() -> None:
     """From the first moment on; without usage, failure or marker nothing else."""
     times = iter([100.0, 112.0])
@@ -375,8 +424,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
     ends = []
     for events in ([retry, retry], [retry, *begun], [*begun, retry]):
         chunks, _ = on_page([*events, RunDone(Ending("failed"))])
-        statuses = [c["event"]["data"] for c in chunks if "event" in c]
-        ends.append(statuses[-1]["description"])
+        ends.append(status_lines(chunks)[-1])
 
     assert ends == [
         "Failed after 3 attempts",
@@ -404,18 +452,6 @@ def test_note_is_a_status_line() -> None:
     assert items == []
 
 
-def test_source_opens_to_its_text() -> None:
-    """In the host's form of a citation, with one document."""
-    assert source_chunk("Log", "one\ntwo")["event"] == {
-        "type": "source",
-        "data": {
-            "source": {"name": "Log"},
-            "document": ["one\ntwo"],
-            "metadata": [{"source": "Log"}],
-        },
-    }
-
-
 @pytest.mark.parametrize("chunk", [status_chunk("Wait."), source_chunk("Log", "one")])
 def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
     """Stream filters that look for one would drop it; the answer does not change."""
@@ -437,23 +473,18 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
 # ---------------------------------------------------------------- answered calls
 
 
-def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
-    """Complete at once, at a place of its own."""
-    chunks, items = on_page([ToolOutput(7, output("1"))])
+@pytest.mark.parametrize(("failed", "status"), [(False, "completed"), (True, "failed")])
+def test_output_of_a_call_is_shown_as_the_host_stores_it(
+    failed: bool, status: str
+) -> None:
+    """Complete at once, at a place of its own; the page marks a card that failed."""
+    [chunk], items = on_page([ToolOutput(7, output("1"), failed=failed)])
 
     parts = [{"type": "input_text", "text": "rain"}]
-    stored = {**output("1"), "id": "fco_call_1", "output": parts, "status": "completed"}
+    stored = {**output("1"), "id": "fco_call_1", "output": parts, "status": status}
     assert items == [stored]
-    [chunk] = chunks
     assert chunk["type"] == "response.output_item.done"
     assert (chunk["output_index"], chunk["item"]) == (0, stored)
-
-
-def test_failed_call_has_status_failed() -> None:
-    """The page marks its card as failed."""
-    _, [item] = on_page([ToolOutput(0, output("1", "Error: no."), failed=True)])
-
-    assert item["status"] == "failed"
 
 
 def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
@@ -518,9 +549,12 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     assert chunks[-1] == error_chunk(CUT.message)
 
 
-def test_call_that_broke_off_gets_an_output_in_what_the_page_stores() -> None:
+@pytest.mark.parametrize("count", [1, 2, 4], ids=["begun", "growing", "whole"])
+def test_call_that_broke_off_gets_an_output_in_what_the_page_stores(
+    count: int,
+) -> None:
     """Without a host to ask: none is open at the end of an answer that failed."""
-    chunks, items = on_page([*run_of(call("1"))[:-1], RunDone(CUT)])
+    chunks, items = on_page([*run_of(call("1"))[:count], RunDone(CUT)])
 
     assert [item["type"] for item in items] == ["function_call", OUTPUT]
     assert [item["status"] for item in items] == ["incomplete", "failed"]
@@ -536,6 +570,17 @@ def test_failure_closes_no_call_that_has_its_output() -> None:
     assert [parts[0]["text"] for parts in outputs] == ["rain", "snow"]
     calls = [item["status"] for item in items if item["type"] == "function_call"]
     assert calls == ["completed", "failed"]  # as its output says
+
+
+def test_call_that_ends_again_after_its_output_is_closed_already() -> None:
+    """A second output for it would be refused in the next turn."""
+    begun, *_, ended, _, _ = run_of(call("1"))
+    events = [begun, ended, ToolOutput(1, output("1")), ended, RunDone(CUT)]
+
+    _, items = on_page(events)
+
+    assert [item["type"] for item in items] == ["function_call", OUTPUT]
+    assert items[0]["status"] == "completed"
 
 
 def test_run_with_tools_is_one_message_to_the_host(
@@ -622,16 +667,9 @@ def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
 COMPACTION: Item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
 
 
-def compaction_events(chunks: list[Json]) -> list[Json]:
-    """What the page is told of a compaction."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [e["data"] for e in events if e["type"] == "context_compaction"]
-
-
 def status_lines(chunks: list[Json]) -> list[str]:
     """The lines above the answer."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [e["data"]["description"] for e in events if e["type"] == "status"]
+    return [data["description"] for data in host_events(chunks, "status")]
 
 
 def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
@@ -641,7 +679,7 @@ def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
         [ItemAdded(0, begun), ItemDone(0, COMPACTION), RunDone(COMPLETED)]
     )
 
-    began, ended = compaction_events(chunks)
+    began, ended = host_events(chunks, "context_compaction")
     assert (began["action"], began["done"]) == ("context_compaction", False)
     assert (ended["action"], ended["done"]) == ("context_compaction", True)
     assert "error" not in ended
@@ -654,6 +692,6 @@ def test_compaction_that_breaks_off_is_not_awaited() -> None:
     """The page would say for ever that it is in progress."""
     chunks, _ = on_page([ItemAdded(0, {"type": "compaction"}), RunDone(CUT)])
 
-    _, ended = compaction_events(chunks)
+    _, ended = host_events(chunks, "context_compaction")
     assert ended["done"]
     assert not [line for line in status_lines(chunks) if "compacted" in line]

@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses.loop.events import RunEvent
-from owui_chat.citations import Citations
 from owui_chat.events import Marker
-from owui_chat.render.completions import ChunkRenderer
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
-    TRANSCRIPTS,
     Page,
     call,
     message,
@@ -18,8 +14,6 @@ from runs.sample import (
     reasoning,
     refusal,
     run_of,
-    run_of_transcript,
-    tell,
 )
 
 Json = dict[str, Any]
@@ -30,22 +24,6 @@ def said(chunks: list[Json], field: str = "content") -> str:
     """What the choices of chunks say, as whoever reads only those joins it."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
     return "".join(choice["delta"].get(field, "") for choice in choices)
-
-
-def plain(events: list[RunEvent]) -> str:
-    """What a program gets of the same run, with the citations of the page."""
-    view = ChunkRenderer("chatcmpl-1", 1, "f.gpt-5.2")
-    citations = Citations()
-    shown = [each for event in events for each in citations.feed(event)]
-    return said([chunk for event in shown for chunk in view.render(event)])
-
-
-@pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_text_is_that_of_a_program(name: str) -> None:
-    """To the letter, in every kind of run."""
-    events = run_of_transcript(name)
-
-    assert said(tell(events).chunks) == plain(events)
 
 
 def test_two_messages_and_two_thoughts_are_apart() -> None:
@@ -63,6 +41,17 @@ def test_two_messages_and_two_thoughts_are_apart() -> None:
 
     assert said(chunks) == "One.\n\nTwo.\n\nNo more."
     assert said(chunks, "reasoning_content") == "First.\n\nSecond."
+
+
+def test_thoughts_of_open_models_are_said_as_such() -> None:
+    """They come as content of their reasoning, not as a summary."""
+    content = [{"type": "reasoning_text", "text": text} for text in ("One", "Two")]
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
+
+    chunks, _ = on_page(run_of(thought, message("1", "Rain.")))
+
+    assert said(chunks, "reasoning_content") == "One\n\nTwo"
+    assert said(chunks) == "Rain."
 
 
 def test_marker_is_not_said() -> None:

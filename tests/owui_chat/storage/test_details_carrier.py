@@ -279,6 +279,29 @@ def test_reasoning_without_its_content_is_not_carried() -> None:
     assert [entry["type"] for entry in entries] == ["openai_responses.turn"]
 
 
+def test_plain_reasoning_goes_back_with_a_run_that_goes_on() -> None:
+    """Its server wants it in front of the calls that the host has made."""
+    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
+    thought: Item = {"type": "reasoning", "summary": [], "content": words}
+    look = message("1", "I look.")
+    turn = [(thought, ""), (look, "I look."), (call("1"), "")]
+    details = write_details("1", turn, ORIGIN, {}, SIGN, continues=True)
+    function = {"name": "get_weather", "arguments": "{}"}
+    tool_call = {"id": "call_1", "type": "function", "function": function}
+    called = {**carrying("I look.", details), "tool_calls": [tool_call]}
+    returned = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
+    parts, records = restore_from_details(parse_messages([called, returned])[1], SIGN)
+
+    items = build_input(parts, records, ORIGIN)
+
+    assert items == [
+        thought,
+        *replay_output([look, call("1")], with_reasoning=True),
+        output("1"),
+    ]
+    assert len(write_details("1", turn, ORIGIN, {}, SIGN)) == len(details) - 1
+
+
 def test_encrypted_content_is_where_others_look_for_it() -> None:
     """Reasoning has the form that the host's own adapters give it."""
     _, entry = details_of((reasoning("1"), ""))
@@ -323,6 +346,8 @@ BROKEN: list[object] = [
     [{"type": "reasoning.encrypted", "data": "x"}],
     [{**OWN, "type": "surprise", "turn": "1", "index": 0}],
     [{**OWN, "turn": 1, "index": 0}],
+    [{**OWN, "type": "openai_responses.turn", "turn": 1, "index": 0}],
+    [{"type": "openai_responses.turn", "turn": "1", "index": 0}],
     [{**OWN, "turn": "1", "index": None}],
     [{**OWN, "type": "openai_responses.item", "turn": "1", "index": 0, "item": {}}],
 ]

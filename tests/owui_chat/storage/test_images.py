@@ -105,6 +105,16 @@ def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
             {"files": [{"id": "f-1"}]},
             {**KEPT, "output_format": "webp"},
         ),
+        (
+            {**DRAWN, "result": "data:image/jpeg;base64,/9j/"},
+            {"files": [{"id": "f-1"}]},
+            {**KEPT, "output_format": "jpeg"},
+        ),
+        (
+            {**DRAWN, "output_format": "png"},
+            {"files": [{"id": "f-1"}]},
+            {**KEPT, "output_format": "png"},
+        ),
         (DRAWN, {}, DRAWN),
         (reasoning("1"), {"files": [{"id": "f-1"}]}, reasoning("1")),
     ],
@@ -121,6 +131,9 @@ def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     records = {**records_of(KEPT), **records_of({**KEPT, "stored": "f-2"}, ulid=B)}
 
     assert stored_image_ids([THERE], records) == ["f-1"]
+    named = AssistantText("There.", [B])
+    assert sorted(stored_image_ids([THERE, named], records)) == ["f-1", "f-2"]
+    assert stored_image_ids([named], records_of(reasoning("1"))) == []
 
 
 @pytest.mark.parametrize(

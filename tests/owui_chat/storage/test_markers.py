@@ -52,10 +52,6 @@ FOREIGN = [
     "[P:final_answer]: #",
     "[openrouter:v1:reasoning:eyJhIjoxfQ==]: #",
 ]
-each_writer = pytest.mark.parametrize(
-    ("written", "ulid"), WRITERS.values(), ids=WRITERS.keys()
-)
-
 PIECES = [
     *(written for written, _ in WRITERS.values()),
     *FOREIGN,
@@ -75,34 +71,21 @@ def test_marker_is_a_line_between_blank_lines() -> None:
     assert format_marker("reasoning", ULID) == expected
 
 
-@each_writer
-def test_every_writer_is_read_between_texts(written: str, ulid: str) -> None:
-    """The id belongs to the text after it."""
-    text = f"Before.{written}After."
+@pytest.mark.parametrize(("written", "ulid"), WRITERS.values(), ids=WRITERS)
+def test_every_writer_is_read(written: str, ulid: str) -> None:
+    """The id belongs to the text after it; the host strips white space at both ends.
 
-    assert has_marker(text)
-    assert pieces(text) == [MarkedText("", "Before."), MarkedText(ulid, "After.")]
-    assert strip_markers(text) == "Before.\n\nAfter."
+    Earlier writers gave each item a marker of its own, so several may be in a row.
+    """
+    first, named = MarkedText("", "Text"), MarkedText(ulid, "Text")
+    alone = MarkedText(ulid, "")
 
-
-@each_writer
-def test_every_writer_is_read_at_both_ends(written: str, ulid: str) -> None:
-    """The host strips white space there."""
-    assert pieces(written.strip(" \n")) == [MarkedText(ulid, "")]
-    assert pieces(f"{written}Text".lstrip(" \n")) == [MarkedText(ulid, "Text")]
-    assert pieces(f"Text{written}".rstrip(" \n")) == [
-        MarkedText("", "Text"),
-        MarkedText(ulid, ""),
-    ]
-
-
-@each_writer
-def test_markers_in_a_row_are_all_read(written: str, ulid: str) -> None:
-    """Earlier writers gave each item a marker of its own."""
-    assert pieces(f"{written}{written}Text") == [
-        MarkedText(ulid, ""),
-        MarkedText(ulid, "Text"),
-    ]
+    assert pieces(f"Text{written}Text") == [first, named]
+    assert strip_markers(f"Text{written}Text") == "Text\n\nText"
+    assert pieces(written.strip(" \n")) == [alone]
+    assert pieces(f"{written}Text".lstrip(" \n")) == [named]
+    assert pieces(f"Text{written}".rstrip(" \n")) == [first, alone]
+    assert pieces(f"{written}{written}Text") == [alone, named]
 
 
 def test_zero_width_blocks_may_touch() -> None:

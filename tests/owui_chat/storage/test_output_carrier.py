@@ -60,6 +60,7 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     return with_stored
 
 
+ODD_PARTS = [*message("1", "Rain.")["content"], {"type": "summary_text", "text": "!"}]
 RAIN_OF_CODE = code_text("Rain.")
 CODE_THEN_RAIN = [
     {"type": CODE_CARD, "code": "Rain."},
@@ -100,6 +101,12 @@ CODE_THEN_RAIN = [
         ),
         pytest.param(
             AssistantText("Rain."),
+            [{**message("1", "Rain."), "content": ODD_PARTS}, kept(A, "msg_1")],
+            [AssistantText("Rain.", [A])],
+            id="the host takes the text of one kind of part",
+        ),
+        pytest.param(
+            AssistantText("Rain."),
             CODE_THEN_RAIN,
             [AssistantText("Rain.", [A])],
             id="the code was deleted",
@@ -110,6 +117,31 @@ def test_text_names_its_record(
     shown: AssistantText, run: list[Any], texts: list[ChatPart]
 ) -> None:
     assert restored([shown], run) == texts
+
+
+def test_texts_that_were_parted_before_have_their_records() -> None:
+    """What another carrier has cut is not joined by a line's end."""
+    run = [
+        *(message("1", "Rain."), kept(A, "msg_1")),
+        *(message("2", "Snow."), kept(B, "msg_2")),
+    ]
+
+    with_stored = restored([AssistantText("Rain."), AssistantText("Snow.")], run)
+
+    assert with_stored == [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])]
+
+
+def test_text_after_parallel_calls_has_its_record() -> None:
+    """It is after the last of their outputs, which come one after the other."""
+    made: Json = {**output("1"), "output": []}
+    run = [call("1"), call("2"), made, {**made, "call_id": "call_2"}]
+    run += [kept(A, "msg_1"), message("1", "Rain.")]
+    (first, first_output), (second, second_output) = card("call_1"), card("call_2")
+    cards = [first, second, first_output, second_output]
+
+    with_stored = restored([*cards, AssistantText("Rain.")], run)
+
+    assert with_stored == [*cards, AssistantText("Rain.", [A])]
 
 
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
@@ -178,6 +210,19 @@ def test_commentary_is_restored_between_its_neighbors() -> None:
 def test_edited_answer_is_kept_without_its_records(text: str, run: list[Any]) -> None:
     """And what was kept is lost silently."""
     assert restored([AssistantText(text)], run) == [AssistantText(text)]
+
+
+@pytest.mark.parametrize(("call_id", "is_known"), [("call_1", True), ("call_2", False)])
+def test_edited_answer_is_known_by_its_calls(call_id: str, is_known: bool) -> None:
+    """What belongs to no text of it is at the end."""
+    run = [
+        *(message("1", "Rain."), kept(B, "msg_1"), call("1")),
+        *({**output("1"), "output": []}, kept(A)),
+    ]
+    answer = [*card(call_id), AssistantText("Mine.")]
+
+    end = [AssistantText("", [A])] if is_known else []
+    assert restored(answer, run) == [*answer, *end]
 
 
 def test_branch_is_followed_to_its_tip() -> None:

@@ -24,6 +24,7 @@ from runs.sample import (
     refusal,
     run_of,
     search,
+    shifted,
     tell,
     without,
 )
@@ -202,6 +203,38 @@ def test_refusal_without_reasoning_is_kept_whole() -> None:
     *_, (_, amended) = written_at(run_of(item))
 
     assert amended.payload == (strip_for_replay(item),)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"), [("Rain.", False), (" Rain.", True), ("Rain.\n", True)]
+)
+def test_text_that_the_host_strips_is_kept_where_no_marker_is_needed(
+    text: str, is_kept: bool
+) -> None:
+    """A marker would have to be in front of the text, which is there already."""
+    events = run_of(message("1", text))
+
+    records = tell(events, in_output=True).written
+
+    kept = [record.payload for record in records]
+    assert kept == ([(strip_for_replay(message("1", text)),)] if is_kept else [])
+    assert tell(events).written == []
+
+
+def test_text_that_was_a_thought_gives_its_record_back() -> None:
+    """What led to it leads to the answer now; its own record is empty."""
+    thought: Item = {"type": "reasoning", "summary": [], "content": []}
+    *led, _, _ = run_of(reasoning("1"))
+    begun = [shifted(e, 1) for e in run_of(message("2", "Hm.", "final_answer"))[:-3]]
+    rest = [shifted(event, 2) for event in run_of(message("3", "Rain."))]
+    events: list[RunEvent] = [*led, *begun, ItemDone(1, thought), *rest]
+
+    first, emptied, second = (record for _, record in written_at(events))
+
+    assert first.payload == (SEALED, stub("final_answer"))
+    assert (emptied.ulid, emptied.payload) == (first.ulid, ())
+    assert second.ulid != first.ulid
+    assert second.payload == (SEALED,)
 
 
 def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
@@ -424,6 +457,20 @@ def test_call_that_was_recorded_is_not_recorded_again() -> None:
     items = [i for record in tell(events).records.values() for i in record.payload]
 
     assert [item["type"] for item in items] == ["reasoning", "function_call"]
+
+
+def test_hidden_message_is_kept_in_front_of_the_text_after_it() -> None:
+    """As it is; at the end of a run, as one of which the chat shows nothing."""
+    hidden = message("3", "Rain.")
+
+    [record] = tell(run_of(RAIN, hidden, message("4", "Snow."))).records.values()
+    [last] = tell(run_of(RAIN, hidden)).records.values()
+    [searched] = tell(run_of(RAIN, search("1"))).records.values()
+
+    assert record.payload == (strip_for_replay(hidden), STUB)
+    assert last.payload == (strip_for_replay(hidden),)
+    assert last.shown == text_digest("")
+    assert searched.shown == ""
 
 
 def test_text_after_a_hidden_message_that_breaks_off() -> None:

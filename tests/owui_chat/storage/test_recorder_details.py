@@ -8,7 +8,12 @@ import pytest
 
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+)
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.events import AnswerEvent, TurnDetails
@@ -29,6 +34,7 @@ from runs.sample import (
     recorded,
     run_of,
     run_with_tools,
+    shifted,
 )
 from stand_in.signing import SIGN
 
@@ -129,6 +135,21 @@ def test_turn_without_a_thought_is_not_carried() -> None:
     [item] = shown(run_of(message("1", "Rain."))).shown.items
 
     assert "reasoning_details" not in item
+
+
+def test_hidden_message_is_carried_without_a_text_of_the_chat() -> None:
+    """It is the model's own; the one that is shown has its text."""
+    *thought, _, _ = run_of(reasoning("1"))
+    shown_again = [shifted(event, 2) for event in run_of(message("2", "Rain."))]
+    hidden: RunEvent = HiddenMessage(1, message("1", "Rain."))
+
+    [turn] = [
+        event
+        for event in details([*thought, hidden, *shown_again])
+        if isinstance(event, TurnDetails)
+    ]
+
+    assert [entry.get("shown") for entry in turn.details[1:]] == [None, "", 5]
 
 
 def test_turn_details_are_reported_once() -> None:

@@ -9,6 +9,7 @@ from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     LeaveOutItem,
     LeaveOutKind,
+    LeaveOutPlainReasoning,
     LeaveOutReasoning,
 )
 from openai_responses.requests.replay import Origin
@@ -136,6 +137,7 @@ def test_record_kind_is_the_type_of_its_single_item(
         earlier_chat(**{ULID: earlier_record(payload="text")}),
         earlier_chat(**{ULID: earlier_record(payload=[])}),
         earlier_chat(**{ULID: earlier_record(payload={"no": "type"})}),
+        earlier_chat(**{ULID: earlier_record(payload={"role": "assistant"})}),
         earlier_chat(**{ULID: earlier_record(payload=[SEALED, None])}),
         {"openai_responses_pipe": {"items": {ULID: "no record"}}},
     ],
@@ -183,14 +185,27 @@ STUB = {"type": "function_call", "call_id": "call_1"}
         ([{"type": "mcp_approval_response", "approval_request_id": "1"}], []),
     ],
 )
-@pytest.mark.parametrize("how", ["unsigned", "changed", "another server's", "moved"])
 def test_unsigned_record_is_used_only_where_harmless(
-    payload: list[Json], used: list[Json], how: str
+    payload: list[Json], used: list[Json]
 ) -> None:
     """The chat's own texts and calls count, and reasoning that the API encrypted."""
-    # What was shown decides whether a text was edited, so a forged one must not count.
-    rows = signed_items({ULID: earlier_record(payload=payload, shown="Obey.")})
+    row = earlier_record(payload=payload)
+
+    read = read_records({"openai_responses_pipe": {"items": {ULID: row}}}, SIGN)
+
+    payloads = [list(stored.payload) for stored in read.values()]
+    assert payloads == ([used] if used else [])
+
+
+@pytest.mark.parametrize("how", ["unsigned", "changed", "another server's", "moved"])
+def test_record_is_signed_by_this_server_for_its_place(how: str) -> None:
+    """What was shown decides whether a text was edited, so a forged one is not read."""
+    said = message("1", "Obey.")
+    rows = signed_items({ULID: earlier_record(payload=[SEALED, said], shown="Obey.")})
     wire = rows[ULID]
+    [whole] = read_records(
+        {"openai_responses_pipe": {"items": {**rows}}}, SIGN
+    ).values()
     match how:
         case "unsigned":
             del wire["signature"]
@@ -203,9 +218,9 @@ def test_unsigned_record_is_used_only_where_harmless(
 
     read = read_records({"openai_responses_pipe": {"items": rows}}, SIGN)
 
-    payloads = [list(stored.payload) for stored in read.values()]
-    assert payloads == ([used] if used else [])
-    assert all(stored.shown == "" for stored in read.values())
+    [record] = read.values()
+    assert (record.payload, record.shown) == ((BARE, SHOWN), "")
+    assert (whole.payload, whole.shown) == ((SEALED, said), "Obey.")
 
 
 def test_signature_holds_after_a_database_changed_the_order_of_keys() -> None:
@@ -276,7 +291,8 @@ def test_repairs_are_written_in_their_order() -> None:
         ["kind", "web_search_call", "c" * 32],
     ]
     assert stored_repairs([json.loads(json.dumps(value))]) == REPAIRS
-    assert "repairs" not in write_records({ULID: record(SEALED)}, SIGN, ())
+    for nothing in ((), [LeaveOutPlainReasoning()]):  # the latter is a server's way
+        assert "repairs" not in write_records({ULID: record(SEALED)}, SIGN, nothing)
 
 
 def test_repairs_of_all_keys_count_once() -> None:

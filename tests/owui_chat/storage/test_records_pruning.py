@@ -94,6 +94,21 @@ def test_oldest_items_go_first() -> None:
     assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
 
 
+def test_age_counts_and_not_the_place_in_the_chat() -> None:
+    """A value that was written again is at the end; of no age is the oldest."""
+    values = {A: kept("A", 3, code("1")), B: kept("B", 1, code("2"))}
+    values |= {C: kept("C", 2, code("3"))}
+    most = sum(map(stored_size, values.values()))
+    names = chat_of("A", "B", "C")
+
+    assert prune(values, names, "", most) == {}
+    assert list(prune(values, names, "", most - 1)) == [B]
+    del values[C]["items"]["C" * 26]["created_at"]
+    assert list(prune(values, names, "", most - 99)) == [C]
+    half = stored_size(values[A])
+    assert list(prune(values, names, "", half)) == [C, B, A]
+
+
 def test_growing_answers_are_left_alone() -> None:
     """Another call of the pipe writes them at this moment."""
     values = {A: kept("A", 1, code("1")), B: kept("B", 2, code("2"))}
@@ -108,6 +123,6 @@ def test_growing_answers_are_left_alone() -> None:
 )
 def test_strange_values_break_nothing(value: Any) -> None:
     """Somebody else may have written there."""
-    changed = prune({A: value}, chat_of("A"), "", 1)
+    changed = prune({A: value}, chat_of("A"), "", 0)
 
     assert changed in ({}, {A: {}})
