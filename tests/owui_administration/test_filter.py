@@ -118,6 +118,9 @@ async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> 
 async def test_model_of_the_workspace_needs_the_request(limited: Filter) -> None:
     """Without it the host's models are not known, and nothing is counted."""
     limit(limited, {"models": []})
+    given: Json = {"__user__": ANN, "__request__": REQUEST}
+    assert limited.stream({"usage": USED}, **given) == {"usage": USED}
+    assert await limited.inlet({"stream": True}, **given) == {"stream": True}
 
     await ask(limited, WORKSPACE, __request__=None)
     with pytest.raises(LimitReached, match="is not available to you"):
