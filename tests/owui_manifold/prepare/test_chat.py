@@ -458,3 +458,8 @@ async def test_what_a_user_chose_is_not_as_configured(
     prepared = await build_chat_request(call)
 
     assert is_as_configured(prepared) is is_configured
+    added = {"type": "additional_tools", "tools": []}
+    later = prepared.request.model_copy(
+        update={"input": [*prepared.request.input, added]}
+    )
+    assert not is_as_configured(prepared._replace(request=later))
