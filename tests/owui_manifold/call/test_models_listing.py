@@ -193,6 +193,9 @@ async def test_host_that_keeps_its_list_gets_no_guess(
         given = (valves_of(upstream), listing, connections)
         for _ in range(2):  # others may make it ask again
             assert list(await list_models(*given)) == ["mine"]
+        by_hand = given[0].model_copy(update={"MODEL_ID": "mine, gpt-5.2"})
+        listed = await list_models(by_hand, Listing(), connections)
+        assert list(listed) == ["mine", "gpt-5.2"]
         assert state.BASE_MODELS == ["of others"]
         slow.released.set()
         await settled(connections)

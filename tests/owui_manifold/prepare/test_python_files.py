@@ -108,6 +108,39 @@ async def test_a_file_is_uploaded_once(
     assert "a.csv, a (2).csv" in question_texts(sim)[0]
 
 
+async def test_code_that_is_switched_on_later_names_files_at_its_question(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """What was sent before stays as it was."""
+    row_of(host, "sim:short One?", "sim:short Two?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    off = asked(sim, "sim:short One?", ENABLE_CODE_INTERPRETER=False)
+    await answered(off, connections)
+
+    await answered(asked(sim, "sim:short One?", "Done.", "sim:short Two?"), connections)
+
+    before, after = (request.body["input"] for request in sim.requests)
+    assert after[: len(before)] == before
+    assert "a.csv" not in str(before)
+    note, _ = question_texts(sim)
+    assert "a.csv" in note
+
+
+async def test_picture_that_is_gone_is_left_to_the_host(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """It puts it into the message itself, or says that it is gone."""
+    row_of(host, "What is it?")
+    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    picture = {"type": "image", "id": "gone", "url": "/api/v1/files/gone/content"}
+    table = {"type": "file", "id": host.files.add(TABLE, "a.csv"), "name": "a.csv"}
+    messages["q0"]["files"] = [{**picture, "name": "a.png"}, table]
+
+    prepared = await build_chat_request(asked(sim, "What is it?"))
+
+    assert [file.name for file in prepared.python_files] == ["a.csv"]
+
+
 @pytest.mark.parametrize(
     "given",
     [
