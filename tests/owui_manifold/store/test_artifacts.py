@@ -493,7 +493,14 @@ async def test_picture_at_an_address_is_shown_from_there(
 
 
 @pytest.mark.parametrize(
-    "result", ["file:///etc/passwd", "data:text/html;base64,AA", {"url": "x"}, "no!"]
+    "result",
+    [
+        "file:///etc/passwd",
+        "data:text/html;base64,AA",
+        "data:image/png;base64,AA!AA=",
+        {"url": "x"},
+        "no!",
+    ],
 )
 async def test_picture_that_cannot_be_read_says_so(
     result: object, host: StandInHost, connections: Connections
