@@ -1,7 +1,6 @@
 """Entries of ENDPOINTS_JSON: whom they are for, and what they change."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -271,11 +270,9 @@ async def test_first_entry_for_user_and_model_answers(
     entries: list[Json],
     facts: Json,
     address: str | None,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    host: StandInHost,
 ) -> None:
     """Where none is for them, and with a key of one's own, the valves decide."""
-    host = StandInHost(monkeypatch, tmp_path)
     host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}
     call = call_facts(user_id="user-1", model="gpt-6.1-sol-high", **facts)
 

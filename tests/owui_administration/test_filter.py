@@ -10,7 +10,6 @@ import pytest
 from owui_administration.agent import LimitReached
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow
-from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -30,12 +29,6 @@ USED: Json = {
     "input_tokens_details": {"cached_tokens": 300},
     "cost": 0.25,
 }
-
-
-@pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> UsageDatabase:
-    """The host's database."""
-    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 from datetime import date
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,12 +56,6 @@ def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
     """What somebody used on a day."""
     micro = round(dollars * 1e6)
     return UsageRow("u", day, "gpt-5.2", 1, tokens, 0, 0, micro)
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
-    """The host's names, in memory."""
-    return StandInHost(monkeypatch, tmp_path)
 
 
 def limits(

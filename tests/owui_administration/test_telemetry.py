@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,12 +36,6 @@ RUN = ("gpt-5.6-sol", "api.openai.com")
 DONE = RunDone(Ending("completed"))
 FIRST = "openai_responses.time_to_first_text"
 DURATION = "gen_ai.client.operation.duration"
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
-    """Open WebUI's names, in memory."""
-    return StandInHost(monkeypatch, tmp_path)
 
 
 @pytest.fixture

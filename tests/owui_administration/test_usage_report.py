@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import date, timedelta
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,7 +16,6 @@ from shells.administration import (
     CallFacts,
     Purchases,
 )
-from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -37,12 +35,6 @@ MEMBER: CallFacts = {
     "role": "user",
 }
 ROW = UsageRow("user-1", TODAY.isoformat(), "gpt-5.2", 10, 1000, 400, 100, 2_000_000)
-
-
-@pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
-    """The host's database."""
-    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
 
 
 class Files:
