@@ -180,7 +180,10 @@ async def test_failure_leaves_each_text_once(pipe: Pipe) -> None:
     answer = streaming(wire.on_the_wire(*FAILED_AFTER_TWO))
     async with upstream_of(pipe, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
         result = await result_of(pipe, chat("Hi"), **NATIVE)
+        plain = await result_of(pipe, chat("Hi"), **PLAIN)
 
+    content = plain["choices"][0]["message"]["content"]
+    assert [content.count(text) for text in ("Whole.", "Begun")] == [1, 1]
     messages = [item for item in result["output"] if item["type"] == "message"]
     texts = [strip_markers(message_text(item)).strip() for item in messages]
     assert [text for text in texts if text] == ["Whole.", "Begun"]

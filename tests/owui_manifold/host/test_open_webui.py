@@ -9,6 +9,7 @@ from openai_responses.errors import InvalidRequest
 from owui_manifold.host.open_webui import (
     keeps_models,
     make_native,
+    missing_task_models,
     model_system_prompt,
     read_chat,
     require_floor,
@@ -16,7 +17,7 @@ from owui_manifold.host.open_webui import (
     without_forbidden_search,
     write_chat_keys,
 )
-from stand_in.host import SERVER_SECRET, Row, StandInHost
+from stand_in.host import SERVER_SECRET, Row, StandInHost, host_request
 
 pytestmark = pytest.mark.asyncio
 
@@ -117,6 +118,22 @@ async def test_host_may_keep_its_list_of_models(
     host.settings.values = values or {}
 
     assert await keeps_models() is keeps
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["task.model.default", "task.model.external", "chat.context_compaction.model"],
+)
+async def test_model_that_was_chosen_for_tasks_may_be_gone(
+    setting: str, host: StandInHost
+) -> None:
+    """The host then takes the one that a client names."""
+    request = host_request()
+    request.app.state.MODELS = {"there": {}}
+
+    for chosen, missing in (("gone", ["gone"]), ("there", []), ("", [])):
+        host.settings.values = {setting: chosen}
+        assert await missing_task_models(request) == missing
 
 
 async def test_model_that_is_gone_is_not_made_native(host: StandInHost) -> None:

@@ -116,6 +116,10 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
             "GPT-4.1 Research cannot research: the model",
         ),
         ({"COMPATIBILITY": "strict"}, "cannot research: the server"),
+        (
+            {"MODEL_OVERRIDES_JSON": '{"gpt-6.1-sol": {"lacks": ["web_search"]}}'},
+            "cannot research: the model",
+        ),
     ],
 )
 async def test_unsupported_research_is_refused(
