@@ -181,11 +181,14 @@ async def test_list_by_hand_makes_the_host_forget_nothing(
 ) -> None:
     """It is complete, whatever the server would name."""
     state = keeping_host(host)
+    slow = Slow()
 
-    async with Upstream(Slow()) as upstream:
+    async with Upstream(slow) as upstream:
         by_hand = valves_of(upstream).model_copy(update={"MODEL_ID": "mine, gpt-5.2"})
         listed = await list_models(by_hand, Listing(), connections)
-        assert not connections._pool()._tasks
+        slow.released.set()
+        while connections._pool()._tasks:
+            await settled(connections)
 
     assert list(listed) == ["mine", "gpt-5.2"]
     assert state.BASE_MODELS == ["of others"]
