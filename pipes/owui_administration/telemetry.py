@@ -280,7 +280,7 @@ class _Run:
 
     def _end(self) -> None:
         """Note the end, and what was used, if the server has said that."""
-        if self._requests or self._input_tokens or self._output_tokens:
+        if self._requests:
             cached = self._cached_tokens
             self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
             tokens = {"input": self._input_tokens, "output": self._output_tokens}

@@ -5,6 +5,7 @@ of text that takes the place of another one, so that the rest of the file stays 
 """
 
 import ast
+import json
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -56,6 +57,32 @@ def find_faults(root: Path, path: Path) -> Iterator[Fault]:
             old = source[start:end].decode()
             lines = range(target.lineno, end_line + 1)
             yield Fault(path, constant, lines, start, end, kind, old, new)
+
+
+def read_known_faults(root: Path, file: Path) -> list[Fault]:
+    """Read the faults that people thought of, as they are in the sources at `root`.
+
+    A row has the `file`, what it says (`old`, once in it), what it says with the fault
+    (`new`), and what somebody would notice (`seen`). Raises ValueError for a row whose
+    text is gone: the list moves with the code.
+    """
+    faults: list[Fault] = []
+    for row in json.loads(file.read_text()):
+        path, old = Path(row["file"]), row["old"].encode()
+        source = (root / path).read_bytes() if (root / path).exists() else b""
+        if source.count(old) != 1:
+            raise ValueError(f"{file.name}: not once in {path}: {row['old']!r}")
+        start = source.index(old)
+        first_line = source.count(b"\n", 0, start) + 1
+        lines = range(first_line, first_line + len(old.splitlines()))
+        constant = ""
+        for name, value in _constants(_parse(source.decode())):
+            if value.lineno < lines.stop and lines.start <= (value.end_lineno or 0):
+                constant = name
+        end = start + len(old)
+        kind, new = row["seen"], row["new"]
+        faults.append(Fault(path, constant, lines, start, end, kind, row["old"], new))
+    return faults
 
 
 def find_uses(

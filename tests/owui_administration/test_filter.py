@@ -10,7 +10,6 @@ import pytest
 from owui_administration.agent import LimitReached
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow
-from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -30,12 +29,6 @@ USED: Json = {
     "input_tokens_details": {"cached_tokens": 300},
     "cost": 0.25,
 }
-
-
-@pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> UsageDatabase:
-    """The host's database."""
-    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
 
 
 @pytest.fixture
@@ -99,6 +92,32 @@ async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
     limit(limited, {"models": ["gpt-6-*"]})
     with pytest.raises(LimitReached, match="You may use: gpt-6-"):
         await ask(limited)
+
+
+async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> None:
+    """So a limit of money needs no price of the model; a cost is bounded."""
+    limit(limited, {"money": 1, "per": "day"})
+    await ask(limited)
+    report(limited, AGENT, usage={**USED, "cost": 5e11})
+
+    [row] = await counted(limited)
+    assert row.money == 1_000_000 * 1_000_000
+    bought, _ = await limited._usage.purchases("2026", "u-1")
+    assert (bought.agents, bought.agent_money) == (1, row.money)
+    with pytest.raises(LimitReached, match=r"limit of \$1\.00 a day is used up"):
+        await ask(limited)
+
+
+async def test_model_of_the_workspace_needs_the_request(limited: Filter) -> None:
+    """Without it the host's models are not known, and nothing is counted."""
+    limit(limited, {"models": []})
+    given: Json = {"__user__": ANN, "__request__": REQUEST}
+    assert limited.stream({"usage": USED}, **given) == {"usage": USED}
+    assert await limited.inlet({"stream": True}, **given) == {"stream": True}
+
+    await ask(limited, WORKSPACE, __request__=None)
+    with pytest.raises(LimitReached, match="is not available to you"):
+        await ask(limited, AGENT, __request__=None)
 
 
 @pytest.mark.parametrize("value", [-1, "9", 1e300, float("nan"), True])

@@ -2,7 +2,6 @@
 
 import json
 from datetime import date
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,12 +56,6 @@ def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
     """What somebody used on a day."""
     micro = round(dollars * 1e6)
     return UsageRow("u", day, "gpt-5.2", 1, tokens, 0, 0, micro)
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
-    """The host's names, in memory."""
-    return StandInHost(monkeypatch, tmp_path)
 
 
 def limits(
@@ -145,6 +138,58 @@ def test_answer_ends_a_tenth_above_its_limit() -> None:
         assert bool(limited.count("gpt-5.2", counts, 0.5)) is ended
 
     assert [row[2:] for row in table.taken][1] == ("gpt-5.2", 1, 99, 0, 0, 500_000)
+
+
+def test_response_without_a_known_price_costs_nothing() -> None:
+    """Its tokens count; what is counted without a request is no row."""
+    table = Table()
+    limited = limits(table=table)
+
+    limited.count("gpt-5.2", ResponseCounts(2, 70, 30, 7, Purchases(images=3)), None)
+    limited.count("gpt-5.2", ResponseCounts(0, 0, 0, 0), 0)
+
+    day = TODAY.isoformat()
+    assert table.taken == [UsageRow("", day, "gpt-5.2", 2, 70, 30, 7, 0)]
+    assert table.bought == [Purchases(images=3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "facts", "has_price", "is_refused"),
+    [
+        ({"money": 5, "per": "day"}, {}, False, True),
+        ({"money": 5, "per": "day"}, {"role": "admin"}, False, True),
+        ({"money": 5, "per": "day"}, {}, True, False),
+        ({"money": 5, "per": "day"}, {"user_pays": True}, False, False),
+        ({"tokens": 5, "per": "day"}, {}, False, False),
+    ],
+)
+def test_money_cannot_be_limited_without_a_price(
+    given: dict[str, Any], facts: dict[str, Any], *, has_price: bool, is_refused: bool
+) -> None:
+    """Of a model that costs the administrator."""
+    limited = limits(rule(**given), facts=call_facts(**facts))
+
+    assert limited.refusal("llama", has_price) == (
+        "Your usage is limited in money, and the price of llama is not known. An "
+        "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
+        if is_refused
+        else ""
+    )
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+def test_invalid_rule_stops_users_and_is_told_to_administrators(role: str) -> None:
+    """As is a database that takes nothing."""
+    table = Table()
+    table.problem = "Usage is not counted."
+    rules, problem = read_limits('[{"money": 5}]')
+    facts = call_facts(role=role)
+    limited = limits(*rules or (), facts=facts, table=table, problems=[problem, ""])
+
+    assert ("is invalid. Tell an admin" in refusal(limited)) is (role == "user")
+    told = [problem, "Usage is not counted."] if role == "admin" else []
+    assert limited.complaints() == told
+    assert limits(facts=facts, table=None).complaints() == []
 
 
 def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
@@ -274,6 +319,7 @@ def test_effort_is_lowered_to_an_allowed_one(
     limited = limits(*(rule(efforts=efforts) for efforts in allowed))
 
     assert effort_of(limited, asked, model) == (sent or "")
+    assert refusal(limited, model) == ""
 
 
 def test_model_without_an_allowed_effort_is_refused() -> None:
@@ -301,6 +347,43 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
 
     assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
     assert "web_search" not in closed
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"group": "staff"}, True),
+        ({"group": "id of staff"}, True),
+        ({"group": "pupils"}, False),
+        ({"user": "u"}, True),
+        ({"user": "ANN@example.com"}, True),
+        ({"user": "ben@example.com"}, False),
+        ({"role": "user"}, True),
+        ({"role": "admin"}, False),
+        ({"user": "ben@example.com", "last": True}, False),
+    ],
+)
+@pytest.mark.asyncio
+async def test_rules_name_users_by_what_the_host_knows(
+    given: dict[str, Any], host: StandInHost, *, named: bool
+) -> None:
+    host.groups.members = {"staff": {"u"}, "pupils": {"other"}}
+    facts = call_facts(user_id="u", email="ann@example.com", role="user")
+
+    limited = await read_user_limits(
+        json.dumps([{**given, "models": []}]), facts, Table()
+    )
+
+    assert ("is not available to you" in refusal(limited)) is named
+
+
+@pytest.mark.asyncio
+async def test_empty_text_counts_nothing_and_a_list_counts(host: StandInHost) -> None:
+    for text, is_counting in ((" ", False), ("[]", True)):
+        limited = await read_user_limits(text, call_facts(user_id="u"), Table())
+        assert limited.is_counting is is_counting
+        assert (limited.usage_answer("/usage") is not None) is is_counting
+        assert limited.usage_answer("What is my /usage?") is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_administration.account import Account
 from owui_administration.filter import Filter
+from owui_administration.host import exports_telemetry
 from owui_chat.events import AnswerEvent
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
@@ -36,12 +36,6 @@ RUN = ("gpt-5.6-sol", "api.openai.com")
 DONE = RunDone(Ending("completed"))
 FIRST = "openai_responses.time_to_first_text"
 DURATION = "gen_ai.client.operation.duration"
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
-    """Open WebUI's names, in memory."""
-    return StandInHost(monkeypatch, tmp_path)
 
 
 @pytest.fixture
@@ -115,6 +109,49 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
     assert memory.values("openai_responses.recoveries") == [1]
     assert len(memory.values(FIRST)) == len(memory.values(DURATION)) == 1
     assert "canary" not in str((span.told, memory.measured))
+
+
+@pytest.mark.parametrize(
+    ("requests", "told"), [(1, {"input": 0, "output": 0}), (0, {})]
+)
+async def test_tokens_are_told_of_runs_with_a_response(
+    memory: Memory, requests: int, told: dict[str, int]
+) -> None:
+    """None at all is a count, too; of a run that was refused none is known."""
+    telemetry = await account()
+    observing = telemetry.observe_run(run_of(DONE), *RUN, event_words)
+    telemetry.count_responses("gpt-5.6-sol", ResponseCounts(requests, 0, 0, 0), 0)
+    assert [event async for event in observing] == [DONE]
+
+    [span] = memory.spans
+    counted = {
+        name.split(".")[2].removesuffix("_tokens"): count
+        for name, count in span.told.items()
+        if name.startswith("gen_ai.usage.") and "cache" not in name
+    }
+    assert counted == told
+    assert memory.values("gen_ai.client.token.usage") == list(told.values())
+    assert memory.values("openai_responses.cost") == []
+
+
+@pytest.mark.parametrize(
+    ("names", "is_on"),
+    [
+        ({"": True, "_TRACES": True, "_METRICS": True}, True),
+        ({"": True, "_TRACES": True, "_METRICS": False}, True),
+        ({"": True, "_TRACES": False, "_METRICS": True}, True),
+        ({"": True, "_TRACES": False, "_METRICS": False}, False),
+        ({"": False, "_TRACES": True, "_METRICS": True}, False),
+        ({"": True, "_TRACES": True}, False),
+    ],
+)
+async def test_host_says_whether_it_exports(
+    names: dict[str, bool], host: StandInHost, *, is_on: bool
+) -> None:
+    """Spans or metrics; one that does not know the words exports nothing."""
+    host.provide("env", **{f"ENABLE_OTEL{name}": on for name, on in names.items()})
+
+    assert exports_telemetry() is is_on
 
 
 async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:

@@ -3,14 +3,12 @@
 import json
 import re
 from datetime import date, timedelta
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from owui_administration.usage_command import UsageReport, read_command
-from owui_administration.usage_picture import _COLOR_OF_OTHERS, _COLORS
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import (
     NO_PURCHASES,
@@ -18,7 +16,6 @@ from shells.administration import (
     CallFacts,
     Purchases,
 )
-from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -38,12 +35,6 @@ MEMBER: CallFacts = {
     "role": "user",
 }
 ROW = UsageRow("user-1", TODAY.isoformat(), "gpt-5.2", 10, 1000, 400, 100, 2_000_000)
-
-
-@pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
-    """The host's database."""
-    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
 
 
 class Files:
@@ -125,28 +116,38 @@ async def test_a_picture_fetches_nothing(database: UsageDatabase) -> None:
     assert text.count("```") == 4
 
 
-async def test_eight_models_are_named(database: UsageDatabase) -> None:
-    """The others are one; the first is the dearest, at the bottom."""
+async def test_names_in_pictures_are_short(database: UsageDatabase) -> None:
+    """Sixty characters; whoever signs up writes an address."""
     rows = tuple(
-        ROW._replace(model=f"model-{n:02}", money=1_000_000 * (n + 1))
-        for n in range(12)
+        ROW._replace(user_id=f"{n}{'u' * 59}v", model=f"{n}{'m' * 59}v") for n in "12"
     )
-    [days] = pictures(await told("/usage", rows=rows))
+    [days, users] = pictures(await told("/usage", rows=rows))
 
-    bars = days["layer"][0]
-    scale = bars["encoding"]["color"]["scale"]
-    assert scale["domain"] == [
-        *(f"model-{n:02}" for n in range(11, 3, -1)),
-        "4 other models",
+    assert [bar["user"] for bar in users["data"]["values"]] == [
+        f"{n}{'u' * 59}" for n in "12"
     ]
-    assert scale["range"] == [*_COLORS, _COLOR_OF_OTHERS]
-    lines = bars["data"]["values"].splitlines()[1:]
-    assert lines == [*(f"29,{n},{12 - n}" for n in range(8)), "29,8,10"]
+    assert days["params"][1]["value"] == [f"{n}{'m' * 59}" for n in "12"]
 
 
 @pytest.mark.parametrize(
-    ("days", "bars", "word"), [(1, 1, "day"), (92, 92, "day"), (365, 53, "week")]
+    ("money", "shown"),
+    [
+        (0, "$0.00"),
+        (1, "$0.0000"),
+        (9_999, "$0.0100"),
+        (10_000, "$0.01"),
+        (1_234_560_000, "$1,234.56"),
+    ],
 )
+async def test_small_amounts_have_more_digits(
+    database: UsageDatabase, money: int, shown: str
+) -> None:
+    text = await told("/usage", MEMBER, rows=(ROW._replace(money=money),))
+
+    assert f"**{shown}** for 10 requests" in text
+
+
+@pytest.mark.parametrize(("days", "bars", "word"), [(1, 1, "day"), (365, 53, "week")])
 async def test_a_picture_has_few_bars(
     database: UsageDatabase, days: int, bars: int, word: str
 ) -> None:
@@ -177,6 +178,9 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     text = await told("/usage", rows=(ROW,), program=True)
 
     assert "```" not in text
+    own = await told("/usage csv", MEMBER, program=True)
+    assert "```" not in own
+    assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
     assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
 
 

@@ -1,12 +1,9 @@
 """The tables in the host's database, next to filters of an earlier version."""
 
-from pathlib import Path
-
 import pytest
 
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import Purchases
-from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -22,12 +19,6 @@ money = old.money + excluded.money
 """The statement of version 1.0.0, which names no columns."""
 BOUGHT = Purchases(*range(1, len(Purchases._fields) + 1))
 ROW = UsageRow("u", "2026-11-23", "m", 1, 30, 20, 5, 7_000)
-
-
-@pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> UsageDatabase:
-    """The host's database."""
-    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
 
 
 def stored(database: UsageDatabase, table: str) -> list[tuple[object, ...]]:

@@ -170,6 +170,25 @@ async def test_task_gets_its_text_and_nothing_else(
     assert sim.requests[0].body["reasoning"] == {"effort": "none"}
 
 
+@pytest.mark.parametrize(
+    ("task", "rules", "is_asked"),
+    [
+        ("function_calling", "get_weather=deny", False),
+        ("function_calling", "", True),
+        ("title_generation", "get_weather=deny", True),
+    ],
+)
+async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
+    task: str, rules: str, pipe: Pipe, sim: Simulator, *, is_asked: bool
+) -> None:
+    """It would run the tools that this task names without asking; titles go on."""
+    pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
+
+    await result_of(pipe, chat("Hi"), **{**NATIVE, "__task__": task})
+
+    assert bool(sim.requests) is is_asked
+
+
 MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
 
 

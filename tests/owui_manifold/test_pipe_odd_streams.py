@@ -163,6 +163,33 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> 
     assert len(bodies) == 2
 
 
+FAILED_AFTER_TWO: list[Json] = [
+    {"type": "response.created", "response": {"id": "resp_1"}},
+    *wire.message("Whole.", at=0),
+    *wire.message("Begun", at=1)[:3],
+    {
+        "type": "response.failed",
+        "response": {"id": "resp_1", "error": {"code": "server_error", "message": "x"}},
+    },
+]
+"""A message that ended, and one that a failure left open."""
+
+
+async def test_failure_leaves_each_text_once(pipe: Pipe) -> None:
+    """The answer in one piece has what a stream shows."""
+    answer = streaming(wire.on_the_wire(*FAILED_AFTER_TWO))
+    async with upstream_of(pipe, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
+        result = await result_of(pipe, chat("Hi"), **NATIVE)
+        plain = await result_of(pipe, chat("Hi"), **PLAIN)
+
+    content = plain["choices"][0]["message"]["content"]
+    assert [content.count(text) for text in ("Whole.", "Begun")] == [1, 1]
+    messages = [item for item in result["output"] if item["type"] == "message"]
+    texts = [strip_markers(message_text(item)).strip() for item in messages]
+    assert [text for text in texts if text] == ["Whole.", "Begun"]
+    assert messages[-1]["status"] == "incomplete"
+
+
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))
 """One character in two deltas, and half of another."""
 

@@ -147,15 +147,11 @@ def with_stated_parameters(
         if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
             changes[name] = value
         elif name in COSTLY_PARAMETERS:
-            changes[name] = _lower_limit(value, own)
+            # The lower one of two limits, of which 0 is none.
+            limits = [limit for limit in (value, own) if limit > 0]
+            changes[name] = min(limits, default=0)
         elif own == nothing_set[name]:
             changes[name] = value
         if changes.get(name, own) != value:
             left_out.append(name)
     return agent._replace(parameters=set_up.model_copy(update=changes)), left_out
-
-
-def _lower_limit(stated: float, most: float) -> float:
-    """Return the lower one of two limits, of which 0 is none."""
-    limits = [limit for limit in (stated, most) if limit > 0]
-    return min(limits, default=0)

@@ -117,41 +117,26 @@ async def split_result_files(
         if file.get("type") != "image" or not url:
             shown.append(file)
             continue
-        picture = await _read_picture(url, store, user)
+        # One that came whole is stored.
+        address = await store(url) if url.startswith("data:") else url
+        picture = _Picture(url, address, await _read_image(address, user))
         pictures.append(picture)
         if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    stored = _stored_images(pictures, has_row=has_row)
-    return _build_output(text, pictures), {"files": shown, "stored": stored}
-
-
-def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
-    """Return a tool's text with its pictures, or with why they cannot be read."""
+            shown.append({**file, "url": address})
+    # The model gets the text with the pictures, or with why they cannot be read. The
+    # chat keeps them by their addresses.
     lines = [text]
     images: list[Item] = []
+    stored: list[Item] = []
     for picture in pictures:
-        if picture.is_readable:
-            images.append(picture.part)
-        else:
+        if not picture.is_readable:
             lines.append(str(picture.part["text"]))
-    return append_images("\n".join(lines), images)
-
-
-def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
-    """Return the pictures as the chat keeps them: by address."""
-    return [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in pictures
-        if picture.is_readable and picture.fits(has_row)
-    ]
-
-
-async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
-    """Return a picture at an address, which is stored if it came whole."""
-    address = url
-    if url.startswith("data:"):
-        address = await store(url)
-    return _Picture(url, address, await _read_image(address, user))
+            continue
+        images.append(picture.part)
+        if picture.fits(has_row):
+            stored.append({"type": "input_image", "image_url": picture.address})
+    output = append_images("\n".join(lines), images)
+    return output, {"files": shown, "stored": stored}
 
 
 async def _read_image(address: str, user: HostUser | None) -> Item:

@@ -192,7 +192,10 @@ class HostTools:
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: arguments[key] for key in arguments if key in known}
-        async with self._turn_of(own):
+        # Calls about the list of tasks wait for each other.
+        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
+        turn: AbstractAsyncContextManager[object] = nullcontext()
+        async with self._task_list if is_about_list else turn:
             try:
                 result = await self._run_tool(own, tool, params)
             except (Exception, SystemExit):
@@ -200,11 +203,6 @@ class HostTools:
                     self._hide(secret)
                 raise
         return await self._read_result(own, tool, params, result)
-
-    def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
-        """Return what a call waits for: earlier ones about the same list of tasks."""
-        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
-        return self._task_list if is_about_list else nullcontext()
 
     async def _run_tool(
         self, name: str, tool: JsonObject, params: dict[str, Any]

@@ -71,7 +71,7 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        is_on = name in config.tool_kinds or _needs_for_research(model, name)
+        is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
@@ -79,11 +79,6 @@ def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
             yield from build(config, model)
         else:
             yield {"type": name, **kind.least}
-
-
-def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model has a kind of tools because it researches."""
-    return model.research and kind == "web_search"
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:

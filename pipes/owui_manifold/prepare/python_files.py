@@ -49,8 +49,11 @@ async def choose_python_files(
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
     for attachment, is_asked in _attached_once(parts):
-        stored = await _find_stored(attachment, user, is_asked=is_asked)
+        stored = await readable_file(attachment.file_id, user)
         if stored is None:
+            # An image the host itself puts into the message, or says that it is gone.
+            if is_asked and not attachment.is_image:
+                raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
         reason = _reason_against(stored, chosen)
@@ -59,7 +62,11 @@ async def choose_python_files(
         else:
             name = _unique_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
-    return PythonFiles(tuple(files.values()), _not_copied_notice(reasons))
+    notice = ""
+    if reasons:
+        listed = [f"{name} ({reason})" for name, reason in reasons.items()]
+        notice = f"Not copied to Python: {', '.join(listed)}."
+    return PythonFiles(tuple(files.values()), notice)
 
 
 def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
@@ -71,20 +78,6 @@ def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool
             if attachment.file_id not in seen:
                 seen.add(attachment.file_id)
                 yield attachment, index == question
-
-
-async def _find_stored(
-    attachment: Attachment, user: HostUser | None, *, is_asked: bool
-) -> StoredFile | None:
-    """Return a file that `user` may read, or None.
-
-    Raises InvalidRequest if there is none at the message that is asked. For an image
-    the host itself does: it puts it into the message, or says that it is gone.
-    """
-    stored = await readable_file(attachment.file_id, user)
-    if stored is None and is_asked and not attachment.is_image:
-        raise InvalidRequest(GONE_FILE.format(attachment.name))
-    return stored
 
 
 def name_python_files(
@@ -130,14 +123,6 @@ def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
         return _MORE_FILES
     total = stored.size + sum(file.stored.size for file in chosen)
     return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
-
-
-def _not_copied_notice(reasons: dict[str, str]) -> str:
-    """Return the line about the files that are not copied, if any."""
-    if not reasons:
-        return ""
-    listed = [f"{name} ({reason})" for name, reason in reasons.items()]
-    return f"Not copied to Python: {', '.join(listed)}."
 
 
 def _unique_name(

@@ -28,7 +28,12 @@ async def without_retrieved_text(
     """
     result = list(parts)
     sources = content_parts(metadata.get("sources"))
-    kept = [source for source in sources if not _is_of_file(source, whole_files)]
+    kept: list[Item] = []
+    for source in sources:
+        # A collection may have the same file; its text stays.
+        is_file = value_at(source, "source", "type") == "file"
+        if not (is_file and value_at(source, "source", "id") in whole_files):
+            kept.append(source)
     if len(kept) == len(sources):
         return result, instructions
     index = question_index(parts)
@@ -39,22 +44,13 @@ async def without_retrieved_text(
     if not words and question.stored:
         words = question.stored.words
     text = await build_retrieved_text(sources, kept, words)
-    question_parts = [_reduce_part(part, text) for part in question.content]
+    question_parts: list[Item] = []
+    for part in question.content:
+        is_text = part.get("type") == "input_text"
+        reduced = {"text": _reduce_text(part["text"], text)} if is_text else {}
+        question_parts.append({**part, **reduced})
     result[index] = question.with_content(question_parts)
     return result, _reduce_text(instructions, text)
-
-
-def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
-    """Say whether a source is one of the files; a collection may have the same file."""
-    is_file = value_at(source, "source", "type") == "file"
-    return is_file and value_at(source, "source", "id") in whole_files
-
-
-def _reduce_part(part: Item, text: RetrievedText) -> Item:
-    """Return a part of the question with what is kept of the retrieved text."""
-    if part.get("type") != "input_text":
-        return part
-    return {**part, "text": _reduce_text(part["text"], text)}
 
 
 def _reduce_text(words: str, text: RetrievedText) -> str:

@@ -72,7 +72,11 @@ class _Attempt:
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
-                    self._choose_next(event)
+                    ending = event.ending
+                    status = event.trace.status or 0  # 0: there was no HTTP answer
+                    self.failure_notice = self._endpoints.mark_failed(
+                        ending.kind, ending.code, status
+                    )
                 if self.failure_notice:
                     return
                 if isinstance(event, StoredRecord) and not has_begun:
@@ -83,14 +87,6 @@ class _Attempt:
                     for record in held:
                         yield record
                 yield event
-
-    def _choose_next(self, ended: RunDone) -> None:
-        """Choose the next endpoint if this one failed, and note what to say."""
-        ending = ended.ending
-        status = ended.trace.status or 0  # 0: there was no HTTP answer
-        self.failure_notice = self._endpoints.mark_failed(
-            ending.kind, ending.code, status
-        )
 
 
 def _last_origin(records: Iterable[Record]) -> Origin | None:

@@ -10,6 +10,7 @@ from owui_manifold.call.agent import (
     answering_name,
     find_agent,
     read_agent_parameters,
+    with_stated_parameters,
 )
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import Valves
@@ -73,6 +74,35 @@ def test_switch_changes_nothing_of_a_listed_agent() -> None:
     assert plain
     assert not plain.is_listed
     assert plain.strategy == "gpt5_function_calling"
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "stated", "applied"),
+    [
+        ("maximum_iterations", 4, 2, 2),
+        ("maximum_iterations", 4, 4, 4),
+        ("maximum_iterations", 4, 9, 4),
+        # 0 is no limit: a request does not remove one, but may set one.
+        ("maximum_tokens", 0, 900, 900),
+        ("maximum_tokens", 900, 0, 900),
+        ("maximum_tokens", 0, 0, 0),
+    ],
+)
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_request_lowers_a_limit_and_raises_none(
+    name: str, own: int, stated: int, applied: int, *, is_opened: bool
+) -> None:
+    """Unless an administrator allows it."""
+    agent = find_agent("gpt5_react", PARAMETERS, is_switched=False)
+    assert agent
+
+    changed, left_out = with_stated_parameters(
+        agent, {name: own}, {name: stated}, [name] if is_opened else []
+    )
+
+    expected = stated if is_opened else applied
+    assert dict(changed.parameters)[name] == expected
+    assert left_out == ([name] if expected != stated else [])
 
 
 @pytest.mark.parametrize(

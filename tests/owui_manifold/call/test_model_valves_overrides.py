@@ -90,9 +90,32 @@ def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("context_window", 1),
+        ("default_effort", "low"),
+        ("efforts", ("low", "high")),
+        ("lacks", ("web_search", "mcp")),
+        ("max_input_tokens", 1),
+        ("max_output_tokens", 1),
+        ("sampling", "always"),
+        ("sampling", "with_none"),
+        ("sampling", "never"),
+        ("shutdown", "2030-01-01"),
+        ("successor", "gpt-6.1-sol"),
+    ],
+)
+def test_other_facts_can_be_overridden(key: str, value: object) -> None:
+    model = resolve_model("x", overrides(x={key: value}))
+    assert getattr(model.facts, key) == value
+
+
+@pytest.mark.parametrize(
     "row",
     [
         None,
+        {"context_window": 0},
+        {"max_input_tokens": "1"},
         {"color": "red"},
         {"like": 5},
         {"reasoning": "yes"},

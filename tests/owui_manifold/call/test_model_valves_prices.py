@@ -22,6 +22,8 @@ def test_cached_input_is_the_price_of_the_cache() -> None:
     assert read_prices(text)[0]["gpt-5"] == ModelPrices(1.25, 0.125, None, 10.0)
     both = '{"m": {"input": 2, "cached": 1, "cached_input": 0.5, "output": 8}}'
     assert read_prices(both)[0]["m"].cached == 1
+    most = '{"m": {"input": 0, "output": 999999}}'
+    assert read_prices(most)[0]["m"] == ModelPrices(0, None, None, 999_999)
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]"])
@@ -36,6 +38,8 @@ def test_text_that_is_no_table(text: str) -> None:
     [
         "1",
         '{"input": 1}',
+        '{"output": 1}',
+        '{"input": 1000000, "output": 1}',
         '{"input": 1, "output": -1}',
         '{"input": 1, "output": Infinity}',
         '{"input": 1, "output": "2"}',

@@ -1,25 +1,86 @@
-"""What is remembered of files that were uploaded for code."""
+"""Which files need no second upload, and what else a pipe remembers of its accounts."""
 
+from itertools import product
+
+import pytest
+
+from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.uploads import UploadKey, UploadMemory
 
-MOST = 5_000
+KEY = UploadKey("account", "user-1", "chat-1", "file-1", "/a", 5, "a.csv")
+HOUR = 3600
 
 
-def key(number: int) -> UploadKey:
-    """A file of a chat."""
-    ids = ("account", "user-1", "chat-1", f"file-{number}")
-    return UploadKey(*ids, path="a.csv", size=1, name="a.csv")
+class Clock:
+    """A clock that stands."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
 
 
-def test_of_too_many_files_the_oldest_upload_is_forgotten() -> None:
-    """One that was uploaded again is the newest, and takes no second place."""
-    memory = UploadMemory()
-    for number in range(MOST):
-        memory.add(key(number), f"id-{number}")
-    memory.add(key(0), "id-new")
-    assert memory.find(key(1)) == "id-1"
-    memory.add(key(MOST), "id-last")
+@pytest.mark.parametrize(
+    "other",
+    [
+        KEY._replace(account="another"),
+        KEY._replace(user_id="user-2"),
+        KEY._replace(chat_id="chat-2"),
+        KEY._replace(path="/b"),
+        KEY._replace(size=6),
+        KEY._replace(name="b.csv"),
+    ],
+)
+def test_only_the_same_file_of_the_same_chat_is_known(other: UploadKey) -> None:
+    """Files of one container are deleted together; another key cannot read them."""
+    memory = UploadMemory(Clock())
+    memory.add(KEY, "file-at-api")
 
-    assert memory.find(key(0)) == "id-new"
-    assert memory.find(key(1)) == ""
-    assert memory.find(key(2)) == "id-2"
+    assert memory.find(KEY) == "file-at-api"
+    assert memory.find(other) == ""
+    memory.forget(KEY)
+    memory.forget(other)
+    assert memory.find(KEY) == ""
+
+
+@pytest.mark.parametrize(("hours", "is_known"), [(22.99, True), (23, False)])
+def test_file_is_uploaded_again_an_hour_before_its_end(
+    hours: float, *, is_known: bool
+) -> None:
+    """It lives for a day; an answer that is being written still needs it."""
+    clock = Clock()
+    memory = UploadMemory(clock)
+    memory.add(KEY, "file-at-api")
+
+    clock.now += hours * HOUR
+
+    assert bool(memory.find(KEY)) is is_known
+
+
+def test_the_oldest_of_too_many_uploads_are_forgotten() -> None:
+    memory = UploadMemory(Clock())
+    keys = [KEY._replace(file_id=str(number)) for number in range(5_002)]
+    for key in keys:
+        memory.add(key, "x")
+
+    assert [memory.find(key) for key in keys[:3]] == ["", "", "x"]
+    assert sum(bool(memory.find(key)) for key in keys) == 5_000
+
+    memory.add(keys[2], "again")  # the newest now: it takes no second place
+    memory.add(keys[0], "x")
+    assert [memory.find(key) for key in keys[:4]] == ["x", "", "again", ""]
+
+
+def test_reasons_of_a_server_are_bounded() -> None:
+    """Fifty, of 64 characters each; those that are known are counted on."""
+    capabilities = AccountCapabilities()
+    long = "é" * 64
+    capabilities.count_dropped({f"{long}!": 2, f"{long}?": 1})
+    for number, _ in product(range(60), range(2)):
+        capabilities.count_dropped({f"reason {number}": 1})
+
+    assert capabilities.dropped[long] == 3
+    assert len(capabilities.dropped) == 50
+    assert capabilities.dropped["reason 48"] == 2
+    assert "reason 49" not in capabilities.dropped

@@ -49,6 +49,14 @@ async def test_it_has_its_settings(host: StandInHost) -> None:
     assert administration.valves.PERIOD == "week"
 
 
+async def test_filter_that_was_never_saved_has_its_defaults(host: StandInHost) -> None:
+    """The host stores nothing of it then."""
+    host.filters.active = {ID: Administration()}
+    host.filters.valves = {ID: None}  # type: ignore[dict-item]
+    administration: Any = await active_administration(host_request())
+    assert administration.valves.PERIOD == "day"
+
+
 async def test_settings_that_cannot_be_read_are_not_the_defaults(
     host: StandInHost,
 ) -> None:

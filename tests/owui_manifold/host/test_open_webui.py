@@ -7,13 +7,17 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from owui_manifold.host.open_webui import (
+    keeps_models,
+    make_native,
+    missing_task_models,
+    model_system_prompt,
     read_chat,
     require_floor,
     server_secret,
     without_forbidden_search,
     write_chat_keys,
 )
-from stand_in.host import SERVER_SECRET, Row, StandInHost
+from stand_in.host import SERVER_SECRET, Row, StandInHost, host_request
 
 pytestmark = pytest.mark.asyncio
 
@@ -99,6 +103,78 @@ async def test_server_secret_is_empty_where_the_host_has_none(
     host.provide("env", VERSION="0.12.4", **env)
 
     assert server_secret() == secret
+
+
+@pytest.mark.parametrize(
+    ("values", "keeps"),
+    [({"models.base_models_cache": True}, True), ({}, False), (None, False)],
+)
+async def test_host_may_keep_its_list_of_models(
+    values: dict[str, bool] | None, host: StandInHost, *, keeps: bool
+) -> None:
+    """An older one has no such setting."""
+    if values is None:
+        host.provide("models.config")
+    host.settings.values = values or {}
+
+    assert await keeps_models() is keeps
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["task.model.default", "task.model.external", "chat.context_compaction.model"],
+)
+async def test_model_that_was_chosen_for_tasks_may_be_gone(
+    setting: str, host: StandInHost
+) -> None:
+    """The host then takes the one that a client names."""
+    request = host_request()
+    request.app.state.MODELS = {"there": {}}
+
+    for chosen, missing in (("gone", ["gone"]), ("there", []), ("", [])):
+        host.settings.values = {setting: chosen}
+        assert await missing_task_models(request) == missing
+
+
+async def test_model_that_is_gone_is_not_made_native(host: StandInHost) -> None:
+    assert await make_native("gone") is False
+
+
+@pytest.mark.parametrize(
+    ("stored", "variables", "prompt"),
+    [
+        (None, {}, ""),
+        ({}, {}, ""),
+        ({"system": "You help {{USER_NAME}}."}, {}, "You help Ada."),
+        (
+            {"system": "In {{PLACE}}, {{CURRENT_TIME}}."},
+            {"{{PLACE}}": "Bern", "{{CURRENT_TIME}}": "9:00"},
+            "In Bern, 9:00.",
+        ),
+    ],
+    ids=["no row", "no prompt", "a name", "the page's own clock"],
+)
+async def test_prompt_of_a_model_is_rendered_by_the_host(
+    stored: dict[str, str] | None,
+    variables: dict[str, str],
+    prompt: str,
+    host: StandInHost,
+) -> None:
+    if stored is not None:
+        host.models.add("helper", "admin", **stored)
+
+    rendered = await model_system_prompt("helper", "user-1", {"variables": variables})
+
+    assert rendered == prompt
+
+
+async def test_prompt_that_an_older_host_cannot_render_is_unknown(
+    host: StandInHost,
+) -> None:
+    host.models.add("helper", "admin", system="Be brief.")
+    host.provide("utils.payload")
+
+    assert await model_system_prompt("helper", "user-1", {}) is None
 
 
 @pytest.mark.parametrize(

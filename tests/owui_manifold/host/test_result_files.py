@@ -136,6 +136,31 @@ async def test_file_over_5_mb_is_left_out(form: str) -> None:
     assert type(left) is type(larger)
 
 
+@pytest.mark.parametrize(("levels", "is_read"), [(63, True), (64, False)])
+async def test_files_are_looked_for_in_64_levels(levels: int, *, is_read: bool) -> None:
+    """What is deeper is nobody's file: the host looks no further."""
+    value: Any = whole(LIMIT + 1)
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value}
+
+    assert (LEFT_OUT in str(without_large_files(value))) is is_read
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "DATA:text/plain," + "x" * LIMIT,
+        "x" * (LIMIT + 100),
+        {"type": "text", "data": encoded(LIMIT + 1)},
+        {"type": "resource", "resource": {"text": encoded(LIMIT + 1)}},
+        {"type": "image", "data": 7},
+    ],
+    ids=["exactly as long", "a text", "no file", "a text of a server", "7"],
+)
+async def test_what_is_no_file_may_be_longer(kept: Any) -> None:
+    assert without_large_files(kept) == kept
+
+
 async def test_the_rest_of_a_result_stays() -> None:
     """As it is: also what is no JSON, or deeper than anybody reads."""
     deep: Any = "x"

@@ -213,10 +213,11 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
 
 async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
     """One without arguments has an empty one."""
-    tools = host_tools({"now": {"spec": {"name": "now"}}})
+    tools = host_tools({"now": {"spec": {"name": "now"}}, "bare": {}})
 
     assert tools.parameters("teleport") is None
-    assert tools.parameters("now") == {"type": "object", "properties": {}}
+    for name in ("now", "bare"):
+        assert tools.parameters(name) == {"type": "object", "properties": {}}
 
 
 class TaskList:
@@ -233,20 +234,28 @@ class TaskList:
         return id
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("builtin", 3), ("", 1)])
+@pytest.mark.parametrize(
+    ("tool_name", "kind", "kept"),
+    [
+        ("update_task", "builtin", 3),
+        ("create_tasks", "builtin", 3),
+        ("update_task", "", 1),
+        ("delegate_task", "builtin", 1),
+    ],
+)
 async def test_calls_about_the_task_list_run_one_by_one(
-    host: StandInHost, kind: str, kept: int
+    host: StandInHost, tool_name: str, kind: str, kept: int
 ) -> None:
     """As in the host, which runs such calls in order: none undoes another's mark.
 
-    Of other tools only their authors know whether they can run at once.
+    Sub-agents run at once. Of other tools only their authors know whether they can.
     """
     tasks = TaskList()
     parameters = {"type": "object", "properties": {"id": {"type": "string"}}}
-    spec = {"name": "update_task", "parameters": parameters}
-    tools = host_tools({"update_task": tool(tasks.update_task, type=kind, spec=spec)})
+    spec = {"name": tool_name, "parameters": parameters}
+    tools = host_tools({tool_name: tool(tasks.update_task, type=kind, spec=spec)})
 
-    await asyncio.gather(*(answer(tools, "update_task", id=name) for name in "abc"))
+    await asyncio.gather(*(answer(tools, tool_name, id=name) for name in "abc"))
 
     assert tasks.done == ["a", "b", "c"][-kept:]
 
@@ -454,6 +463,7 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
         ('{"status": "FAILED"}', True),
         ('{"ok": false, "message": "no rain"}', True),
         ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
+        ('{\n  "error": "no such city"\n}', True),
         ('{"success": false, "message": ""}', False),
         ('{"message": "no error"}', False),
         ('{"error": ""}', False),

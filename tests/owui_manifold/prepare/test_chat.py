@@ -87,6 +87,31 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "body", "sent"),
+    [
+        ({"TRUNCATION": "auto"}, {}, {"truncation": "auto"}),
+        ({"SERVICE_TIER": "flex"}, {}, {"service_tier": "flex"}),
+        ({"MAX_OUTPUT_TOKENS": 900}, {}, {"max_output_tokens": 900}),
+        (
+            {"MAX_OUTPUT_TOKENS": 900},
+            {"max_output_tokens": 70},
+            {"max_output_tokens": 70},
+        ),
+        ({}, {}, {}),
+    ],
+)
+async def test_valves_are_what_a_caller_leaves_open(
+    given: dict[str, Any], body: dict[str, Any], sent: dict[str, Any], host: StandInHost
+) -> None:
+    call = call_of(chat("Hi", **body), valves(**given))
+    payload = (await build_chat_request(call)).request.payload()
+
+    names = ("truncation", "service_tier", "max_output_tokens")
+    found = {name: payload[name] for name in names if name in payload}
+    assert found == sent
+
+
 async def test_the_api_counts_its_own_tools_to_the_same_limit(
     host: StandInHost,
 ) -> None:
@@ -462,6 +487,11 @@ async def test_what_a_user_chose_is_not_as_configured(
     prepared = await build_chat_request(call)
 
     assert is_as_configured(prepared) is is_configured
+    added = {"type": "additional_tools", "tools": []}
+    later = prepared.request.model_copy(
+        update={"input": [*prepared.request.input, added]}
+    )
+    assert not is_as_configured(prepared._replace(request=later))
 
 
 @pytest.mark.parametrize(("temperature", "is_configured"), [(None, True), (0.9, False)])

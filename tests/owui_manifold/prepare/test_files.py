@@ -141,6 +141,23 @@ async def test_lost_file_is_refused(path: Any, host: StandInHost) -> None:
         await asked_with(attachment(file_id, "a.pdf"))
 
 
+@pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("NoSuchKey")])
+async def test_file_that_remote_storage_has_lost_is_refused(
+    error: Exception, host: StandInHost
+) -> None:
+    """The host's storages raise one or the other."""
+
+    class Remote:
+        def get_file(self, file_path: str) -> str:
+            raise error
+
+    file_id = host.files.add(PDF, "a.pdf")
+    host.provide("storage.provider", Storage=Remote())
+
+    with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
+        await asked_with(attachment(file_id, "a.pdf"))
+
+
 @pytest.mark.parametrize("is_declared", [True, False])
 async def test_files_beyond_the_limit_are_refused(
     is_declared: bool, host: StandInHost

@@ -88,6 +88,14 @@ async def test_model_sends_nobody_to_a_switch_that_is_not_there(settings: Json) 
     assert await instructions_for(asking(**{"filters": ATTACHED, **settings})) == ""
 
 
+async def test_administrators_may_always_turn_it_on() -> None:
+    """Whatever users may change."""
+    for show in (instructions_for, notices_for):
+        admin = {"is_admin": True}
+        call = asking(filters=ATTACHED, caller=admin, USER_MAY_CHANGE="effort")
+        assert SWITCH in str(await show(call))
+
+
 async def notices_for(call: CheckedCall) -> list[str]:
     """What is shown above the answer."""
     return await notices_of(await build_chat_request(call))

@@ -1,10 +1,12 @@
 """The files of a chat are in the container of its code at the first call."""
 
+from os import truncate
 from typing import Any
 
 import pytest
 
 from calls.turns import answered, asked_as, row_of
+from chats.pictures import PIXEL
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.context import CheckedCall
@@ -106,6 +108,39 @@ async def test_a_file_is_uploaded_once(
     assert "a.csv, a (2).csv" in question_texts(sim)[0]
 
 
+async def test_code_that_is_switched_on_later_names_files_at_its_question(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """What was sent before stays as it was."""
+    row_of(host, "sim:short One?", "sim:short Two?")
+    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    off = asked(sim, "sim:short One?", ENABLE_CODE_INTERPRETER=False)
+    await answered(off, connections)
+
+    await answered(asked(sim, "sim:short One?", "Done.", "sim:short Two?"), connections)
+
+    before, after = (request.body["input"] for request in sim.requests)
+    assert after[: len(before)] == before
+    assert "a.csv" not in str(before)
+    note, _ = question_texts(sim)
+    assert "a.csv" in note
+
+
+async def test_picture_that_is_gone_is_left_to_the_host(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """It puts it into the message itself, or says that it is gone."""
+    row_of(host, "What is it?")
+    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    picture = {"type": "image", "id": "gone", "url": "/api/v1/files/gone/content"}
+    table = {"type": "file", "id": host.files.add(TABLE, "a.csv"), "name": "a.csv"}
+    messages["q0"]["files"] = [{**picture, "name": "a.png"}, table]
+
+    prepared = await build_chat_request(asked(sim, "What is it?"))
+
+    assert [file.name for file in prepared.python_files] == ["a.csv"]
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -140,26 +175,99 @@ async def test_file_of_somebody_else_is_not_read(
     assert host.files.threads == []
 
 
-async def test_too_large_files_are_named_in_one_line(
+async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
     sim: Simulator, host: StandInHost
+) -> None:
+    """Nor one of somebody else: the others are copied, under their own names."""
+    row_of(host, "One?", "Two?")
+    foreign = host.files.add(TABLE, "a.csv", owner="user-2")
+    own = host.files.add(b"x", "a.csv")
+    attach(host, 0, foreign, own)
+    question = ("One?", "Done.", "Two?")
+
+    prepared = await build_chat_request(asked(sim, *question))
+
+    assert [(f.file_id, f.name) for f in prepared.python_files] == [(own, "a.csv")]
+    assert prepared.notices[-1] == ""
+
+
+async def test_stored_file_that_is_lost_is_told_before_anything_is_sent(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    row_of(host, "How many?")
+    file_id = host.files.add(TABLE, "a.csv")
+    attach(host, 0, file_id)
+    host.files.lose(file_id)
+
+    with pytest.raises(InvalidRequest, match=r"^a\.csv cannot be read"):
+        await answered(asked(sim, "How many?"), connections)
+    assert sim.requests == []
+
+
+@pytest.mark.parametrize(("size", "is_refused"), [(0, False), (64 * 1024**2 + 1, True)])
+async def test_what_is_uploaded_is_measured_again(
+    size: int,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    *,
+    is_refused: bool,
+) -> None:
+    """The host may not know the size; the API refuses an empty file."""
+    row_of(host, "sim:short One?")
+    file_id = host.files.add(b"", "a.csv", size=0)
+    attach(host, 0, file_id)
+    truncate(host.files.rows[file_id].path, size)
+
+    if is_refused:
+        with pytest.raises(
+            InvalidRequest, match=r"a\.csv could not be copied .* large"
+        ):
+            await answered(asked(sim, "sim:short One?"), connections)
+    else:
+        await answered(asked(sim, "sim:short One?"), connections)
+        assert uploaded(sim) == {}
+    assert sim.uploads.files == {}
+
+
+MB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "left_out"),
+    [
+        ([64 * MB], ""),
+        ([64 * MB + 1, 9], "00.csv (larger than 64 MB)"),
+        ([64 * MB] * 4, ""),
+        ([64 * MB, 1, 64 * MB, 64 * MB, 64 * MB - 1], ""),
+        (
+            [64 * MB + 1, *[60 * MB] * 5, 16 * MB],
+            "00.csv (larger than 64 MB), 05.csv (all files together exceed 256 MB)",
+        ),
+        ([*[64 * MB] * 4, 1], "04.csv (all files together exceed 256 MB)"),
+        ([1] * 50, ""),
+        ([1] * 51, "50.csv (Python gets at most 50 files)"),
+    ],
+)
+async def test_files_that_do_not_fit_are_named_in_one_line(
+    sizes: list[int], left_out: str, sim: Simulator, host: StandInHost
 ) -> None:
     """What fits is copied all the same."""
     row_of(host, "How many?")
-    sizes = {"a.csv": 65 * 1024**2, "b.csv": 9} | {
-        f"{letter}.bin": 60 * 1024**2 for letter in "cdefg"
-    }
-    sizes["h.bin"] = 16 * 1024**2 - 9  # all that fit are 256 MB
-    ids = [host.files.add(TABLE, name, size=size) for name, size in sizes.items()]
+    names = [f"{number:02}.csv" for number in range(len(sizes))]
+    ids = [
+        host.files.add(TABLE, name, size=size)
+        for name, size in zip(names, sizes, strict=True)
+    ]
     attach(host, 0, *ids)
 
     prepared = await build_chat_request(asked(sim, "How many?"))
 
-    names = [file.name for file in prepared.python_files]
-    assert names == ["b.csv", "c.bin", "d.bin", "e.bin", "f.bin", "h.bin"]
-    assert prepared.notices[-1] == (
-        "Not copied to Python: a.csv (larger than 64 MB), g.bin (all files together "
-        "exceed 256 MB)."
-    )
+    assert [file.name for file in prepared.python_files] == [
+        name for name in names if f"{name} (" not in left_out
+    ]
+    notice = f"Not copied to Python: {left_out}." if left_out else ""
+    assert prepared.notices[-1] == notice
 
 
 async def test_temporary_chat_names_the_files_at_every_message(
@@ -263,6 +371,54 @@ async def test_retrieved_text_stays_without_the_file(
 
     (part,) = prepared.request.input[-1]["content"]
     assert part["text"] == question
+
+
+async def test_template_that_has_changed_loses_the_sources_alone(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """One with the time in it is never found again."""
+    file_id = host.files.add(TABLE, "a.csv")
+    row_of(host, "How many?")
+    attach(host, 0, file_id)
+    sources = [
+        source(file_id, "a.csv", "Bern,130000"),
+        source("k-1", "Atlas", "Bern is in", "collection"),
+    ]
+    retrieved = get_source_context(sources).strip()
+    question = f"At 9:00 use {retrieved} and no more. How many?"
+
+    prepared = await build_chat_request(
+        asked(sim, question, metadata={"sources": sources})
+    )
+
+    _, words = [part["text"] for part in prepared.request.input[-1]["content"]]
+    assert words == (
+        'At 9:00 use <source id="2" name="Atlas">Bern is in</source> and no more. '
+        "How many?"
+    )
+
+
+async def test_retrieved_text_beside_a_picture(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """The picture stays as it is."""
+    file_id = host.files.add(TABLE, "a.csv")
+    row_of(host, "How many?")
+    attach(host, 0, file_id)
+    sources = [source(file_id, "a.csv", "Bern,130000")]
+    words = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
+    call = asked(sim, words, metadata={"sources": sources})
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    message = {"role": "user", "content": [{"type": "text", "text": words}, image]}
+    messages = [call.body["messages"][0], message]
+
+    prepared = await build_chat_request(
+        call._replace(body={**call.body, "messages": messages})
+    )
+
+    _, text, picture = prepared.request.input[-1]["content"]
+    assert text["text"] == "How many?"
+    assert picture["image_url"] == PIXEL
 
 
 async def test_retrieved_text_of_documents_is_left_out(

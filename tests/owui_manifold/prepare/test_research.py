@@ -26,10 +26,11 @@ async def asked(
     model: str = MODEL,
     body: Json | None = None,
     user: UserValves | None = None,
+    task: str = "",
     **given: Any,
 ) -> CheckedCall:
     """A question to a model that researches."""
-    caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
+    caller = Caller(model, "user-1", "chat-1", "m-1", streams=True, task=task)
     question = chat("sim:short Why?", **{"model": model, **(body or {})})
     host = host_context(request=None)
     call = arrived_call(question, valves_for(sim, **given), caller, user, host)
@@ -71,6 +72,9 @@ async def test_callers_do_not_raise_the_ceiling(
     """Nor lower the effort, nor add functions, whose rounds would begin it anew."""
     wishes = {
         "max_tokens": 100_000,
+        "max_output_tokens": 90_000,
+        "max_completion_tokens": 80_000,
+        "reasoning": {"effort": "low", "summary": "detailed"},
         "max_tool_calls": 500,
         "reasoning_effort": "low",
         "tools": [TOOL],
@@ -112,6 +116,10 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
             "GPT-4.1 Research cannot research: the model",
         ),
         ({"COMPATIBILITY": "strict"}, "cannot research: the server"),
+        (
+            {"MODEL_OVERRIDES_JSON": '{"gpt-6.1-sol": {"lacks": ["web_search"]}}'},
+            "cannot research: the model",
+        ),
     ],
 )
 async def test_unsupported_research_is_refused(
@@ -119,3 +127,4 @@ async def test_unsupported_research_is_refused(
 ) -> None:
     with pytest.raises(InvalidRequest, match=problem):
         await asked(sim, **given)
+    assert await asked(sim, task="title_generation", **given)

@@ -281,7 +281,9 @@ async def test_stored_valves_without_effect_are_told_once(pipe: Pipe) -> None:
     assert await lines(pipe) == []
 
 
-async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
+async def test_refused_setting_leaves_the_last_line(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is told once, above what the answer took."""
     pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "nothing"})
     user = {**USER, "valves": UserValves(VERBOSITY="low")}
@@ -290,6 +292,7 @@ async def test_refused_setting_leaves_the_last_line(pipe: Pipe) -> None:
 
     refused, finished = [line["description"] for line in shown]
     assert refused.startswith("No effect, because only administrators may change it")
+    assert "user user-1 may not change VERBOSITY" in caplog.text
     assert finished.startswith("Finished in")
 
 

@@ -383,6 +383,7 @@ async def test_each_entry_of_the_endpoints_is_asked(
     rows = [
         {**works, "groups": ["staff"]},
         {**works, "api_key": "sk-wrong-CANARY", "groups": ["students"]},
+        {**works, "models": ["gpt-4.1-research"]},
     ]
     text = await checked(host, sim, entries=json.dumps(rows))
 

@@ -17,10 +17,17 @@ from calls.outcomes import (
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
 from openai_responses.clock import utc_today
+from openai_responses.endings import Ending
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.repairs.finding import TriedRepair
+from openai_responses.repairs.request_repairs import LeaveOutParameter
+from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
+from owui_manifold.run.spending import event_words
+from shells.administration import EventWords
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable, host_request
 from stand_in.usage_database import UsageDatabase
@@ -89,6 +96,29 @@ async def refusal(pipe: Pipe, body: Json | None = None, **given: Any) -> str:
 def usage_of(sim: Simulator) -> list[Json]:
     """What the API counted, response by response."""
     return [request.response["usage"] for request in sim.requests if request.response]
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (TextDelta(0, "text", 0, "canary"), EventWords("text")),
+        (TextDelta(0, "refusal", 0, "canary"), EventWords("text")),
+        (TextDelta(0, "summary", 0, "canary"), EventWords()),
+        (Status("canary"), EventWords("retry")),
+        (
+            Status("canary", TriedRepair(LeaveOutParameter("metadata"))),
+            EventWords("recovery"),
+        ),
+        (
+            RunDone(Ending("failed", "server_error", "canary")),
+            EventWords("end", "failed", "server_error", ""),
+        ),
+    ],
+)
+async def test_filter_is_told_the_kind_of_an_event_alone(
+    event: RunEvent, words: EventWords
+) -> None:
+    assert event_words(event) == words
 
 
 # ---------------------------------------------------------------- counting

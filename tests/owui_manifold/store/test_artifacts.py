@@ -110,6 +110,19 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
     }
 
 
+async def test_without_a_request_of_the_host_nothing_can_be_stored(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The answer goes on without a card."""
+    context = host_context(request=None)
+    call = call_of(chat("sim:draw"), valves_for(sim, **ON), SAVED, host=context)
+    prepared = await build_chat_request(call)
+    events = [event async for event in answer_events(prepared, connections)]
+
+    assert cards(events) == []
+    assert host.files.rows == {}
+
+
 async def test_temporary_chat_stores_without_a_link(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
@@ -209,10 +222,12 @@ async def test_failed_download_leaves_a_note(
     assert sentence in note
 
 
+@pytest.mark.parametrize("is_refused", [False, True])
 async def test_chart_that_is_also_cited_is_stored_and_shown_once(
-    host: StandInHost, connections: Connections
+    is_refused: bool, host: StandInHost, connections: Connections
 ) -> None:
     """A chart is in the output of the code, and the text cites it as well."""
+    host.files.most_bytes = 10 if is_refused else 10_000
     cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
     url = f"data:image/png;base64,{draw_picture(90)}"
     logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
@@ -221,8 +236,18 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     picture = base64.b64decode(draw_picture(90))
     events = await events_of_file(connections, stream, picture, kind="image/png")
 
-    (row,) = host.files.rows.values()
     code, message = cards(events)
+    if is_refused:
+        assert host.files.rows == {}
+        assert code == {
+            "notes": [
+                "The image could not be stored in Open WebUI, for example because of "
+                "its size."
+            ]
+        }
+        assert message["notes"][0].startswith("*chart1.png could not be stored")
+        return
+    (row,) = host.files.rows.values()
     assert [file["id"] for file in code["files"]] == [row.id]
     assert "files" not in message
     assert set(message["links"]) == {"sandbox:/mnt/data/chart1.png"}
@@ -468,7 +493,14 @@ async def test_picture_at_an_address_is_shown_from_there(
 
 
 @pytest.mark.parametrize(
-    "result", ["file:///etc/passwd", "data:text/html;base64,AA", {"url": "x"}, "no!"]
+    "result",
+    [
+        "file:///etc/passwd",
+        "data:text/html;base64,AA",
+        "data:image/png;base64,AA!AA=",
+        {"url": "x"},
+        "no!",
+    ],
 )
 async def test_picture_that_cannot_be_read_says_so(
     result: object, host: StandInHost, connections: Connections

@@ -24,6 +24,7 @@ from owui_chat.storage.records import (
 from owui_manifold.call.context import Caller
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
+from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import OutputWriter, RowWriter, StoredAnswer
@@ -466,6 +467,11 @@ async def test_sent_context_is_stored_once_in_the_answer(
     later = await stored_for(LATER)
     assert later.sent == {"m-1": sent}
     assert len(later.records) == (2 if with_record else 0)
+
+
+async def test_chat_without_a_row_stores_no_repair() -> None:
+    """It helps the request that it was found for."""
+    assert await AnswerRecords(None, None).add_repair(REPAIR) == ()
 
 
 # ---------------------------------------------------------------- tidying up

@@ -1,0 +1,90 @@
+"""What the pipe asks of the filter for one call."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from calls.facts import call_facts
+from openai_responses.transport.entra import EntraTokens
+from owui_administration.account import Account
+from owui_administration.limits import UserLimits
+from owui_administration.telemetry import ServerWords, Telemetry
+
+pytestmark = pytest.mark.asyncio
+
+
+class Credential:
+    """An identity of the server; `asked` are the scopes of its tokens."""
+
+    asked: list[str]
+
+    def get_token(self, scope: str) -> SimpleNamespace:
+        """Return a token, unless it is for a scope that nobody knows."""
+        self.asked.append(scope)
+        if scope == "unknown":
+            raise RuntimeError("no such tenant")
+        return SimpleNamespace(token=f"token for {scope}", expires_on=2**40)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The scopes that the identity of this server is asked for."""
+    scopes: list[str] = []
+    Credential.asked = scopes
+    identity = SimpleNamespace(DefaultAzureCredential=Credential)
+    monkeypatch.setitem(sys.modules, "azure.identity", identity)
+    return scopes
+
+
+def account() -> Account:
+    """The account of a call about which nothing is known."""
+    telemetry = Telemetry(call_facts(), ServerWords())
+    return Account(UserLimits(), telemetry, EntraTokens())
+
+
+@pytest.mark.parametrize(
+    ("address", "scope", "sent"),
+    [
+        (
+            "https://a.openai.azure.com",
+            "",
+            "https://cognitiveservices.azure.com/.default",
+        ),
+        (
+            "https://a.openai.azure.us",
+            " ",
+            "https://cognitiveservices.azure.us/.default",
+        ),
+        ("https://a.openai.azure.us", " api://mine ", "api://mine"),
+    ],
+)
+async def test_token_of_entra_id_is_for_the_server_or_the_set_scope(
+    address: str, scope: str, sent: str, asked: list[str]
+) -> None:
+    assert await account().entra_token(address, scope) == (f"token for {sent}", "")
+    assert asked == [sent]
+
+
+async def test_token_that_is_not_issued_is_a_problem(asked: list[str]) -> None:
+    """The pipe decides who is told of it."""
+    token, problem = await account().entra_token("https://a.example", "unknown")
+
+    assert (token, asked) == ("", ["unknown"])
+    assert "issued no token for this server" in problem
+    assert "no such tenant" in problem
+
+
+async def test_entries_are_tried_at_the_address_of_the_valves() -> None:
+    """Where they have none of their own."""
+    made = account()._replace(
+        limits=UserLimits(facts=call_facts(base_url="https://valves.example/v1")),
+        endpoints_text='[{"api_key": "sk-1"}, {"api_key": "sk-2"}]',
+    )
+
+    trials = made.endpoint_trials(["gpt-5.2"])
+
+    assert [trial.endpoints.valves()["API_KEY"] for trial in trials] == ["sk-1", "sk-2"]
+    chosen = trials[0].endpoints
+    assert chosen.lost_reasoning_notice("valves.example", "") == ""
+    assert chosen.lost_reasoning_notice("east.example", "") != ""
