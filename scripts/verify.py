@@ -12,8 +12,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 from needs import MARKS
 from progress import Progress
@@ -32,13 +35,16 @@ CHECKS = {
     "readme.py --check": ["scripts/readme.py", "--check"],
     "pages.py --check": ["scripts/pages.py", "--check"],
 }
-PYTEST = ["-m", "pytest", *PARALLEL]
-TESTS = {
+"""Each keeps one core busy, so they run at once."""
+BENCHMARKS = {
     "benchmarks": ["scripts/bench/all.py", "--quick", "--without", *HOST_BENCHES],
-    "pytest": PYTEST,
 }
+"""They show that each runs, and measure nothing."""
+PYTEST = ["-m", "pytest", *PARALLEL]
+TESTS = {"pytest": PYTEST}
 WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
-FAST_TESTS = {"pytest": [*PYTEST, "-m", WITHOUT_MARKS]}
+# All tests of the hosts have marks; what they import takes each worker two seconds.
+FAST_TESTS = {"pytest": [*PYTEST, "--ignore=tests/hosts", "-m", WITHOUT_MARKS]}
 LONG_TESTS = {
     "test_fuzz.py, for minutes": [
         *PYTEST,
@@ -61,29 +67,59 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     match arguments:
         case []:
-            steps = CHECKS | TESTS
+            checks, tests = CHECKS | BENCHMARKS, TESTS
         case ["--fast"]:
-            steps = CHECKS | FAST_TESTS
+            checks, tests = CHECKS, FAST_TESTS
         case ["--long"]:
-            steps = CHECKS | TESTS | LONG_TESTS
+            checks, tests = CHECKS | BENCHMARKS, TESTS | LONG_TESTS
         case _:
             print("Arguments given: pytest alone runs, no lint and no type check.")
             return run("pytest", ["-m", "pytest", *arguments])
-    failed = [name for name, command in steps.items() if run(name, command)]
+    failed = run_at_once(checks)
+    failed += [name for name, command in tests.items() if run(name, command)]
     print(f"\nFailed: {', '.join(failed)}." if failed else "\nAll is well.")
     return 1 if failed else 0
 
 
-def run(name: str, command: list[str]) -> int:
+def run_at_once(steps: Mapping[str, Sequence[str]]) -> list[str]:
+    """Run steps beside each other, show what each printed; return those that failed."""
+    print(f"\n== {', '.join(steps)}", flush=True)
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        running = []
+        for name, command in steps.items():
+            progress = Progress(f"== {name}", sys.stdout)
+            with Path(folder, name).open("w", encoding="utf-8") as output:
+                running.append((name, progress, start(command, output)))
+        processes = [process for *_, process in running]
+        for name, progress, process in running:
+            code = wait(process, processes)
+            print(Path(folder, name).read_text("utf-8"), end="")
+            progress.end("passed" if code == 0 else f"FAILED ({code})")
+            failed += [name] if code else []
+    return failed
+
+
+def run(name: str, command: Sequence[str]) -> int:
     """Run one step under a heading; what it prints is shown as it comes."""
     print(f"\n== {name}", flush=True)
     progress = Progress(f"== {name}", sys.stdout)
-    process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env=step_environment()
-    )
-    code = wait(process)
+    code = wait(start(command))
     progress.end("passed" if code == 0 else f"FAILED ({code})")
     return code
+
+
+def start(
+    command: Sequence[str], output: IO[str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a step, which prints into a file or where this process does."""
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=step_environment(),
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+    )
 
 
 def step_environment() -> dict[str, str]:
@@ -99,15 +135,19 @@ def step_environment() -> dict[str, str]:
     return variables
 
 
-def wait(process: subprocess.Popen[bytes]) -> int:
+def wait(
+    process: subprocess.Popen[bytes], beside: Iterable[subprocess.Popen[bytes]] = ()
+) -> int:
     """Wait for a step also when interrupted: the tests end the servers they started."""
     try:
         return process.wait()
-    except KeyboardInterrupt:  # Ctrl-C, which the step has received as well
-        process.wait()
+    except KeyboardInterrupt:  # Ctrl-C, which the steps have received as well
+        pass
     except Terminated:
-        process.send_signal(signal.SIGINT)
-        process.wait()
+        for each in (process, *beside):
+            each.send_signal(signal.SIGINT)
+    for each in (process, *beside):
+        each.wait()
     raise SystemExit(INTERRUPTED)
 
 

@@ -7,7 +7,7 @@ apart has `ids`.
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import date
 from functools import partial
 from typing import Any
@@ -76,7 +76,10 @@ def _call(name: str, arguments: Mapping[Any, object]) -> str:
     return f"{name}({_pairs(arguments)})"
 
 
-def _sequence(values: Iterable[object]) -> str:
+def _sequence(values: Sequence[object]) -> str:
+    if len(values) > 2 * LONGEST:
+        # Of many, the name shows those at the ends.
+        values = [*values[:LONGEST], *values[-LONGEST:]]
     return f"[{','.join(_entry(each) for each in values)}]"
 
 

@@ -13,11 +13,14 @@ import asyncio
 import gc
 import os
 from collections.abc import Iterator, Set
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from case_names import case_name
 from event_loops.idle_clock import (
@@ -55,7 +58,18 @@ settings.register_profile(
 settings.load_profile("quick")
 
 
-ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
+@pytest.hookimpl(trylast=True)  # the option that names a profile has been read by then
+def pytest_configure() -> None:
+    """Let a quick test try the same examples whatever else is loaded.
+
+    Hypothesis also tries what is written in the sources that are loaded. So a file of
+    tests alone would try others than among all; and each worker would read them all.
+    """
+    if settings.get_current_profile_name() == "quick":
+        providers._get_local_constants = Constants
+
+
+ALONE = ("openai_responses", "owui_manifold")
 """Directories of tests that talk to nobody outside their own process."""
 _SERVERS_MARKS = MARKS.keys() - {"sandbox"}
 _KNOWN_WORK = pytest.StashKey[Set[object]]()
@@ -90,7 +104,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
-        if "hosts" in item.path.parts and not item.get_closest_marker("timeout"):
+        in_hosts = _place(item.path)[0] == "hosts"
+        if in_hosts and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(180))
         missing = _missing_need(item)
         if missing:
@@ -99,16 +114,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
+@cache
+def _place(file: Path) -> tuple[str, ...]:
+    """Return the directories and the name of a file of tests, of which many ask."""
+    return file.relative_to(Path(__file__).parent).parts
+
+
 def _rank(item: pytest.Item) -> int:
     """Files of these directories take tens of seconds each, all others few."""
-    top = item.path.relative_to(Path(__file__).parent).parts[0]
+    top = _place(item.path)[0]
     return LONG.index(top) if top in LONG else len(LONG)
 
 
 def _implied_marks(item: pytest.Item) -> Iterator[str]:
     used = getattr(item, "fixturenames", ())
     yield from (mark for fixture, mark in FIXTURES.items() if fixture in used)
-    if "sandbox" in str(item.path.relative_to(Path(__file__).parent)):
+    if any("sandbox" in part for part in _place(item.path)):
         yield "sandbox"
 
 
@@ -186,7 +207,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _is_alone(item: pytest.Item) -> bool:
-    return not ALONE.isdisjoint(item.path.parents)
+    return _place(item.path)[0] in ALONE
 
 
 @pytest.fixture(scope="session")

@@ -83,6 +83,12 @@ def kept_containers(*roots: object) -> dict[str, list[Any]]:
     return containers
 
 
+def kept_container(root: object) -> Any:
+    """Return the container of an object that has only one."""
+    [[container]] = kept_containers(root).values()
+    return container
+
+
 def deep_size(value: object) -> int:
     """Return the bytes of a value with all that it alone may hold."""
     size = 0

@@ -349,25 +349,33 @@ def _run(program: Program, text: str, start: int) -> tuple[int, int | None]:
     """Return the steps of a match at a place, and where it ends; None for no match."""
     steps = 0
     waiting = [(0, start)]
-    while waiting and steps <= ENDLESS_STEPS:
-        steps += 1
+    while waiting:
         at, position = waiting.pop()
-        if at == len(program):
-            return steps, position
-        step = program[at]
-        if isinstance(step, Split):
-            waiting.extend((target, position) for target in reversed(step.targets))
-        elif isinstance(step, Sign):
-            if position < len(text) and step.fits(text[position]):
-                waiting.append((at + 1, position + 1))
-        elif isinstance(step, Check):
-            if step.holds(text, position):
-                waiting.append((at + 1, position))
+        while steps <= ENDLESS_STEPS:  # what follows a step needs no place to wait
+            steps += 1
+            if at == len(program):
+                return steps, position
+            step = program[at]
+            at += 1
+            if isinstance(step, Sign):
+                if position == len(text) or not step.fits(text[position]):
+                    break
+                position += 1
+            elif isinstance(step, Split):
+                for other in step.targets[:0:-1]:
+                    waiting.append((other, position))
+                at = step.targets[0]
+            elif isinstance(step, Check):
+                if not step.holds(text, position):
+                    break
+            else:
+                spent, end = _run_inner(step, text, position)
+                steps += spent
+                if end is None:
+                    break
+                position = end
         else:
-            spent, end = _run_inner(step, text, position)
-            steps += spent
-            if end is not None:
-                waiting.append((at + 1, end))
+            break
     return steps, None
 
 

@@ -4,7 +4,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -243,12 +242,13 @@ def rewrite_seal(text: str, variant: str = "") -> str:
 
 def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
     """Encrypt or decrypt: both are an exclusive or with the key's stream."""
-    stream = itertools.chain.from_iterable(
+    blocks = [
         hashlib.sha256(KEY + nonce + count.to_bytes(4, "big")).digest()
-        for count in itertools.count()
-    )
-    pairs = zip(text, stream, strict=False)  # the stream has no end
-    return bytes(byte ^ mask for byte, mask in pairs)
+        for count in range(len(text) // 32 + 1)
+    ]
+    stream = b"".join(blocks)[: len(text)]
+    masked = int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")
+    return masked.to_bytes(len(text), "big")
 
 
 def shorten_seal(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from measures.kept_memory import kept_container
 from openai_responses.recent_texts import RecentTexts, UserReports
 
 
@@ -34,8 +35,9 @@ def test_recent_texts_take_no_more_memory_than_five_thousand() -> None:
     for number in range(10_000):
         assert texts.first_time(f"{number} " + "x" * 1000)
 
-    assert len(texts._ends) <= 5000
-    assert "x" not in str(vars(texts)["_ends"])
+    kept = kept_container(texts)
+    assert len(kept) <= 5000
+    assert "x" not in str(kept)
 
 
 class Clock:
@@ -104,8 +106,9 @@ def test_reports_are_limited() -> None:
         reports.add("all", f"user-{number}")
         reports.add(f"subject-{number}", "ada")
 
-    assert len(reports._ends) <= 500
-    assert max(map(len, reports._ends.values())) == 3
+    kept = kept_container(reports)
+    assert len(kept) <= 500
+    assert max(map(len, kept.values())) == 3
     assert reports.holds("all", "eve")
     assert reports.holds("subject-1999", "ada")
     assert not reports.holds("subject-0", "ada")

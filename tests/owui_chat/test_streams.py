@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -74,7 +74,6 @@ Place = tuple[int, str]
 """Of a text: the index of its item, and its kind."""
 CUTS_SEED = int(os.environ.get("CUTS_SEED", "1"))
 HEAD = ("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
-INPUT_ITEM = TypeAdapter[Any](ResponseInputItemParam)
 ANNOTATED = ("file-search", "recorded-responses-965")
 """Only the end of their texts knows the numbers of the sources."""
 
@@ -224,11 +223,17 @@ def without_moment(items: list[Item]) -> list[Item]:
     return [without(item, "status", "encrypted_content") for item in items]
 
 
+@cache
+def input_item() -> TypeAdapter[Any]:
+    """The type of the API, which takes long to make."""
+    return TypeAdapter(ResponseInputItemParam)
+
+
 def items_sent_again_have_the_types_of_the_api(response: Response) -> None:
     for item in replay_output(ended_items(response.events), with_reasoning=True):
         free = {"id": "rs_1"} if item["type"] == "reasoning" else {}
         free |= {"id": "msg_1", "status": "completed"} if "role" in item else {}
-        INPUT_ITEM.validate_python({**free, **item})
+        input_item().validate_python({**free, **item})
 
 
 # ------------------------------------------------------------------ the page

@@ -53,6 +53,7 @@ def read_fields(shape: type) -> Mapping[str, TypeHint]:
     return typing.get_type_hints(shape, include_extras=True)
 
 
+@cache
 def read_origin(hint: TypeHint) -> Any:
     """Return what a hint is made from: ``list`` for ``list[int]``."""
     return typing.get_origin(hint)
@@ -71,6 +72,7 @@ def unwrap_hint(hint: TypeHint) -> tuple[TypeHint, bool]:
     return hint, required
 
 
+@cache
 def is_shape(hint: TypeHint) -> bool:
     """Tell whether a hint is one of the package's TypedDicts."""
     return typing.is_typeddict(hint) or hasattr(hint, "__required_keys__")

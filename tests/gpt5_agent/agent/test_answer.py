@@ -34,6 +34,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import AgentRequest, OwnToolSettings
+from measures.kept_memory import kept_container
 from openai_responses.endpoint import DEFAULT_BASE_URL as OPENAI
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call_output
@@ -448,4 +449,4 @@ def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
     run_skipping(events_of(asked, provider))
 
     assert PIXEL in json.dumps(provider.asked[-1][0])
-    assert [kept.chat for kept in pictures._outputs] == ["u-1/other"]
+    assert [kept.chat for kept in kept_container(pictures)] == ["u-1/other"]

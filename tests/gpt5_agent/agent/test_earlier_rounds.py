@@ -29,6 +29,7 @@ from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
+from measures.kept_memory import kept_container
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, CallLimits
@@ -420,7 +421,7 @@ def test_picture_stays_in_sight_after_a_round_of_the_host(chat_of: ChatMaker) ->
     assert_prefixes(chat)
     [*_, last] = [history for history, _ in chat.provider.asked]
     assert PIXEL in json.dumps(last)
-    assert not pictures._outputs
+    assert not kept_container(pictures)
 
 
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(

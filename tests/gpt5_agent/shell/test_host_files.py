@@ -158,33 +158,37 @@ async def test_refusal_is_one_sentence() -> None:
         assert await files.read("f-1") == "Open WebUI answered with HTTP 413."
 
 
-HOSTILE = {
+def packed(content: bytes) -> web.Response:
+    """A small answer that becomes this large one."""
+    headers = {"Content-Encoding": "gzip"}
+    return web.Response(body=gzip.compress(content, 1), headers=headers)
+
+
+HOSTILE: dict[str, tuple[Callable[[], web.Response], str]] = {
     "redirection": (
-        web.Response(status=307, headers={"Location": "/elsewhere"}),
+        lambda: web.Response(status=307, headers={"Location": "/elsewhere"}),
         "Open WebUI redirects requests (HTTP 307)",
     ),
     "compressed in an unknown way": (
-        web.Response(body=b"\x1f\x9d bomb", headers={"Content-Encoding": "compress"}),
+        lambda: web.Response(
+            body=b"\x1f\x9d bomb", headers={"Content-Encoding": "compress"}
+        ),
         "Open WebUI sent a compressed answer",
     ),
     "a bomb": (
-        web.Response(
-            body=gzip.compress(bytes(100_000_000)), headers={"Content-Encoding": "gzip"}
-        ),
+        lambda: packed(bytes(100_000_000)),
         "Open WebUI sent more than 8388608 bytes",
     ),
     "a packed page": (
-        web.Response(
-            body=gzip.compress(b"<html>"), headers={"Content-Encoding": "gzip"}
-        ),
+        lambda: packed(b"<html>"),
         "OPEN_WEBUI_URL is not the address of Open WebUI.",
     ),
     "endless": (
-        web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+        lambda: web.Response(body=bytes(8 * 1024 * 1024 + 1)),
         "Open WebUI sent more than 8388608 bytes",
     ),
     "another server": (
-        web.Response(text="<html>"),
+        lambda: web.Response(text="<html>"),
         "OPEN_WEBUI_URL is not the address of Open WebUI.",
     ),
 }
@@ -193,13 +197,13 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 async def test_hostile_answer_is_not_read(case: str) -> None:
     """The key follows no redirection, and no answer fills the memory."""
-    response, beginning = HOSTILE[case]
+    respond, beginning = HOSTILE[case]
 
     class Hostile(Host):
         async def answer(self, request: web.Request) -> web.Response:
             """Answer any call in the same way."""
             self.paths.append(request.path)
-            return response
+            return respond()
 
     host = Hostile()
     async with files_of(host) as files:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from measures.kept_memory import kept_container
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
 from openai_responses.repairs.chat_repairs import LeaveOutItem, SendAsText
@@ -113,7 +114,7 @@ def test_nothing_is_remembered(
     memory.learn(about, tried, is_configured)
 
     assert memory.repairs(about) == ()
-    assert memory._ends == {}
+    assert kept_container(memory) == {}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_repairs_of_one_user_are_bounded() -> None:
         memory.learn(scope("user-1", at=own), tried, yes)
 
     assert memory.repairs(scope("user-2")) == (NO_STREAM,)
-    assert sum(map(len, memory._ends.values())) <= MAX_FOR_ONE_USER + 1
+    assert sum(map(len, kept_container(memory).values())) <= MAX_FOR_ONE_USER + 1
 
 
 def test_oldest_repair_is_forgotten_first() -> None:
@@ -198,7 +199,7 @@ def test_number_of_remembered_users_is_bounded() -> None:
         memory.learn(scope("admin"), named(LeaveOutTool(f"{number:032x}")), yes)
         memory.learn(scope(f"user-{number}"), TriedRepair(NO_SUMMARY), no)
 
-    assert len(memory._ends) <= MAX_USERS
+    assert len(kept_container(memory)) <= MAX_USERS
     assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
 
 

@@ -127,14 +127,14 @@ def deep(levels: int) -> Schema:
     return schema
 
 
-TOO_LARGE: dict[str, Schema] = {
-    "deep": deep(10_000),
-    "900 levels": deep(900),
-    "wide": required(100_000),
-    "20,000 properties": required(20_000),
-    "enum": {"type": "object", "properties": {"a": {"enum": names(100_000)}}},
-    "8 MB of text": {"type": "object", "description": "x" * 8_000_000},
-    "5 MB": {"type": "object", "x": [list(range(100)) for _ in range(12_000)]},
+TOO_LARGE: dict[str, Callable[[], Schema]] = {
+    "deep": lambda: deep(10_000),
+    "900 levels": lambda: deep(900),
+    "wide": lambda: required(100_000),
+    "20,000 properties": lambda: required(20_000),
+    "enum": lambda: {"type": "object", "properties": {"a": {"enum": names(100_000)}}},
+    "8 MB of text": lambda: {"type": "object", "description": "x" * 8_000_000},
+    "5 MB": lambda: {"type": "object", "x": [list(range(100)) for _ in range(12_000)]},
 }
 
 
@@ -145,7 +145,7 @@ TOO_LARGE: dict[str, Schema] = {
 def test_a_tool_that_is_too_large_is_left_out(case: str, strict: bool) -> None:
     """The log names it, the others are offered, and next to no work is done."""
     lines: list[str] = []
-    evil = {"name": "evil", "parameters": TOO_LARGE[case]}
+    evil = {"name": "evil", "parameters": TOO_LARGE[case]()}
     specs: list[Any] = [
         {"name": "before"},
         {"type": "function", "function": evil},
@@ -167,11 +167,11 @@ def test_a_tool_that_is_too_large_is_left_out(case: str, strict: bool) -> None:
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_arguments_for_an_oversized_schema_are_not_checked(case: str) -> None:
     """They are given to the tool as they are: it was left out, but may be called."""
-    work = count_work(lambda: check_arguments(TOO_LARGE[case]))
+    schema = TOO_LARGE[case]()
 
-    assert work < 400_000
-    assert argument_error({"a": None}, TOO_LARGE[case]) is None
-    assert drop_optional_nulls({"a": None}, TOO_LARGE[case]) == {"a": None}
+    assert count_work(lambda: check_arguments(schema)) < 400_000
+    assert argument_error({"a": None}, schema) is None
+    assert drop_optional_nulls({"a": None}, schema) == {"a": None}
 
 
 ODD: dict[str, Any] = {

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from measures.kept_memory import kept_container
 from openai_responses.clock import unix_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
@@ -84,10 +85,12 @@ async def test_token_that_has_ended_is_forgotten(
 
     await tokens.token(SCOPE)
 
-    assert set(tokens._known) == {SCOPE}
+    assert set(kept_container(tokens)) == {SCOPE}
 
 
-async def test_token_is_used_until_its_end(credential: Credential) -> None:
+async def test_token_is_used_until_its_end(
+    credential: Credential, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While there is no other; then the reason is told."""
     credential.seconds = 290
     tokens = EntraTokens()
@@ -95,7 +98,8 @@ async def test_token_is_used_until_its_end(credential: Credential) -> None:
     credential.failure = "The network is down."
 
     assert await tokens.token(SCOPE) == "token-1"
-    tokens._known[SCOPE] = ("token-1", unix_seconds())
+    end = unix_seconds() + credential.seconds
+    monkeypatch.setattr(entra, "unix_seconds", lambda: end)
     with pytest.raises(InvalidRequest, match="issued no token for this server"):
         await tokens.token(SCOPE)
 
