@@ -176,25 +176,6 @@ async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_list_by_hand_makes_the_host_forget_nothing(
-    connections: Connections, host: StandInHost
-) -> None:
-    """It is complete, whatever the server would name."""
-    state = keeping_host(host)
-    slow = Slow()
-
-    async with Upstream(slow) as upstream:
-        by_hand = valves_of(upstream).model_copy(update={"MODEL_ID": "mine, gpt-5.2"})
-        listed = await list_models(by_hand, Listing(), connections)
-        slow.released.set()
-        while connections._pool()._tasks:
-            await settled(connections)
-
-    assert list(listed) == ["mine", "gpt-5.2"]
-    assert state.BASE_MODELS == ["of others"]
-
-
-@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(("refusals", "make_redis"), [(0, None), (3, Redis)])
 async def test_host_that_keeps_its_list_gets_no_guess(
     refusals: int,
@@ -223,6 +204,58 @@ async def test_host_that_keeps_its_list_gets_no_guess(
 
     if redis:
         assert redis.deleted == ["open-webui:models:base"]
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_list_of_a_corrected_address_is_completed(
+    connections: Connections, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host asked for it while the list of the wrong one was still waited for."""
+    monkeypatch.setattr(models, "_HOST_SECONDS", 0.2)
+    state = keeping_host(host)
+    slow = Slow()
+
+    async with Upstream(Slow(100)) as wrong, Upstream(slow) as upstream:
+        listing = Listing()
+        for server in (wrong, upstream):
+            await list_models(valves_of(server), listing, connections)
+        slow.released.set()
+        while connections._pool()._tasks:
+            await settled(connections)
+
+    assert state.BASE_MODELS == []
+
+
+class AwayOnce(Redis):
+    """One that cannot be reached at first."""
+
+    is_away = True
+
+    async def delete(self, key: str) -> None:
+        """Remove a key, from the second time on."""
+        if self.is_away:
+            self.is_away = False
+            raise ConnectionError(key)
+        await super().delete(key)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_list_is_completed_after_redis_was_away(
+    connections: Connections, host: StandInHost
+) -> None:
+    """The host keeps its list, so it is not asked for meanwhile."""
+    redis = AwayOnce()
+    state = keeping_host(host, redis)
+    slow = Slow()
+
+    async with Upstream(slow) as upstream:
+        await list_models(valves_of(upstream), Listing(), connections)
+        slow.released.set()
+        while connections._pool()._tasks:
+            await settled(connections)
+
+    assert redis.deleted == ["open-webui:models:base"]
+    assert state.BASE_MODELS == []
 
 
 @pytest.mark.usefixtures("hurried")
