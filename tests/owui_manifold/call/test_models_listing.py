@@ -176,25 +176,6 @@ async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_list_by_hand_makes_the_host_forget_nothing(
-    connections: Connections, host: StandInHost
-) -> None:
-    """It is complete, whatever the server would name."""
-    state = keeping_host(host)
-    slow = Slow()
-
-    async with Upstream(slow) as upstream:
-        by_hand = valves_of(upstream).model_copy(update={"MODEL_ID": "mine, gpt-5.2"})
-        listed = await list_models(by_hand, Listing(), connections)
-        slow.released.set()
-        while connections._pool()._tasks:
-            await settled(connections)
-
-    assert list(listed) == ["mine", "gpt-5.2"]
-    assert state.BASE_MODELS == ["of others"]
-
-
-@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(("refusals", "make_redis"), [(0, None), (3, Redis)])
 async def test_host_that_keeps_its_list_gets_no_guess(
     refusals: int,
