@@ -84,6 +84,8 @@ def run_tests(
         try:
             os.setsid()
             os.chdir(root)
+            # Runs beside this one would remove each other's folders.
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(log.parent)
             for stream in (1, 2):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
                 os.dup2(os.open(log, flags, 0o600), stream)
