@@ -5445,8 +5445,6 @@ class LowerItems(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        if self.kind not in APPENDED:
-            return payload
         return lower_payload(payload, {self.kind})
 
 
@@ -14341,7 +14339,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
     this pipe wrote.
     """
     signature = fields.get(_FIELD)
-    if sign is None or not isinstance(signature, str) or not signature.isascii():
+    if sign is None or not isinstance(signature, str):
         return False
     value = [*scope, _without_signature(fields)]
     try:
@@ -15113,7 +15111,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     payload = _read_payload(wire.get("payload"))
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
-        payload = _keep_unsigned_safe(payload)
+        # The chat has the text of the last message only: it comes after the marker.
+        items = [item for item in payload[:-1] if item_type(item) != "message"]
+        safe = keep_unsigned_safe([*items, *payload[-1:]])
+        payload = tuple(item for item in safe if item is not None)
     if not payload:
         return None
     model = str(wire.get("model") or "")
@@ -15145,16 +15146,6 @@ def _read_payload(value: object) -> tuple[Item, ...]:
         if not isinstance(row, dict) or not row.get("type"):
             return ()
     return tuple(rows)
-
-
-def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
-    """Return what is used of a payload that anybody may have written.
-
-    The chat has the text of the last message only: it comes after the marker.
-    """
-    items = [item for item in payload[:-1] if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *payload[-1:]])
-    return tuple(item for item in safe if item is not None)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -19416,8 +19407,9 @@ def comma_list(text: str) -> list[str]:
 
 
 def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
@@ -20930,25 +20922,46 @@ def _parse_window(policy: str) -> int:
 # --------------------------------------------------------------------------------------
 
 
+_HOST_POLICIES: Mapping[str, str] = {
+    "create_tasks": (
+        "- For work of several steps write the steps with `create_tasks` before the "
+        "first one. Mark each with `update_task` when you begin it and when it is done: "
+        "the user watches this list."
+    ),
+    "delegate_task": (
+        "- Give parts of the work that do not need each other to sub-agents with "
+        "`delegate_task`, several in one response. A sub-agent sees nothing of this "
+        "chat: tell it all that it needs."
+    ),
+    "ask_user": (
+        "- If only the user can decide something that changes the result, ask with "
+        "`ask_user`, once, before you do the work that depends on it."
+    ),
+}
+"""What an agent is told of Open WebUI's own tools, if it is offered them."""
+
+
 def build_strategy_instructions(
     parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
-    host_policy: str = "",
+    host_tools: Collection[str] = (),
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
 
     First comes the guide, then the instruction of the parameters, then the chat's own.
-    What the tools of the host are for follows the policies. The context is the end.
+    What Open WebUI's own tools are for follows the policies; `host_tools` names those
+    that are offered. The context is the end.
     """
     texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
+    lines = [line for name, line in _HOST_POLICIES.items() if name in host_tools]
     blocks = (
         instruction,
-        host_policy,
+        "\n".join(["<host_tools>", *lines, "</host_tools>"]) if lines else "",
         format_context(read_context(parameters.context)),
     )
     return "\n\n".join(block for block in blocks if block)
@@ -24630,6 +24643,81 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.pictures
+#
+# The pictures of own tools that the model sees, while Open WebUI runs its tools.
+#
+# Open WebUI stores a picture as a file and sends back the text of an output alone. The
+# agent that is called again would continue without the picture, and its request would
+# begin differently from the one before, which costs the prompt cache.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_OUTPUTS = 1000
+_MAX_CHARACTERS = 96 * 1024 * 1024
+"""Of all outputs; those of one answer have at most a quarter of it."""
+
+
+class _SeenOutput(NamedTuple):
+    """An output with pictures; `size` counts the characters of their addresses."""
+
+    chat: str
+    call_id: str
+    output: list[Item]
+    size: int
+
+
+class PictureMemory:
+    """Outputs with pictures of answers that are not complete, oldest first.
+
+    If there are too many, the oldest go: their answers continue with the text alone, as
+    they do after a restart of the server.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: list[_SeenOutput] = []
+        self._lock = Lock()
+        """Requests are prepared in threads."""
+
+    def keep(self, chat: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures; `chat` names the user too."""
+        output = item.get("output")
+        if not chat or not isinstance(output, list):
+            return
+        size = sum(len(str(part.get("image_url", ""))) for part in output)
+        if not size:
+            return
+        with self._lock:
+            self._outputs.append(
+                _SeenOutput(chat, str(item.get("call_id")), output, size)
+            )
+            total = sum(kept.size for kept in self._outputs)
+            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
+                total -= self._outputs.pop(0).size
+
+    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+        """Return the items of a chat with the pictures in the outputs of its calls."""
+        with self._lock:
+            outputs = {
+                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
+            }
+        return [_with_output(item, outputs) for item in items]
+
+    def forget(self, chat: str) -> None:
+        """Drop what a chat has, once its answer is complete."""
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+
+
+def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
+    """Return the output of a call as the model saw it; other items as they are."""
+    output = outputs.get(str(item.get("call_id")))
+    if output is None or not is_call_output(item):
+        return item
+    return {**item, "output": output}
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -24838,85 +24926,27 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.pictures
-#
-# The pictures of own tools that the model sees, while Open WebUI runs its tools.
-#
-# Open WebUI stores a picture as a file and sends back the text of an output alone. The
-# agent that is called again would continue without the picture, and its request would
-# begin differently from the one before, which costs the prompt cache.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_OUTPUTS = 1000
-_MAX_CHARACTERS = 96 * 1024 * 1024
-"""Of all outputs; those of one answer have at most a quarter of it."""
-
-
-class _SeenOutput(NamedTuple):
-    """An output with pictures; `size` counts the characters of their addresses."""
-
-    chat: str
-    call_id: str
-    output: list[Item]
-    size: int
-
-
-class PictureMemory:
-    """Outputs with pictures of answers that are not complete, oldest first.
-
-    If there are too many, the oldest go: their answers continue with the text alone, as
-    they do after a restart of the server.
-    """
-
-    def __init__(self) -> None:
-        self._outputs: list[_SeenOutput] = []
-        self._lock = Lock()
-        """Requests are prepared in threads."""
-
-    def keep(self, chat: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures; `chat` names the user too."""
-        output = item.get("output")
-        if not chat or not isinstance(output, list):
-            return
-        size = sum(len(str(part.get("image_url", ""))) for part in output)
-        if not size:
-            return
-        with self._lock:
-            self._outputs.append(
-                _SeenOutput(chat, str(item.get("call_id")), output, size)
-            )
-            total = sum(kept.size for kept in self._outputs)
-            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
-                total -= self._outputs.pop(0).size
-
-    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
-        """Return the items of a chat with the pictures in the outputs of its calls."""
-        with self._lock:
-            outputs = {
-                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
-            }
-        return [_with_output(item, outputs) for item in items]
-
-    def forget(self, chat: str) -> None:
-        """Drop what a chat has, once its answer is complete."""
-        with self._lock:
-            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
-
-
-def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
-    """Return the output of a call as the model saw it; other items as they are."""
-    output = outputs.get(str(item.get("call_id")))
-    if output is None or not is_call_output(item):
-        return item
-    return {**item, "output": output}
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.request
 #
-# The question to the agent, with its settings.
+# The question to the agent: who asks, and under which settings.
 # --------------------------------------------------------------------------------------
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.is_open_webui and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of what is kept for a user's chat, such as files and approvals.
+
+        Empty without a chat: each approval counts once.
+        """
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
 class OwnToolSettings(NamedTuple):
@@ -24944,9 +24974,7 @@ def no_notices() -> Sequence[str]:
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys. `chat` names the user and the chat for which
-    approvals are kept; without it each counts once. `on_request` is called with what is
-    sent first.
+    `body` holds the caller's other keys. `on_request` is called with what is sent first.
     """
 
     strategy: str
@@ -24960,15 +24988,14 @@ class AgentRequest(NamedTuple):
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
+    caller: PipelineCaller = PipelineCaller()
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = no_notices
     """Returns what is read above a complete answer; it is shown then."""
-    chat: str = ""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
     pictures: PictureMemory | None = None
@@ -24982,7 +25009,7 @@ class AgentRequest(NamedTuple):
         policies or an approval that another chat brought about is not gone on with
         here. Clients without a chat share one.
         """
-        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        purpose = f"gpt5_agent reasoning_details {self.caller.workspace}".rstrip()
         return signer(self.signing_secret, purpose)
 
 
@@ -25901,8 +25928,18 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not parts)
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
+    # The tools of another client are its own, whatever their names.
+    is_open_webui = request.caller.is_open_webui
     style = noted_style or choose_style(parameters.policy_style, model.family)
-    instructions = build_strategy_instructions(parameters, style, chat.instructions)
+    instructions = build_strategy_instructions(
+        parameters, style, chat.instructions, host_schemas if is_open_webui else ()
+    )
 
     # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
@@ -25912,25 +25949,20 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
-        items = request.pictures.restore(request.chat, items)
+        items = request.pictures.restore(request.caller.workspace, items)
     repairs: Sequence[Repair] = ()
     if request.repairs:
-        scope = repair_scope(request.endpoint, model.id, request.user_id)
+        scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
         repairs = request.repairs.repairs(scope)
+    most_output = request.own_tools.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
-            "input": fit_history(items, request.own_tools.limits.characters),
+            "input": fit_history(items, most_output),
             "instructions": instructions or None,
             "repairs": repairs,
         }
     )
 
-    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools.items:
-        name = tools.names.own_name(str(tool["name"]))
-        if name not in own_tools.schemas:
-            host_schemas[name] = tool.get("parameters") or {}
     sources = read_context(parameters.context)
     notes = (tools.notice, *chat.notices)
     return PreparedRun(
@@ -26179,7 +26211,7 @@ class ChatJudge:
         self.requests: list[ToolCallRequested] = []
         self.new_permissions: set[str] = set()
         self._settings = request.own_tools
-        self._chat = request.chat
+        self._chat = request.caller.workspace
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -26586,7 +26618,9 @@ class _Agent:
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
             request.repairs or RepairMemory(),
-            repair_scope(request.endpoint, prepared.request.model, request.user_id),
+            repair_scope(
+                request.endpoint, prepared.request.model, request.caller.user_id
+            ),
             partial(is_as_configured, request, prepared),
         )
         self._run_end = RunDone(COMPLETED)
@@ -26696,7 +26730,9 @@ class _Agent:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
-                    self._request.pictures.keep(self._request.chat, event.item)
+                    self._request.pictures.keep(
+                        self._request.caller.workspace, event.item
+                    )
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -26854,7 +26890,7 @@ async def run_agent(
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
-                request.pictures.forget(request.chat)
+                request.pictures.forget(request.caller.workspace)
             log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 
@@ -27152,144 +27188,6 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     if callable(previous_handler) and current_thread() is main_thread():
         signal.signal(signal.SIGTERM, close_and_pass_on)
     return restore
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.inlet
-#
-# Who calls the pipeline, and what Open WebUI attached to the chat.
-#
-# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-# the pipeline's own inlet and keeps what the inlet adds.
-# --------------------------------------------------------------------------------------
-
-
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(ChatCaller):
-    """Which message of which chat is answered, or which task of the host."""
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_open_webui and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-class AttachedToChat(NamedTuple):
-    """What Open WebUI attached to the chat of a call."""
-
-    tool_names: HostToolNames = HostToolNames()
-    """What its tools may be called, by the ids of their toolkits and servers."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of files."""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [
-            {key: as_mapping(file).get(key) for key in _FILE_KEYS} for file in files
-        ]
-    return context
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    ids = {key: str(context.get(key) or "") for key in _CONTEXT_IDS}
-    if is_program(ids["task"]):
-        ids |= {"task": "", "message_id": ""}
-    return PipelineCaller(
-        host_model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        **ids,
-    )
-
-
-def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
-    """Return what is attached to the chat of a body that passed the inlet."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    files: list[tuple[str, str]] = []
-    taken: set[str] = set()
-    for number, entry in enumerate(as_list(context.get("files")), start=1):
-        row = as_mapping(entry)
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        files.append((str(row["id"]), name))
-    return AttachedToChat(
-        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
-        files=tuple(files),
-    )
-
-
-def _read_tool_names(references: Iterable[object]) -> HostToolNames:
-    """Return what tools are called whose toolkits and servers are referred to.
-
-    A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
-    """
-    toolkit_ids: set[str] = set()
-    mcp_ids: set[str] = set()
-    for reference in references:
-        tool_id = str(reference).partition("|")[0].removeprefix("server:")
-        if tool_id.startswith("mcp:"):
-            mcp_ids.add(tool_id.removeprefix("mcp:"))
-        else:
-            toolkit_ids.add(tool_id.removeprefix("openapi:"))
-    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
-
-
-def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last message.
-
-    Its pictures and files stay.
-    """
-    are_messages = all(isinstance(message, Mapping) for message in messages)
-    if not query.strip() or not are_messages:  # others are refused with the chat
-        return messages
-    starts = find_turn_starts(messages)
-    if not starts:
-        return [*messages, {"role": "user", "content": query}]
-    last = starts[-1]
-    others = [
-        part
-        for part in as_list(messages[last].get("content"))
-        if as_mapping(part).get("type") not in ("text", "input_text")
-    ]
-    content: Any = query
-    if others:
-        content = [{"type": "text", "text": query}, *others]
-    replaced = {"role": "user", "content": content}
-    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 # --------------------------------------------------------------------------------------
@@ -28075,6 +27973,130 @@ def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) 
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.inlet
+#
+# Who calls the pipeline, and what Open WebUI attached to the chat.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class AttachedToChat(NamedTuple):
+    """What Open WebUI attached to the chat of a call."""
+
+    tool_names: HostToolNames = HostToolNames()
+    """What its tools may be called, by the ids of their toolkits and servers."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of files."""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [
+            {key: as_mapping(file).get(key) for key in _FILE_KEYS} for file in files
+        ]
+    return context
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    ids = {key: str(context.get(key) or "") for key in _CONTEXT_IDS}
+    if is_program(ids["task"]):
+        ids |= {"task": "", "message_id": ""}
+    return PipelineCaller(
+        host_model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        **ids,
+    )
+
+
+def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
+    """Return what is attached to the chat of a body that passed the inlet."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    files: list[tuple[str, str]] = []
+    taken: set[str] = set()
+    for number, entry in enumerate(as_list(context.get("files")), start=1):
+        row = as_mapping(entry)
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        files.append((str(row["id"]), name))
+    return AttachedToChat(
+        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
+        files=tuple(files),
+    )
+
+
+def _read_tool_names(references: Iterable[object]) -> HostToolNames:
+    """Return what tools are called whose toolkits and servers are referred to.
+
+    A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
+    """
+    toolkit_ids: set[str] = set()
+    mcp_ids: set[str] = set()
+    for reference in references:
+        tool_id = str(reference).partition("|")[0].removeprefix("server:")
+        if tool_id.startswith("mcp:"):
+            mcp_ids.add(tool_id.removeprefix("mcp:"))
+        else:
+            toolkit_ids.add(tool_id.removeprefix("openapi:"))
+    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+
+
+def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
+    are_messages = all(isinstance(message, Mapping) for message in messages)
+    if not query.strip() or not are_messages:  # others are refused with the chat
+        return messages
+    starts = find_turn_starts(messages)
+    if not starts:
+        return [*messages, {"role": "user", "content": query}]
+    last = starts[-1]
+    others = [
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
+    ]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.presets
 #
 # Guides by their names: built-in ones, and the files of PRESETS_DIR.
@@ -28438,10 +28460,9 @@ def build_agent_request(
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
         take_notices=take_notices,
-        chat=call.caller.workspace,
+        caller=call.caller,
         log=log,
         debug=valves.DEBUG,
-        user_id=call.caller.user_id,
         repairs=shared.repairs,
         pictures=shared.pictures,
     )
@@ -28887,7 +28908,7 @@ async def _open_run(
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
-        renderer = _choose_renderer(request, caller)
+        renderer = _choose_renderer(request)
         async with (
             aclosing(run_agent(request)) as events,
             aclosing(_report_run(call, events, audit)) as reported_events,
@@ -28910,9 +28931,10 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
-def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
+def _choose_renderer(request: AgentRequest) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
+    caller = request.caller
     if not caller.is_open_webui:
         return ClientRenderer(emits_thoughts, caller.host_model)
     origin = origin_at(request.model.family, request.endpoint)
@@ -28957,7 +28979,7 @@ async def _task_events(call: PipelineCall) -> RunEvents:
         return request == _build_task(settings, {}, call.caller.task)
 
     memory = settings.repairs or RepairMemory()
-    scope = repair_scope(endpoint, request.model, settings.user_id)
+    scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)

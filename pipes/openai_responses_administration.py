@@ -4744,7 +4744,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web and in files."""
+    """Calls, on the web."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0
@@ -4797,7 +4797,7 @@ class UsageAllowance(Protocol):
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` or `-research` for the mode.
         """
 
     def forbidden_tools(self) -> Sequence[str]:
@@ -4925,8 +4925,9 @@ def comma_list(text: str) -> list[str]:
 
 
 def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
@@ -6264,8 +6265,9 @@ class UsageReport:
             part = self._of_all(since, as_csv=command.as_csv)
         else:
             part = self._of_user(user_id, command, since)
-        async for line in part:
-            yield line
+        async with aclosing(part):
+            async for line in part:
+                yield line
         if command.as_csv and self._save_file:
             return
         if is_own:
@@ -6625,15 +6627,14 @@ class UserLimits:
             return ""
         listed = self.facts["model"]
         resolved = resolve_model(listed)
-        names = [model.lower()]
+        names = [model]
         asks_for_pro = model == f"{resolved.id}-pro" and not resolved.pro
         if not asks_for_pro:
-            names.append(listed.lower())
+            names.append(listed)
         for rule in self.rules:
             if rule.models is None:
                 continue
-            lower_patterns = [pattern.lower() for pattern in rule.models]
-            if not any(fits_pattern(name, lower_patterns) for name in names):
+            if not any(fits_pattern(name, rule.models) for name in names):
                 allowed = ", ".join(rule.models) or "none"
                 return f"{model} is not available to you. You may use: {allowed}."
         return ""
@@ -7065,7 +7066,7 @@ class _Run:
 
     def _end(self) -> None:
         """Note the end, and what was used, if the server has said that."""
-        if self._requests or self._input_tokens or self._output_tokens:
+        if self._requests:
             cached = self._cached_tokens
             self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
             tokens = {"input": self._input_tokens, "output": self._output_tokens}
@@ -7284,7 +7285,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     )
     dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
     return UsageRow(
-        user_id=str(user_id),
+        user_id=as_text(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,

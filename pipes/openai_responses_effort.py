@@ -58,16 +58,12 @@ class Switch:
         """Take the lines of an SVG as the icon."""
         self.valves = self.Valves()
         self.toggle = True
-        self.icon = _line_icon(drawing)
-
-
-def _line_icon(paths: str) -> str:
-    """Return an icon of lines as an address; Open WebUI inverts it on a dark page."""
-    return (
-        "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
-        "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
-        f"stroke-linecap='round' stroke-linejoin='round'>{paths}</svg>"
-    )
+        # An address of the picture itself; Open WebUI inverts it on a dark page.
+        self.icon = (
+            "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' "
+            "fill='none' viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
+            f"stroke-linecap='round' stroke-linejoin='round'>{drawing}</svg>"
+        )
 
 
 # --------------------------------------------------------------------------------------

@@ -5471,8 +5471,6 @@ class LowerItems(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the items."""
-        if self.kind not in APPENDED:
-            return payload
         return lower_payload(payload, {self.kind})
 
 
@@ -16762,7 +16760,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
     this pipe wrote.
     """
     signature = fields.get(_FIELD)
-    if sign is None or not isinstance(signature, str) or not signature.isascii():
+    if sign is None or not isinstance(signature, str):
         return False
     value = [*scope, _without_signature(fields)]
     try:
@@ -16956,7 +16954,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     payload = _read_payload(wire.get("payload"))
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
-        payload = _keep_unsigned_safe(payload)
+        # The chat has the text of the last message only: it comes after the marker.
+        items = [item for item in payload[:-1] if item_type(item) != "message"]
+        safe = keep_unsigned_safe([*items, *payload[-1:]])
+        payload = tuple(item for item in safe if item is not None)
     if not payload:
         return None
     model = str(wire.get("model") or "")
@@ -16988,16 +16989,6 @@ def _read_payload(value: object) -> tuple[Item, ...]:
         if not isinstance(row, dict) or not row.get("type"):
             return ()
     return tuple(rows)
-
-
-def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
-    """Return what is used of a payload that anybody may have written.
-
-    The chat has the text of the last message only: it comes after the marker.
-    """
-    items = [item for item in payload[:-1] if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *payload[-1:]])
-    return tuple(item for item in safe if item is not None)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -19580,24 +19571,18 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
+    turn: Turn | None = None
+    if wire.get("turn"):
+        with suppress(JsonTooLarge):  # the rest of the answer counts all the same
+            turn = read_turn(str(wire["turn"]), unpacked_left)
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
-        turn=_read_stored_turn(wire.get("turn"), unpacked_left),
+        turn=turn,
     )
-
-
-def _read_stored_turn(wire: object, unpacked_left: JsonBudget) -> Turn | None:
-    """Return a turn, or None if there is none, or too much of it."""
-    if not wire:
-        return None
-    try:
-        return read_turn(str(wire), unpacked_left)
-    except JsonTooLarge:
-        return None
 
 
 # --------------------------------------------------------------------------------------
@@ -21329,8 +21314,9 @@ def comma_list(text: str) -> list[str]:
 
 
 def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
@@ -21799,7 +21785,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web and in files."""
+    """Calls, on the web."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0
@@ -21852,7 +21838,7 @@ class UsageAllowance(Protocol):
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
 
-        `model` is the API's name, with `-pro` for the mode.
+        `model` is the API's name, with `-pro` or `-research` for the mode.
         """
 
     def forbidden_tools(self) -> Sequence[str]:
@@ -22930,25 +22916,46 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 # --------------------------------------------------------------------------------------
 
 
+_HOST_POLICIES: Mapping[str, str] = {
+    "create_tasks": (
+        "- For work of several steps write the steps with `create_tasks` before the "
+        "first one. Mark each with `update_task` when you begin it and when it is done: "
+        "the user watches this list."
+    ),
+    "delegate_task": (
+        "- Give parts of the work that do not need each other to sub-agents with "
+        "`delegate_task`, several in one response. A sub-agent sees nothing of this "
+        "chat: tell it all that it needs."
+    ),
+    "ask_user": (
+        "- If only the user can decide something that changes the result, ask with "
+        "`ask_user`, once, before you do the work that depends on it."
+    ),
+}
+"""What an agent is told of Open WebUI's own tools, if it is offered them."""
+
+
 def build_strategy_instructions(
     parameters: StrategyParameters,
     style: ChosenStyle,
     system_text: str,
-    host_policy: str = "",
+    host_tools: Collection[str] = (),
 ) -> str:
     """Return the instructions of a request; `system_text` is that of the chat.
 
     First comes the guide, then the instruction of the parameters, then the chat's own.
-    What the tools of the host are for follows the policies. The context is the end.
+    What Open WebUI's own tools are for follows the policies; `host_tools` names those
+    that are offered. The context is the end.
     """
     texts = (parameters.guide.system_prompt, parameters.instruction, system_text)
     base = "\n\n".join(text.strip() for text in texts if text.strip())
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
+    lines = [line for name, line in _HOST_POLICIES.items() if name in host_tools]
     blocks = (
         instruction,
-        host_policy,
+        "\n".join(["<host_tools>", *lines, "</host_tools>"]) if lines else "",
         format_context(read_context(parameters.context)),
     )
     return "\n\n".join(block for block in blocks if block)
@@ -24409,6 +24416,7 @@ class UploadMemory:
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
+        self._uploads.pop(key, None)  # it is the newest now
         if len(self._uploads) >= _MAX_UPLOADS:
             oldest = next(iter(self._uploads))
             del self._uploads[oldest]
@@ -24422,7 +24430,7 @@ class UploadMemory:
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.capabilities
 #
-# What all calls of the pipe remember for a day about keys and models.
+# What all calls of the pipe remember about keys and models.
 # --------------------------------------------------------------------------------------
 
 
@@ -24434,10 +24442,14 @@ _MAX_REASON_CHARACTERS = 64
 class AccountCapabilities(RecentTexts):
     """Listed models, confirmed repairs, left-out items, and notices that were shown."""
 
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
+    def __init__(
+        self,
+        listed: ModelList | None = None,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty, but for the models that are `listed`."""
         super().__init__(now)
-        self.listed = ModelList()
+        self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
@@ -24588,18 +24600,14 @@ def with_stated_parameters(
         if name in opened or name not in (*COSTLY_PARAMETERS, *RULING_PARAMETERS):
             changes[name] = value
         elif name in COSTLY_PARAMETERS:
-            changes[name] = _lower_limit(value, own)
+            # The lower one of two limits, of which 0 is none.
+            limits = [limit for limit in (value, own) if limit > 0]
+            changes[name] = min(limits, default=0)
         elif own == nothing_set[name]:
             changes[name] = value
         if changes.get(name, own) != value:
             left_out.append(name)
     return agent._replace(parameters=set_up.model_copy(update=changes)), left_out
-
-
-def _lower_limit(stated: float, most: float) -> float:
-    """Return the lower one of two limits, of which 0 is none."""
-    limits = [limit for limit in (stated, most) if limit > 0]
-    return min(limits, default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -25540,6 +25548,8 @@ class Config(NamedTuple):
 
     valves: Valves
     """The administrator's, with what the user chose of the same name."""
+    replaced: Mapping[str, object]
+    """The administrator's values of the valves that the user's choices replaced."""
     expert: PipeExpertKeys
     """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
@@ -25634,6 +25644,7 @@ def read_config(
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
+        replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
@@ -25798,17 +25809,15 @@ def _chosen_values(
     choices = vars(own)
     chosen: dict[str, object] = {}
     for name in _SAME_NAME:
-        if choices[name] != "inherit":
+        if name not in ("SHOW_COST", "LOG_LEVEL") and choices[name] != "inherit":
             chosen[name] = choices[name]
     shows_cost = _choose_switch(own.SHOW_COST, valves.SHOW_COST or is_admin)
     if shows_cost != valves.SHOW_COST:
         chosen["SHOW_COST"] = shows_cost
-    else:
-        chosen.pop("SHOW_COST", None)
     # Only a more detailed level: a user hides no lines from the administrator.
-    own_level = own.LOG_LEVEL
-    if own_level != "inherit" and LOG_LEVELS[own_level] > LOG_LEVELS[valves.LOG_LEVEL]:
-        del chosen["LOG_LEVEL"]
+    level = own.LOG_LEVEL
+    if level != "inherit" and LOG_LEVELS[level] <= LOG_LEVELS[valves.LOG_LEVEL]:
+        chosen["LOG_LEVEL"] = level
     return chosen
 
 
@@ -25818,10 +25827,10 @@ def may_change(word: str, valves: Valves) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _permitted_words(may_change: str) -> frozenset[str]:
+def _permitted_words(words: str) -> frozenset[str]:
     """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
-    words = comma_list(may_change.lower())
-    return _MAY_CHANGE_WORDS if "all" in words else frozenset(words)
+    permitted = comma_list(words.lower())
+    return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
 
 
 @lru_cache(maxsize=8)
@@ -25942,9 +25951,10 @@ class RunLog(AnswerLog):
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         """Keep a line with its time in UTC; write it too if its level is high enough."""
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if self._keeps_all:
+            time = datetime.fromtimestamp(unix_seconds(), UTC)
+            with self._lock:
+                self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
         if LOG_LEVELS[level] >= self._threshold:
             _write_to_server(level, f"{self.run_id} {one_line}")
 
@@ -26018,13 +26028,13 @@ _MAX_THREADS = 8
 
 _USED_UP = (
     f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
-    "their time limit. Tell the user to try again later, and to tell an administrator "
+    "their time limit or a stop. Tell the user to try again later, and to tell an administrator "
     "if the problem persists."
 )
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; `abandoned` calls run on after their time limit."""
+    """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
 
     def __init__(self) -> None:
         """Start no thread yet."""
@@ -26147,9 +26157,9 @@ class PipeCall(NamedTuple):
 
 
 class CheckedCall(NamedTuple):
-    """A call that may be answered, with its endpoint and model.
+    """A call with its endpoint and model.
 
-    Settings that cannot be used have raised InvalidRequest by now (`check_call`).
+    Its tools, limits and files are checked later.
     """
 
     body: JsonObject
@@ -26170,7 +26180,7 @@ class CheckedCall(NamedTuple):
 
     @property
     def valves(self) -> Valves:
-        """The administrator's settings."""
+        """The administrator's settings, with what the user chose in their place."""
         return self.config.valves
 
     @property
@@ -26677,18 +26687,22 @@ async def keeps_models() -> bool:
         return False
 
 
-async def forget_kept_models() -> None:
+async def forget_kept_models() -> bool:
     """Make the host ask for its models again, as its own `refresh` does.
 
-    An empty list, or an exception, would not do: with the models of others it is
-    kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
+    Returns whether that is done. An empty list, or an exception, would not do: with the
+    models of others it is kept as well (utils/models.py:124, functions.py:89 of 0.12.4).
     """
     with suppress(HostTooOld):
         state = host_name("main", "app").state
         redis = getattr(state, "redis", None)
         if redis is not None:
-            await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+            try:
+                await redis.delete(host_name("utils.models", "BASE_MODELS_CACHE_KEY"))
+            except Exception:  # of the host's library: Redis is away
+                return False
         state.BASE_MODELS = []
+    return True
 
 
 async def is_legacy_model(model_id: str) -> bool:
@@ -26857,7 +26871,13 @@ def scale_image(encoded: str) -> bytes:
             if image.width * image.height > _MAX_PIXELS:
                 return b""
             image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
-            image.convert("RGB").save(scaled, "JPEG")
+            # A JPEG keeps neither the side on which a photo lies nor transparency:
+            # drawings are mostly black lines on nothing.
+            upright = import_module("PIL.ImageOps").exif_transpose(image)
+            picture = upright.convert("RGBA")
+            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
+            sheet.paste(picture, mask=picture)
+            sheet.save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
         return b""
     return scaled.getvalue()
@@ -27052,9 +27072,8 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     reasons: dict[str, str] = {}
     for name in closed:
         is_costly = name in COSTLY_PARAMETERS
-        reasons[name] = (
-            f"AGENT_JSON says {values[name]:g}" if is_costly else "the administrator's"
-        )
+        limit = f" limit is {values[name]:g}" if is_costly else ""
+        reasons[name] = f"the administrator's{limit}"
     note_left_out(call, reasons, PERMISSION_ADVICE)
     return call._replace(agent=agent)
 
@@ -27248,7 +27267,7 @@ def research_ceiling(valves: Valves) -> dict[str, int]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.checking
 #
-# Decides whether and where a call is answered: the one place that refuses a call.
+# Decides where a call is answered, and what its caller may set.
 #
 # The administration's filter may choose the endpoint. It also fetches the tokens of
 # Microsoft Entra ID.
@@ -27463,28 +27482,31 @@ class Listing(ModelList):
     def __init__(self) -> None:
         """Know nothing yet."""
         super().__init__()
-        self._completes = False
-        """Whether a list that the host keeps is going to be completed."""
+        self._awaited: Endpoint | None = None
+        """Whose models the host gets later, because it keeps a list without them."""
 
     def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
         """Make the host list the models again once the server has named them.
 
         The host keeps a list without them, so it would not ask again.
         """
-        if not self._completes:
-            self._completes = True
-            connections.do_later(self._complete(endpoint, connections))
+        is_waiting = self._awaited is not None
+        self._awaited = endpoint
+        if not is_waiting:
+            connections.do_later(self._complete(connections))
 
-    async def _complete(self, endpoint: Endpoint, connections: Connections) -> None:
+    async def _complete(self, connections: Connections) -> None:
         """Wait for the models, up to an hour; then make the host ask again."""
         for _ in range(_HOST_PAUSES):
             await asyncio.sleep(_HOST_SECONDS)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
+            endpoint = self._awaited
+            # Another list was asked for since, which is complete.
+            if endpoint is None or endpoint.account() != self._account:
                 break
-            if await self.usable(endpoint, connections) is not None:
-                await forget_kept_models()
+            usable = await self.usable(endpoint, connections)
+            if usable is not None and await forget_kept_models():
                 break
-        self._completes = False
+        self._awaited = None
 
 
 async def list_models(
@@ -27597,37 +27619,15 @@ def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any
 #
 # What the request of an agent has that the one of a plain model has not.
 #
-# All of it is here: the instructions with the policies, the memories, and the tools with
-# their guard and their budget. The model of a listed agent is that of AGENT_JSON
-# (`call/agent.py`); the rounds run in `run/agent.py`.
+# The instructions with the policies, and the tools with their guard and their budget, are
+# here; `prepare/chat.py` puts the memories at the beginning of the chat. The model of a
+# listed agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
 #
 # With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
 # that has begun gets them in a developer message in front of the question, and what it
 # was sent before stays (`owui_chat/input/prefix.py`). When the switch is off again, the
 # next question says which lines no longer hold.
 # --------------------------------------------------------------------------------------
-
-
-_TASK_LIST = (
-    "- For work of several steps write the steps with `create_tasks` before the first "
-    "one. Mark each with `update_task` when you begin it and when it is done: the user "
-    "watches this list."
-)
-_SUB_AGENTS = (
-    "- Give parts of the work that do not need each other to sub-agents with "
-    "`delegate_task`, several in one response. A sub-agent sees nothing of this chat: "
-    "tell it all that it needs."
-)
-_QUESTIONS = (
-    "- If only the user can decide something that changes the result, ask with "
-    "`ask_user`, once, before you do the work that depends on it."
-)
-_HOST_POLICIES: Mapping[str, str] = {
-    "create_tasks": _TASK_LIST,
-    "delegate_task": _SUB_AGENTS,
-    "ask_user": _QUESTIONS,
-}
-"""What an agent is told of Open WebUI's own tools, if it is offered them."""
 
 
 def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
@@ -27649,16 +27649,7 @@ def agent_instructions(
     style = choose_style(parameters.policy_style, model.family)
     offered = {str(tool.get("name")) for tool in tools.items}
     builtin = {name for name in offered if host.is_builtin(name)}
-    host_policy = _host_policy(builtin)
-    return build_strategy_instructions(parameters, style, system_prompt, host_policy)
-
-
-def _host_policy(builtin: Collection[str]) -> str:
-    """Return the block about those of Open WebUI's own tools that are offered."""
-    lines = [line for name, line in _HOST_POLICIES.items() if name in builtin]
-    if not lines:
-        return ""
-    return "\n".join(["<host_tools>", *lines, "</host_tools>"])
+    return build_strategy_instructions(parameters, style, system_prompt, builtin)
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
@@ -28073,8 +28064,11 @@ async def choose_python_files(
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
     for attachment, is_asked in _attached_once(parts):
-        stored = await _find_stored(attachment, user, is_asked=is_asked)
+        stored = await readable_file(attachment.file_id, user)
         if stored is None:
+            # An image the host itself puts into the message, or says that it is gone.
+            if is_asked and not attachment.is_image:
+                raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
         reason = _reason_against(stored, chosen)
@@ -28083,7 +28077,11 @@ async def choose_python_files(
         else:
             name = _unique_name(attachment, stored, [file.name for file in chosen])
             files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
-    return PythonFiles(tuple(files.values()), _not_copied_notice(reasons))
+    notice = ""
+    if reasons:
+        listed = [f"{name} ({reason})" for name, reason in reasons.items()]
+        notice = f"Not copied to Python: {', '.join(listed)}."
+    return PythonFiles(tuple(files.values()), notice)
 
 
 def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
@@ -28095,20 +28093,6 @@ def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool
             if attachment.file_id not in seen:
                 seen.add(attachment.file_id)
                 yield attachment, index == question
-
-
-async def _find_stored(
-    attachment: Attachment, user: HostUser | None, *, is_asked: bool
-) -> StoredFile | None:
-    """Return a file that `user` may read, or None.
-
-    Raises InvalidRequest if there is none at the message that is asked. For an image
-    the host itself does: it puts it into the message, or says that it is gone.
-    """
-    stored = await readable_file(attachment.file_id, user)
-    if stored is None and is_asked and not attachment.is_image:
-        raise InvalidRequest(GONE_FILE.format(attachment.name))
-    return stored
 
 
 def name_python_files(
@@ -28154,14 +28138,6 @@ def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
         return _MORE_FILES
     total = stored.size + sum(file.stored.size for file in chosen)
     return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
-
-
-def _not_copied_notice(reasons: dict[str, str]) -> str:
-    """Return the line about the files that are not copied, if any."""
-    if not reasons:
-        return ""
-    listed = [f"{name} ({reason})" for name, reason in reasons.items()]
-    return f"Not copied to Python: {', '.join(listed)}."
 
 
 def _unique_name(
@@ -28242,7 +28218,7 @@ class HostQuestions:
     """Leaves to the host the calls about which it asks a person itself.
 
     They are those that need an approval by the chat's own mode alone, and a question to
-    the user that is the only call of its response. A rule of TOOL_APPROVAL is not the
+    the user if no other call stays open. A rule of TOOL_APPROVAL is not the
     host's: it would make the call without asking as soon as the user switches the mode.
     """
 
@@ -28496,41 +28472,26 @@ async def split_result_files(
         if file.get("type") != "image" or not url:
             shown.append(file)
             continue
-        picture = await _read_picture(url, store, user)
+        # One that came whole is stored.
+        address = await store(url) if url.startswith("data:") else url
+        picture = _Picture(url, address, await _read_image(address, user))
         pictures.append(picture)
         if picture.is_on_card and picture.fits(has_row):
-            shown.append({**file, "url": picture.address})
-    stored = _stored_images(pictures, has_row=has_row)
-    return _build_output(text, pictures), {"files": shown, "stored": stored}
-
-
-def _build_output(text: str, pictures: Iterable[_Picture]) -> str | list[Item]:
-    """Return a tool's text with its pictures, or with why they cannot be read."""
+            shown.append({**file, "url": address})
+    # The model gets the text with the pictures, or with why they cannot be read. The
+    # chat keeps them by their addresses.
     lines = [text]
     images: list[Item] = []
+    stored: list[Item] = []
     for picture in pictures:
-        if picture.is_readable:
-            images.append(picture.part)
-        else:
+        if not picture.is_readable:
             lines.append(str(picture.part["text"]))
-    return append_images("\n".join(lines), images)
-
-
-def _stored_images(pictures: Iterable[_Picture], *, has_row: bool) -> list[Item]:
-    """Return the pictures as the chat keeps them: by address."""
-    return [
-        {"type": "input_image", "image_url": picture.address}
-        for picture in pictures
-        if picture.is_readable and picture.fits(has_row)
-    ]
-
-
-async def _read_picture(url: str, store: StoreImage, user: HostUser | None) -> _Picture:
-    """Return a picture at an address, which is stored if it came whole."""
-    address = url
-    if url.startswith("data:"):
-        address = await store(url)
-    return _Picture(url, address, await _read_image(address, user))
+            continue
+        images.append(picture.part)
+        if picture.fits(has_row):
+            stored.append({"type": "input_image", "image_url": picture.address})
+    output = append_images("\n".join(lines), images)
+    return output, {"files": shown, "stored": stored}
 
 
 async def _read_image(address: str, user: HostUser | None) -> Item:
@@ -28705,7 +28666,10 @@ class HostTools:
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: arguments[key] for key in arguments if key in known}
-        async with self._turn_of(own):
+        # Calls about the list of tasks wait for each other.
+        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
+        turn: AbstractAsyncContextManager[object] = nullcontext()
+        async with self._task_list if is_about_list else turn:
             try:
                 result = await self._run_tool(own, tool, params)
             except (Exception, SystemExit):
@@ -28713,11 +28677,6 @@ class HostTools:
                     self._hide(secret)
                 raise
         return await self._read_result(own, tool, params, result)
-
-    def _turn_of(self, own: str) -> AbstractAsyncContextManager[object]:
-        """Return what a call waits for: earlier ones about the same list of tasks."""
-        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
-        return self._task_list if is_about_list else nullcontext()
 
     async def _run_tool(
         self, name: str, tool: JsonObject, params: dict[str, Any]
@@ -28887,7 +28846,7 @@ def hosted_tools(
 def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
     for name, kind in TOOL_KINDS.items():
-        is_on = name in config.tool_kinds or _needs_for_research(model, name)
+        is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
@@ -28895,11 +28854,6 @@ def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
             yield from build(config, model)
         else:
             yield {"type": name, **kind.least}
-
-
-def _needs_for_research(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model has a kind of tools because it researches."""
-    return model.research and kind == "web_search"
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:
@@ -29012,7 +28966,7 @@ def _domains(addresses: Sequence[str]) -> list[str]:
     """Return the domains of addresses: the API takes domains only, people paste more."""
     domains: list[str] = []
     for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
+        without_scheme = address.strip().split("://", 1)[-1]
         domain = re.split("[/:]", without_scheme)[0]
         if domain:
             domains.append(domain)
@@ -29379,8 +29333,10 @@ class PreparedRequest(NamedTuple):
     """What is recorded of the answer; None if nothing is."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
-    reason: str = ""
-    """Why this model was chosen: the answer begins with it."""
+    beginning: str = ""
+    """The line with which the answer begins: why this model answers, how long it may
+    take.
+    """
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
@@ -29488,7 +29444,7 @@ def request_settings(
     names = (model.id, model.family, call.caller.model, call.model_name)
     background = _is_background_model(valves, names)
     window = config.expert.background_window
-    # What people wait for is not research, nor a model of the list.
+    # The window is for answers that nobody waits for: research, and BACKGROUND_MODELS.
     if window and model.research and valves.COMPATIBILITY != "strict":
         background = True
     shared = settings_of_valves(
@@ -29566,13 +29522,15 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
         return False
     # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
-    plain = call._replace(body=body, config=read_config(call.valves))
+    valves = call.valves.model_copy(update=call.config.replaced)
+    plain = call._replace(body=body, config=read_config(valves))
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )
     hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
     settings = request_settings(plain, offer_tools(None, hosted), model)
-    return has_fields_of(sent, build_fields(model, body, settings, None))
+    agent = plain.config.agent if call.agent else None
+    return has_fields_of(sent, build_fields(model, body, settings, agent))
 
 
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
@@ -29585,8 +29543,8 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     """Say whether BACKGROUND_MODELS names a model, by one of its names."""
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
-    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fits_pattern(name.lower(), patterns) for name in names)
+    patterns = comma_list(valves.BACKGROUND_MODELS)
+    return any(fits_pattern(name, patterns) for name in names)
 
 
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
@@ -29696,7 +29654,12 @@ async def without_retrieved_text(
     """
     result = list(parts)
     sources = content_parts(metadata.get("sources"))
-    kept = [source for source in sources if not _is_of_file(source, whole_files)]
+    kept: list[Item] = []
+    for source in sources:
+        # A collection may have the same file; its text stays.
+        is_file = value_at(source, "source", "type") == "file"
+        if not (is_file and value_at(source, "source", "id") in whole_files):
+            kept.append(source)
     if len(kept) == len(sources):
         return result, instructions
     index = question_index(parts)
@@ -29707,22 +29670,13 @@ async def without_retrieved_text(
     if not words and question.stored:
         words = question.stored.words
     text = await build_retrieved_text(sources, kept, words)
-    question_parts = [_reduce_part(part, text) for part in question.content]
+    question_parts: list[Item] = []
+    for part in question.content:
+        is_text = part.get("type") == "input_text"
+        reduced = {"text": _reduce_text(part["text"], text)} if is_text else {}
+        question_parts.append({**part, **reduced})
     result[index] = question.with_content(question_parts)
     return result, _reduce_text(instructions, text)
-
-
-def _is_of_file(source: JsonObject, whole_files: Collection[str]) -> bool:
-    """Say whether a source is one of the files; a collection may have the same file."""
-    is_file = value_at(source, "source", "type") == "file"
-    return is_file and value_at(source, "source", "id") in whole_files
-
-
-def _reduce_part(part: Item, text: RetrievedText) -> Item:
-    """Return a part of the question with what is kept of the retrieved text."""
-    if part.get("type") != "input_text":
-        return part
-    return {**part, "text": _reduce_text(part["text"], text)}
 
 
 def _reduce_text(words: str, text: RetrievedText) -> str:
@@ -29787,6 +29741,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     model, reason = await run_work(
         size, lambda: _choose_model(call, chat.parts, stored)
     )
+    model = _without_forbidden_tools(call, model)
     tools = offered_tools(call, model)
     if call.agent:
         check_agent_model(call.agent, model)
@@ -29804,11 +29759,11 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _restore_answers(call, model, stored, python, chat)
+        size, lambda: _read_question_and_answers(call, model, stored, python, chat)
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
-    request = _build_fields(call, model, tools, verbosity, chat)
+    request = _first_fields(call, model, tools, verbosity, chat)
     repairs = (*learned_repairs(call, model.id), *(stored.repairs if stored else ()))
     appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
@@ -29839,7 +29794,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
-        reason=f"{reason} {wait_message(request)}".strip(),
+        beginning=f"{reason} {wait_message(request)}".strip(),
         notices=(
             tools.notice,
             image_notice(call, model, tools),
@@ -29888,13 +29843,18 @@ def _choose_model(
         name, why = choice
         model = call.resolve(name)
         reason = f"{model.name} answers: {why}."
-    if call.account:
-        forbidden = call.account.limits.forbidden_tools()
-        wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-        note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
-        lacks = (*model.facts.lacks, *forbidden)
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
     return model, reason
+
+
+def _without_forbidden_tools(call: CheckedCall, model: ResolvedModel) -> ResolvedModel:
+    """Return the model as one that lacks the tools which the user's limits forbid."""
+    if call.account is None:
+        return model
+    forbidden = call.account.limits.forbidden_tools()
+    wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
+    note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+    lacks = (*model.facts.lacks, *forbidden)
+    return model._replace(facts=model.facts._replace(lacks=lacks))
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -29950,7 +29910,7 @@ def _code_gets_files(
     return any(user.attachments for user in user_messages(parts).values())
 
 
-def _restore_answers(
+def _read_question_and_answers(
     call: CheckedCall,
     model: ResolvedModel,
     stored: StoredChat | None,
@@ -29978,7 +29938,7 @@ def _restore_answers(
     return chat._replace(parts=parts, records=records), verbosity
 
 
-def _build_fields(
+def _first_fields(
     call: CheckedCall,
     model: ResolvedModel,
     tools: OfferedTools,
@@ -30260,15 +30220,18 @@ def _record_scope(
 
 
 async def build_task_request(
-    call: CheckedCall, model: ResolvedModel | None = None
+    call: CheckedCall, *, with_task_model: bool = True
 ) -> PreparedRequest:
-    """Return the request for a task; raises InvalidRequest."""
+    """Return the request for a task; raises InvalidRequest.
+
+    TASK_MODEL does small ones, unless the model that was asked for is to do them.
+    """
     require_floor()
     task = call.caller.task
     chosen = await chosen_task_models(task)
     streams = call.caller.streams and call.valves.ENABLE_STREAM
     if task in SMALL_TASKS and call.caller.host_model not in chosen:
-        model = model or task_model(call)
+        model = task_model(call) if with_task_model else asked_model(call)
         request = task_request(model, call.messages, call.body, task, stream=streams)
     else:
         model = asked_model(call)
@@ -30548,18 +30511,16 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of an agent's run with its metadata; the cost only if it is shown."""
+    """Return the end of an agent's run with its metadata."""
     if ended.work is None:
         return ended
-    metadata = run_metadata(prepared, ended, ended.work)
-    shown = metadata._replace(cost=ended.cost)
-    return ended._replace(metadata=shown.wire())
+    return ended._replace(metadata=run_metadata(prepared, ended, ended.work).wire())
 
 
 def run_metadata(
     prepared: PreparedRequest, ended: RunDone, work: RunWork
 ) -> RunMetadata:
-    """Log what an agent's answer took, and return it."""
+    """Log what an agent's answer took, and return it, with its cost if that is shown."""
     agent = prepared.call.agent
     cost = cost_of_responses(prepared, ended.usages, ended.output)
     metadata = RunMetadata(
@@ -30574,7 +30535,8 @@ def run_metadata(
         window_share=ended.window_share,
     )
     log_metadata(prepared.call.log, metadata)
-    return metadata
+    shows_cost = prepared.call.valves.SHOW_COST
+    return metadata if shows_cost else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
@@ -30648,7 +30610,7 @@ def _failure_headers(ended: RunDone) -> dict[str, str]:
 # --------------------------------------------------------------------------------------
 # owui_manifold.present.notices
 #
-# Notices above an answer.
+# The notices about an answer: status lines that come after its end.
 #
 # They are about models with legacy function calling, code that stays text there, models
 # that will be shut down, settings that cannot be read or have no effect, and the
@@ -30893,8 +30855,6 @@ def _report_stop(
     )
     call = prepared.call
     metadata = run_metadata(prepared, ended, work)
-    if not call.valves.SHOW_COST:
-        metadata = metadata._replace(cost=None)
     emit = page_emitter(call.caller, call.host)
     if emit:
         chunk = closing_chunk(metadata.describe(), metadata.wire())
@@ -31605,7 +31565,7 @@ class ArtifactStore:
 def _file_name(citation: Item) -> str:
     """Return the name of a cited file, without a directory and at most 200 characters.
 
-    `rpartition`, because `pathlib` reads each part of a path.
+    A path may have millions of parts; `pathlib` would make an object of each.
     """
     path = str(citation.get("filename") or "")
     return shorten_name(path.rpartition("/")[2]) or "file"
@@ -31656,8 +31616,8 @@ async def answer_events(
     audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
     if audit:
         audit.note_request(prepared.request)
-    if prepared.reason:
-        yield Status(prepared.reason)
+    if prepared.beginning:
+        yield Status(prepared.beginning)
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
@@ -31908,7 +31868,7 @@ def _counted_text(call: CheckedCall) -> str:
 
 
 def valve_problems(config: Config) -> list[str]:
-    """Return what is wrong with the valves, also with those that keep from answers."""
+    """Return what is wrong with the valves, also what stops all answers."""
     problems = [*config.remote.problems, *config.problems]
     if isinstance(config.overrides, InvalidRequest):
         problems.append(str(config.overrides))
@@ -32375,6 +32335,7 @@ async def answer_with_failover(
             return
         yield Status(attempt.failure_notice)
         prepared = await build_chat_request(await check())
+        prepared = prepared._replace(beginning="")  # it was shown
 
 
 class _Attempt:
@@ -32390,33 +32351,29 @@ class _Attempt:
     ) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of an answer, but not the end of one that failed at once.
 
-        Records wait for the next other event, so that those of a failure are not stored.
-        A status line is shown at once, but begins no answer.
+        Its records wait until it begins, so that those of a failure are not stored. A
+        status line is shown at once, and begins no answer.
         """
         has_begun = False
-        held: list[AnswerEvent] = []
+        held: list[StoredRecord] = []
         async with aclosing(answer) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
-                    self._choose_next(event)
+                    ending = event.ending
+                    status = event.trace.status or 0  # 0: there was no HTTP answer
+                    self.failure_notice = self._endpoints.mark_failed(
+                        ending.kind, ending.code, status
+                    )
                 if self.failure_notice:
                     return
-                held.append(event)
-                if isinstance(event, StoredRecord):
+                if isinstance(event, StoredRecord) and not has_begun:
+                    held.append(event)
                     continue
-                if not isinstance(event, Status):
+                if not isinstance(event, Status) and not has_begun:
                     has_begun = True
-                for held_event in held:
-                    yield held_event
-                held.clear()
-
-    def _choose_next(self, ended: RunDone) -> None:
-        """Choose the next endpoint if this one failed, and note what to say."""
-        ending = ended.ending
-        status = ended.trace.status or 0  # 0: there was no HTTP answer
-        self.failure_notice = self._endpoints.mark_failed(
-            ending.kind, ending.code, status
-        )
+                    for record in held:
+                        yield record
+                yield event
 
 
 def _last_origin(records: Iterable[Record]) -> Origin | None:
@@ -32450,9 +32407,8 @@ class Pipe:
         """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._capabilities.listed = self._listing
+        self._capabilities = AccountCapabilities(self._listing)
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -32517,16 +32473,16 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         failed = True
-        was_stored = False  # the last chunk, a moment ago: the database was there
+        has_waited = False  # for the database, just before the last chunk
         view = stream_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
-                    was_stored = False
+                    has_waited = False
                     for chunk in view.render(event):
-                        was_stored = "event" in chunk
-                        if was_stored:
+                        has_waited = "event" in chunk
+                        if has_waited:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
                     if isinstance(event, ToolOutput) and call.caller.may_have_row:
@@ -32536,14 +32492,14 @@ class Pipe:
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
-            was_stored = False
+            has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
             caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
-        if not was_stored:
+        if not has_waited:
             await _wait_to_store(call.caller)
 
     async def _complete(self, call: PipeCall) -> Any:
@@ -32558,12 +32514,13 @@ class Pipe:
         try:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
-            message = report_exception(call.log, error, PIPE_SHELL)
             metadata = report_refusal(call, error)
+            message = report_exception(call.log, error, PIPE_SHELL)
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
             result = whole_failure(call.caller, message, error, metadata)
             if call.caller.is_open_webui:
+                await _wait_to_store(call.caller)
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)
@@ -32599,14 +32556,13 @@ class Pipe:
             yield TextDelta(0, "text", 0, known_text)
             yield RunDone(COMPLETED, output=(text_message("assistant", known_text),))
             return
-        # The second request is for the model that was asked for.
-        for may_lack_model in (True, False):
+        # If TASK_MODEL is refused, the model that was asked for does the task.
+        for with_task_model in (True, False):
             is_refused = False
-            model = None if may_lack_model else asked_model(call)
-            request = await build_task_request(call, model)
+            request = await build_task_request(call, with_task_model=with_task_model)
             async with aclosing(answer_events(request, self._connections)) as events:
                 async for event in events:
-                    if isinstance(event, RunDone) and may_lack_model:
+                    if isinstance(event, RunDone) and with_task_model:
                         is_refused = lacks_task_model(request, event)
                     if not is_refused:
                         yield event

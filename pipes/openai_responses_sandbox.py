@@ -821,8 +821,9 @@ def comma_list(text: str) -> list[str]:
 
 
 def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
 
 
 _MAX_SHOWN_WORDS = 5
