@@ -127,10 +127,17 @@ async def admins_tab(admin: User) -> AsyncIterator[Tab]:
 
 
 @pytest_asyncio.fixture(scope="session")
-async def chromium() -> AsyncIterator[Chromium]:
+async def running_chromium() -> AsyncIterator[Chromium]:
     """The browser of all pages."""
     async with Chromium() as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="module")
+async def chromium(running_chromium: Chromium) -> AsyncIterator[Chromium]:
+    """The browser, whose pages go on running between the tests of one file alone."""
+    yield running_chromium
+    await running_chromium.empty_kept_pages()
 
 
 @pytest_asyncio.fixture

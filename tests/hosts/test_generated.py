@@ -189,7 +189,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     ARTIFACTS.mkdir(exist_ok=True)
     await page.screenshot(ARTIFACTS / "sketch.png")
     await page.stop()
-    await page.reload()
+    await page.open_again()
 
     await page.page.get_by_text("Generating an image").wait_for()
     assert await sketch.count() == 0
@@ -199,7 +199,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     await shown.wait_for()
     ARTIFACTS.mkdir(exist_ok=True)
     await page.screenshot(ARTIFACTS / "picture.png")
-    await page.reload()
+    await page.open_again()
     await shown.wait_for()
 
     await page.ask("sim:count the people")

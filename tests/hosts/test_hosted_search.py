@@ -255,7 +255,7 @@ async def test_page_shows_searches_and_their_sources(
 
     for reload in (False, True):
         if reload:
-            await page.reload()
+            await page.open_again()
         answer = await page.last_answer()
         assert "]: http" not in answer
         assert "The chronicle of the harbour" in answer  # the number is a button

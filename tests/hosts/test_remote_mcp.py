@@ -143,7 +143,7 @@ async def test_page_shows_the_call_and_asks(
     await allow.click()
 
     await page.page.get_by_text("1 of the calls were made").wait_for()
-    await page.reload()
+    await page.open_again()
     await page.page.get_by_text("clocks_now").first.click()
     await page.page.get_by_text("View Result from").click()
     for word in ("UTC", "12:00"):

@@ -65,7 +65,7 @@ async def test_calls_are_shown_and_asked_about(page: ChatPage, admin: User) -> N
             assert [part for part in shown if part not in asked] == [], text
     await page.ask(ASK)
     await assert_card_opens(page, "tool-card")
-    await page.reload()
+    await page.open_again()
     await assert_card_opens(page, "tool-card-after-reload")
     assert page.errors == []
 
