@@ -76,8 +76,10 @@ async def test_the_pipe_alone_is_updated(
         checked = await tab.send(MODEL, "/check")
         digest = sha256(packed.encode()).hexdigest()
         assert f"✅ **Version**: {version_of(newer)}, SHA-256 {digest}." in checked.text
-        assert "✅ **Filters**" in checked.text
+        for part in ("The key", "Streaming", "Filters"):
+            assert f"✅ **{part}**" in checked.text
         assert checked.text.endswith("Result: no problems.\n")
+        assert (await tab.message(checked))["content"] == checked.text.strip()
         simulator.forget()
         told: Json = {"filter_ids": [EFFORT]}
         turn = await tab.send(MODEL, "sim:short hello", body=told)

@@ -104,7 +104,7 @@ class ChatPage:
         return self._kept
 
     async def __aenter__(self) -> Self:
-        """Open it, empty, or with a new chat of the app that was loaded before."""
+        """Open it, empty, or with what the last test of the same person has left in it."""
         await self.user.hide_changelog()
         context = await self._chromium.context(self.user.url)
         kept = self._chromium.kept_pages.setdefault(self.user.token, [])
@@ -145,8 +145,6 @@ class ChatPage:
             await self.page.close()
             return
         await self.page.evaluate("window.watching?.disconnect()")
-        if self._kept.read:
-            await self._leave_chat()
         await self.page.set_viewport_size(SCREEN)
         self._chromium.kept_pages[self.user.token].append(self._kept)
 
@@ -213,6 +211,7 @@ class ChatPage:
             self._open.read = read
         if path.startswith("/?"):
             await self.page.wait_for_selector("#chat-input:focus")
+            await self.page.wait_for_function(NOTHING_SAID)
 
     async def _follow(self, path: str) -> None:
         await self.page.evaluate(FOLLOW, path)

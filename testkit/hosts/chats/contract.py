@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.questions import calling
-from hosts.people.tabs import Tab
+from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import User, download
 from hosts.sent import (
@@ -32,7 +32,8 @@ from simulator.files import draw_picture
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-EDITING = (PLUGINS / "editing_filter.py").read_text()
+FILTERS = ("editing_filter", "choices_filter")
+"""One changes what it finds in an event, one reads what Chat Completions have."""
 
 
 @dataclass(frozen=True)
@@ -242,18 +243,24 @@ async def _attached_documents_reach_the_pipe(asked: Asked) -> None:
 async def _filters_read_the_stream(asked: Asked) -> None:
     """The host shows and stores the native text; what else is in an event it ignores."""
     tab, admin = asked.tab, asked.admin
-    await admin.install_function("editing", EDITING)
-    try:
-        await admin.set_global("editing", True)
-        edited = await tab.send(MODEL, "sim:list hello")
-    finally:
-        await admin.delete_function("editing")
     plain = await tab.send(MODEL, "sim:list hello")
+    [text] = await _texts(tab, plain)
+    for name in FILTERS:
+        await admin.install_function(name, (PLUGINS / f"{name}.py").read_text())
+        try:
+            await admin.set_global(name, True)
+            filtered = await tab.send(MODEL, "sim:list hello")
+        finally:
+            await admin.delete_function(name)
 
-    assert edited.text.count("- three") == plain.text.count("- three") == 1
-    stored = [host_items(await tab.message(turn)) for turn in (edited, plain)]
-    texts = [[message_text(i) for i in one if i["type"] == "message"] for one in stored]
-    assert texts[0] == texts[1]
+        assert filtered.text.count("- three") == plain.text.count("- three") == 1
+        assert await _texts(tab, filtered) == [text], name
+
+
+async def _texts(tab: Tab, turn: Turn) -> list[str]:
+    """The stored texts of an answer."""
+    stored = host_items(await tab.message(turn))
+    return [message_text(item) for item in stored if item["type"] == "message"]
 
 
 async def _programs_get_chunks_and_statuses(asked: Asked) -> None:
