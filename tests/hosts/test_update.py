@@ -19,6 +19,7 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import ADMINISTRATION, counted_requests
 from hosts.setup.own_server import admin
@@ -37,9 +38,9 @@ EFFORT = "openai_responses_effort"
 
 
 @pytest_asyncio.fixture(scope="module")
-async def server() -> AsyncIterator[OpenWebUI]:
+async def server(forks: ForkServer) -> AsyncIterator[OpenWebUI]:
     """A server of its own, which has this release alone."""
-    async with OpenWebUI() as running:
+    async with OpenWebUI(forks=forks) as running:
         yield running
 
 

@@ -79,7 +79,7 @@ async def _answer_streams_and_is_stored(asked: Asked) -> None:
 
 
 async def _rounds_are_cards(asked: Asked) -> None:
-    """The call and its output are stored as Open WebUI stores them."""
+    """Stored as Open WebUI stores them, and nothing of that once more in our records."""
     body = calling("get_weather", "toolkit")
     turn = await asked.tab.send(MODEL, "sim:tool weather?", body=body)
     later = await asked.tab.send(MODEL, "sim:chat thanks", chat_id=turn.chat_id)
@@ -93,6 +93,12 @@ async def _rounds_are_cards(asked: Asked) -> None:
     assert output[1]["status"] == "completed"
     assert_each_continues(asked.simulator)
     assert tool_outputs(chat_bodies(asked.simulator)[-1])[0].startswith("Sunny in")
+    chat = asked.server.stored_chat(turn.chat_id)
+    ours = json.dumps(stored_value(chat, turn.message_id))
+    assert "function_call_output" not in ours
+    for words in ("Sunny in", "I called"):
+        assert words in json.dumps(output)
+        assert words not in ours
 
 
 async def _page_is_asked_about_a_call(asked: Asked) -> None:

@@ -12,9 +12,12 @@ half a second of CPU for each account.
 
 import __future__
 
+import contextlib
 import ctypes
 import functools
 import gc
+import importlib
+import json
 import os
 import pkgutil
 import signal
@@ -27,6 +30,13 @@ import uvicorn
 
 PUBLIC_PASSWORD = "admin"
 """The tests' administrator has it; the demo, whose data may be kept, makes one up."""
+PACKAGES = (
+    *("aiohttp", "alembic", "authlib", "black", "botocore", "bs4", "cryptography"),
+    *("fastapi", "langchain_classic", "langchain_core", "langsmith", "ldap3", "mcp"),
+    *("mcp.server", "mcp_types", "numpy", "opentelemetry.trace", "PIL.Image", "redis"),
+    *("requests", "rich.console", "socketio", "sqlalchemy.ext.asyncio", "typer"),
+)
+"""What costs most of those that Open WebUI imports."""
 FEWEST_ROUNDS = 4
 SET_PARENT_DEATH_SIGNAL = 1
 """For prctl(2): what a process gets when the thread ends that started it."""
@@ -36,11 +46,12 @@ read_file = pkgutil.get_data
 
 def main() -> None:
     """Import the application, then do what uvicorn's command does."""
-    if sys.platform == "linux":  # tests that are killed leave no server behind
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    gc.disable()
+    if sys.argv[1:] == ["--forks"] and not is_forked():
+        return
+    end_with_parent()
     if os.environ.get("WEBUI_ADMIN_PASSWORD") == PUBLIC_PASSWORD:
         bcrypt.gensalt = functools.partial(bcrypt.gensalt, FEWEST_ROUNDS)
-    gc.disable()
     pkgutil.get_data = read_without_changelog
     import open_webui.main  # noqa: F401 - uvicorn finds it imported
 
@@ -49,6 +60,46 @@ def main() -> None:
     gc.freeze()  # a quarter of the time that the tests need the server for
     gc.enable()
     uvicorn.main()
+
+
+def end_with_parent() -> None:
+    """Let tests that are killed leave no server behind; a fork has to say it again."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+
+
+def is_forked() -> bool:
+    """Fork for each line that comes; true in the forks, false when no more come.
+
+    No package here may have started a thread, of which a fork has none.
+    """
+    end_with_parent()
+    for name in PACKAGES:
+        with contextlib.suppress(ImportError):  # another version needs others
+            importlib.import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork here
+    for line in sys.stdin:
+        fork = os.fork()
+        if not fork:
+            become_server(**json.loads(line))
+            return True
+        print(fork, flush=True)
+    return False
+
+
+def become_server(arguments: list[str], env: dict[str, str], home: str) -> None:
+    """Be what a process of this environment would be, which logs into its directory."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(f"{home}/server.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    for opened, number in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(opened, number)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(home)
+    sys.argv[1:] = arguments
 
 
 def keep_compiled() -> None:
