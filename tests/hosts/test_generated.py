@@ -178,9 +178,9 @@ async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> 
 @pytest.mark.browser
 @pytest.mark.asyncio
 async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
-    """A picture that grows, and is gone after a Stop and a reload; a whole one stays.
+    """A picture that grows, and is gone after a Stop, also later; a whole one stays.
 
-    It is above its text, before and after a reload; code in its card.
+    It is above its text, before and after the chat is opened again; code in its card.
     """
     await page.open_model(MODEL)
     await page.ask("sim:draw,stall=16 a disc", wait=False)

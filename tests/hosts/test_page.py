@@ -102,6 +102,7 @@ async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
     await page.open_again()
     await last.get_by_text("This is turn 2.").wait_for()
     await last.get_by_text("broke before the answer was complete").wait_for()
+    assert "(Error id: " in await page.last_answer()
 
     before = simulator.default_scenario
     try:

@@ -215,7 +215,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
 async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     tab: Tab, page: ChatPage, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """The question is Open WebUI's own card; it all stays after a reload (R33, R34).
+    """The question is Open WebUI's own card; it all stays for later (R33, R34).
 
     The whole program is in a block of code above the card, which cannot hold it.
     """

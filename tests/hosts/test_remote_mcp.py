@@ -133,7 +133,7 @@ async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
 async def test_page_shows_the_call_and_asks(
     page: ChatPage, simulator: Simulator
 ) -> None:
-    """The question with its arguments, then the card, also after a reload."""
+    """The question with its arguments, then the card, also when the chat is opened again."""
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     await page.ask("sim:mcp-approval what time is it?", wait=False)

@@ -65,6 +65,12 @@ FOLLOW = """(path) => {
   link.click();
   link.remove();
 }"""
+# What was written into a chat and not sent would be in the next one.
+FORGET = """() => {
+  window.watching?.disconnect();
+  for (const key of Object.keys(sessionStorage))
+    if (key !== 'token') sessionStorage.removeItem(key);
+}"""
 NOTHING_SAID = "!document.querySelector('.chat-user, .chat-assistant')"
 TWO_FRAMES = """() => new Promise(drawn =>
   requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
@@ -144,7 +150,8 @@ class ChatPage:
         if error or not self._signed_in:
             await self.page.close()
             return
-        await self.page.evaluate("window.watching?.disconnect()")
+        if self._kept.read:
+            await self.page.evaluate(FORGET)
         await self.page.set_viewport_size(SCREEN)
         self._chromium.kept_pages[self.user.token].append(self._kept)
 
@@ -215,6 +222,11 @@ class ChatPage:
 
     async def _follow(self, path: str) -> None:
         await self.page.evaluate(FOLLOW, path)
+
+    async def leave(self) -> None:
+        """Close the app, as whoever closes the browser does."""
+        await self.page.goto("about:blank")
+        self._open.read = ""
 
     async def open_chat(self, chat_id: str) -> None:
         """Open a chat that is there."""
