@@ -17,6 +17,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ class OpenWebUI:
         self.home.mkdir(parents=True, exist_ok=True)
         arguments = ["open_webui.main:app", "--host", "127.0.0.1"]
         arguments += ["--port", str(self.port), "--log-level", "warning"]
-        if self._forks:
+        if self._forks and sys.platform == "linux":
             env = self._environment()
             self._process = self._forks.launch(self.python, arguments, env, self.home)
             return
