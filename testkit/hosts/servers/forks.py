@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hosts.servers.offline import HERE, host_environment
+from hosts.servers.offline import HERE, BootError, host_environment
 
 BOOT = HERE / "boot.py"
 
@@ -72,6 +72,7 @@ class ForkServer:
     def __init__(self) -> None:
         self._processes: dict[Path, subprocess.Popen[str]] = {}
         self._home = Path(tempfile.mkdtemp(prefix="forks-"))
+        self._log = self._home / "log"
 
     def launch(
         self,
@@ -82,22 +83,29 @@ class ForkServer:
     ) -> ForkedProcess:
         """Start a server with these arguments, which logs into its directory."""
         if python not in self._processes:
-            self._processes[python] = subprocess.Popen(
+            self._processes[python] = self._begin(python)
+        process = self._processes[python]
+        assert process.stdin
+        assert process.stdout
+        asked = {"arguments": list(arguments), "env": dict(env), "home": str(home)}
+        print(json.dumps(asked), file=process.stdin, flush=True)
+        fork = process.stdout.readline()
+        if not fork:
+            raise BootError(f"No server was forked:\n{self._log.read_text()[-4000:]}")
+        return ForkedProcess(int(fork))
+
+    def _begin(self, python: Path) -> subprocess.Popen[str]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
                 [str(python), "-P", str(BOOT), "--forks"],
                 env=host_environment(python, self._home),
                 cwd=self._home,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=log,
                 text=True,
                 start_new_session=True,  # Ctrl-C is ours to answer
             )
-        process = self._processes[python]
-        if process.stdin is None or process.stdout is None:
-            raise RuntimeError("The process that forks has no pipes.")
-        asked = {"arguments": list(arguments), "env": dict(env), "home": str(home)}
-        print(json.dumps(asked), file=process.stdin, flush=True)
-        return ForkedProcess(int(process.stdout.readline()))
 
     def stop(self) -> None:
         """End the process; servers that are left end with it."""
