@@ -23,6 +23,8 @@ from pathlib import Path
 from hosts.servers.offline import HERE, BootError, host_environment
 
 BOOT = HERE / "boot.py"
+SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1"}
+"""NumPy would start one for each core. A fork has none of another's threads."""
 
 
 class ForkedProcess:
@@ -98,7 +100,7 @@ class ForkServer:
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [str(python), "-P", str(BOOT), "--forks"],
-                env=host_environment(python, self._home),
+                env=host_environment(python, self._home) | SINGLE_THREADED,
                 cwd=self._home,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
