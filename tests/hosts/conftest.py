@@ -1,6 +1,6 @@
 """One Open WebUI server for all tests of this directory."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.tabs import Tab
 from hosts.people.users import User, settings_changed
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import (
     STUB,
@@ -33,10 +34,18 @@ MODELS = (
 )
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[ForkServer]:
+    """The process from which servers are forked."""
+    forking = ForkServer()
+    yield forking
+    forking.stop()
+
+
 @pytest_asyncio.fixture(scope="session")
-async def server() -> AsyncIterator[OpenWebUI]:
+async def server(forks: ForkServer) -> AsyncIterator[OpenWebUI]:
     """A real Open WebUI."""
-    async with OpenWebUI() as running:
+    async with OpenWebUI(forks=forks) as running:
         yield running
 
 
@@ -127,10 +136,17 @@ async def admins_tab(admin: User) -> AsyncIterator[Tab]:
 
 
 @pytest_asyncio.fixture(scope="session")
-async def chromium() -> AsyncIterator[Chromium]:
+async def running_chromium() -> AsyncIterator[Chromium]:
     """The browser of all pages."""
     async with Chromium() as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="module")
+async def chromium(running_chromium: Chromium) -> AsyncIterator[Chromium]:
+    """The browser, whose pages go on running between the tests of one file alone."""
+    yield running_chromium
+    await running_chromium.empty_kept_pages()
 
 
 @pytest_asyncio.fixture

@@ -109,7 +109,7 @@ async def test_plots_of_an_attached_table_stand_above_the_answer(
     for picture in pictures:
         file = await member.call("GET", f"/api/v1/files/{picture['id']}")
         assert file["user_id"] == member.id
-    await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
+    await page.open_chat(turn.chat_id)
     await page.answers.last.get_by_text("Tea earned the most").wait_for()
     drawn = page.answers.last.locator("img[src*='/files/']")
     await drawn.nth(1).wait_for()

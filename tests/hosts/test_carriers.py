@@ -22,8 +22,6 @@ from hosts.sent import (
 )
 from hosts.setup.pipes import valves_changed
 from hosts.setup.switches import workspace_model
-from owui_chat.answers import COMMENTARY_TYPE
-from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -46,31 +44,6 @@ async def in_turn(tab: Tab, *asked: tuple[str, str]) -> list[Turn]:
         turns.append(await tab.send(model, text, chat_id=chat_id, body=USED))
     assert [turn.error for turn in turns if turn.error] == []
     return turns
-
-
-@pytest.mark.asyncio
-async def test_remarks_are_no_part_of_the_answer(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """They are stored next to it, in their place, and sent again whole."""
-    first, _ = await in_turn(
-        tab, (MODEL, "sim:remarks weather?"), (MODEL, "sim:chat thanks")
-    )
-
-    message = await tab.message(first)
-    remarks = [i for i in message["output"] if i["type"] == COMMENTARY_TYPE]
-    assert [i["content"][0]["text"] for i in remarks] == [
-        "> I look at the first:\n> \n> - its size",
-        "> That needs a tool.",
-        "> Now for the second.",
-    ]
-    assert strip_markers(message["content"]).startswith("It said:")
-    assert "That needs a tool." not in message["content"]
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert [i["phase"] for i in sent if i.get("phase")] == [
-        *["commentary"] * 3,
-        "final_answer",
-    ]
 
 
 @pytest.mark.asyncio

@@ -10,6 +10,7 @@ import pytest
 
 from hosts.people.tabs import Tab
 from hosts.servers.databases import lent_postgres, without_postgres
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe
 from simulator import Simulator
@@ -22,12 +23,15 @@ AWAY_SECONDS = 2
 
 
 async def test_answer_that_ends_meanwhile_is_stored(
-    pipe_source: str, pipe_valves: dict[str, str], simulator: Simulator
+    pipe_source: str,
+    pipe_valves: dict[str, str],
+    forks: ForkServer,
+    simulator: Simulator,
 ) -> None:
     """Open WebUI stores an answer once, at its end: the end waits for the database."""
     async with (
         lent_postgres() as address,
-        OpenWebUI(env={"DATABASE_URL": address}) as server,
+        OpenWebUI(env={"DATABASE_URL": address}, forks=forks) as server,
         Tab(server.admin) as tab,
     ):
         await install_pipe(server.admin, PIPE, pipe_source, pipe_valves)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chats.pictures import JPEG, PDF, PIXEL, PNG, data_url
+from chats.pictures import PDF, data_url
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach, attached
@@ -107,30 +107,6 @@ async def test_file_of_somebody_else_is_not_read(
 
 
 # ------------------------------------------------------------------------ pictures
-
-
-@pytest.mark.asyncio
-async def test_pictures_are_shown_to_the_model(
-    tab: Tab, member: User, admin: User, simulator: Simulator
-) -> None:
-    """In the detail that is set, in later turns as in the first."""
-    files = [
-        await attach(member, "point.png", PNG, "image/png"),
-        await attach(member, "photo.png", JPEG, "image/png"),
-    ]
-    async with valves_changed(admin, PIPE, IMAGE_DETAIL="low"):
-        turn = await tab.send(MODEL, "sim:chat look", files=files)
-        await tab.send(MODEL, "sim:chat again", chat_id=turn.chat_id)
-
-    assert turn.error is None
-    images = parts_of(chat_bodies(simulator)[0], "input_image")
-    assert [image["image_url"] for image in images] == [
-        PIXEL,
-        data_url(JPEG, "image/jpeg"),
-    ]
-    assert {image["detail"] for image in images} == {"low"}
-    assert_each_continues(simulator)
-    assert_nothing_dropped(simulator)
 
 
 @pytest.mark.asyncio

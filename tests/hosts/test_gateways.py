@@ -83,7 +83,7 @@ def drawn(result: str) -> Json:
 async def test_thoughts_in_tags_on_the_page(
     page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """A thought that opens, as with Open WebUI's own connection; also after a reload.
+    """A thought that opens, as with Open WebUI's own connection; also later.
 
     No tag is seen, copied, stored or sent. A server that ends its thought with the
     response has it ended on the page as soon as the answer grows.
@@ -95,7 +95,7 @@ async def test_thoughts_in_tags_on_the_page(
         await page.ask("sim:tool,delay=10 weather?")
         await page.ask("sim:chat,delay=10 And in Markdown?")
         assert await page.seen() == []
-        await page.reload()
+        await page.open_again()
         answer = await page.last_answer()
         assert "think>" not in answer
         assert "Thought" in answer
@@ -137,9 +137,9 @@ async def test_pictures_of_gateways_on_the_page(page: ChatPage, admin: User) -> 
         await page.ask("Draw again.")
     async with answering(admin, drawn("HERE/picture.png"), there) as upstream:
         await page.ask("And again.")
-        for reload in (False, True):
-            if reload:
-                await page.reload()
+        for opened_again in (False, True):
+            if opened_again:
+                await page.open_again()
             pictures = page.page.locator(".chat-assistant img[data-cy=image]")
             await expect(pictures).to_have_count(2)
             for picture in await pictures.all():

@@ -178,9 +178,9 @@ async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> 
 @pytest.mark.browser
 @pytest.mark.asyncio
 async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
-    """A picture that grows, and is gone after a Stop and a reload; a whole one stays.
+    """A picture that grows, and is gone after a Stop, also later; a whole one stays.
 
-    It is above its text, before and after a reload; code in its card.
+    It is above its text, before and after the chat is opened again; code in its card.
     """
     await page.open_model(MODEL)
     await page.ask("sim:draw,stall=16 a disc", wait=False)
@@ -189,7 +189,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     ARTIFACTS.mkdir(exist_ok=True)
     await page.screenshot(ARTIFACTS / "sketch.png")
     await page.stop()
-    await page.reload()
+    await page.open_again()
 
     await page.page.get_by_text("Generating an image").wait_for()
     assert await sketch.count() == 0
@@ -199,7 +199,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     await shown.wait_for()
     ARTIFACTS.mkdir(exist_ok=True)
     await page.screenshot(ARTIFACTS / "picture.png")
-    await page.reload()
+    await page.open_again()
     await shown.wait_for()
 
     await page.ask("sim:count the people")

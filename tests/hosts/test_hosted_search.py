@@ -253,9 +253,9 @@ async def test_page_shows_searches_and_their_sources(
         assert part in answer
     await page.screenshot(PICTURES / "web-search.png")
 
-    for reload in (False, True):
-        if reload:
-            await page.reload()
+    for opened_again in (False, True):
+        if opened_again:
+            await page.open_again()
         answer = await page.last_answer()
         assert "]: http" not in answer
         assert "The chronicle of the harbour" in answer  # the number is a button

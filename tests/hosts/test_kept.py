@@ -1,7 +1,5 @@
 """What is kept of a chat, what later turns get of it, and what they no longer get."""
 
-import json
-
 import aiohttp
 import pytest
 
@@ -9,10 +7,8 @@ from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
 from hosts.sent import (
     chat_bodies,
-    host_items,
     kinds,
     outputs,
-    stored_value,
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
@@ -84,18 +80,3 @@ async def test_items_survive_a_locked_database(
     received = [stripped(item) for item in outputs(simulator)[0]]
     assert after["input"][:-1] == [*before["input"], *received]
     assert "reasoning" in kinds(received)
-
-
-@pytest.mark.asyncio
-async def test_an_item_is_stored_once(tab: Tab, server: OpenWebUI) -> None:
-    """What the host stores and gives back unchanged is in no record."""
-    turn = await tab.send(MODEL, "sim:tool what time is it?")
-
-    chat = server.stored_chat(turn.chat_id)
-    ours = json.dumps(stored_value(chat, turn.message_id))
-    output = host_items(await tab.message(turn))
-    [returned] = [item for item in output if item["type"] == "function_call_output"]
-    assert "function_call_output" not in ours
-    assert json.dumps(returned["output"])[1:-1] not in ours
-    assert "I called" in json.dumps(output)
-    assert "I called" not in ours

@@ -185,11 +185,11 @@ async def test_this_version_draws_thoughts_pictures_and_usage(
             first = await tab.send(MODEL, "sim:chat,delay=5 Why?")
         async with valves_changed(admin, PIPE, ENABLE_IMAGE_GENERATION=True):
             await tab.send(MODEL, "sim:draw a disc", chat_id=first.chat_id)
-        await chat.page.goto(f"{admin.url}/c/{first.chat_id}")
+        await chat.open_chat(first.chat_id)
         await chat.page.locator(".chat-assistant img[src*='/files/']").wait_for()
         both = await chat.all_answers(2)
         told = await tab.send(MODEL, "/usage")
-        await chat.page.goto(f"{admin.url}/c/{told.chat_id}")
+        await chat.open_chat(told.chat_id)
         await chat.page.wait_for_function(DRAWN)
 
         for text in both:

@@ -75,7 +75,7 @@ async def test_a_marker_is_never_visible(page: ChatPage) -> None:
         copied = await page.copy_last()
         assert SIGN in copied, scenario  # so there was one that could be seen
 
-    await page.reload()
+    await page.open_again()
     for answer in await page.all_answers(len(SURROUNDINGS)):
         assert SIGN not in answer
 
@@ -99,9 +99,10 @@ async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
     await page.ask("sim:cut")
     await last.get_by_text("This is turn 2.").wait_for()
     await last.get_by_text("broke before the answer was complete").wait_for()
-    await page.reload()
+    await page.open_again()
     await last.get_by_text("This is turn 2.").wait_for()
     await last.get_by_text("broke before the answer was complete").wait_for()
+    assert "(Error id: " in await page.last_answer()
 
     before = simulator.default_scenario
     try:
@@ -115,7 +116,7 @@ async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
         simulator.default_scenario = "chat"
         await page.page.locator("#continue-response-button").click()
         await last.get_by_text("Finished in").wait_for()
-        await page.reload()
+        await page.open_again()
         await last.get_by_text("Finished in").wait_for()
     finally:
         simulator.default_scenario = before

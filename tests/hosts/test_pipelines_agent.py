@@ -59,20 +59,12 @@ def text_of(chunks: list[Json]) -> str:
 # --------------------------------------------------------------------- it is loaded
 
 
-async def test_it_loads_without_installing_anything(server: PipelinesServer) -> None:
-    """Two agents, no entry in `sys.modules`, no pip (R31, R7)."""
-    models = {model["id"]: model["name"] for model in await server.models()}
+async def test_an_administrator_loads_tries_saves_and_restarts(
+    simulator: Simulator,
+) -> None:
+    """Two agents; a copy under another name; valves that outlive the server (R5, R25).
 
-    assert models == {
-        FUNCTION_CALLING: "GPT-5 Function Calling",
-        REACT: "GPT-5 ReAct",
-    }
-    assert "nstalling" not in server.log()
-    assert not (server.folder / "failed").exists()
-
-
-async def test_an_administrator_tries_saves_and_restarts(simulator: Simulator) -> None:
-    """A copy under another name; valves that outlive the end of the server (R5, R25).
+    It loads without installing anything (R31, R7).
 
     Values that no version ever allowed are brought to what can be meant. No thread of
     ours keeps an idle process.
@@ -80,6 +72,13 @@ async def test_an_administrator_tries_saves_and_restarts(simulator: Simulator) -
     copy = "second_copy"
     async with PipelinesServer() as server:
         await install_pipeline(server, own_valves(simulator))
+        models = {model["id"]: model["name"] for model in await server.models()}
+        assert models == {
+            FUNCTION_CALLING: "GPT-5 Function Calling",
+            REACT: "GPT-5 ReAct",
+        }
+        assert "nstalling" not in server.log()  # no pip
+        assert not (server.folder / "failed").exists()
         await server.upload(copy, BUILT_PIPELINE.read_text())
         await server.set_valves(copy, own_valves(simulator))
         for model in (REACT, f"{copy}.gpt5_react"):

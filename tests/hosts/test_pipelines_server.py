@@ -178,13 +178,16 @@ async def test_an_update_replaces_all_valves(server: PipelinesServer) -> None:
             assert refused.value.status in (401, 403)
 
 
-# ---------------------------------------------------------------------- filters
+# --------------------------------------------------------- filters and messages
 
 
-async def test_keys_added_by_the_inlet_reach_the_pipe(server: PipelinesServer) -> None:
+async def test_what_reaches_the_pipe_and_what_never_does(
+    server: PipelinesServer,
+) -> None:
     """The inlet sees metadata and user, without a key; its keys stay in the body.
 
-    The caller gets an exception's own text.
+    The caller gets an exception's own text. A null never reaches the pipe, as other
+    clients send with tool calls, nor a manifold's bare id.
     """
     body = {**completion_body(FIRST, "x"), "metadata": {"chat_id": "c"}}
     form: Json = {"body": body, "user": {"name": "Ann"}}
@@ -204,12 +207,6 @@ async def test_keys_added_by_the_inlet_reach_the_pipe(server: PipelinesServer) -
 
     assert refused.value.status == 500
 
-
-# --------------------------------------------------------------------- messages
-
-
-async def test_what_never_reaches_the_pipe(server: PipelinesServer) -> None:
-    """A null, as other clients send with tool calls; a manifold's bare id."""
     messages: list[Json] = [{"role": "assistant", "content": None}]
     statuses: list[int] = []
     for stream in (True, False):

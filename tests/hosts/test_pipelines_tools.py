@@ -174,7 +174,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     assert "](/api/v1/files" not in json.dumps(chat_bodies(simulator)[-1])
     assert member.token not in agents.log()
 
-    await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
+    await page.open_chat(turn.chat_id)
     link = page.page.get_by_role("link", name="new-table.xlsx")
     await link.wait_for()
     PICTURES.mkdir(exist_ok=True)
@@ -215,7 +215,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
 async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     tab: Tab, page: ChatPage, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """The question is Open WebUI's own card; it all stays after a reload (R33, R34).
+    """The question is Open WebUI's own card; it all stays for later (R33, R34).
 
     The whole program is in a block of code above the card, which cannot hold it.
     """
@@ -226,7 +226,7 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
         body = calling("python_execute")
         turn = await tab.begin(FUNCTION_CALLING, text, body=body)
         await pending(tab, turn)
-        await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
+        await page.go(f"/c/{turn.chat_id}")
         await shown.get_by_text("May python_execute be called?").first.wait_for()
         await page.screenshot(PICTURES / "agent-question.png")
         last_line = page.answers.last.locator(".cm-line").last
@@ -236,7 +236,7 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
         await shown.get_by_text("Allow", exact=True).first.click()
         await turn.until(lambda seen: seen.finished.is_set(), seconds=PATIENCE)
 
-    await page.reload()
+    await page.open_again()
     assert "12:00 in Bern" in await page.last_answer()
     assert "look it up" not in await page.last_answer()
     for group in await shown.get_by_text("Explored").all():  # above and below the block

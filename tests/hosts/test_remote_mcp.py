@@ -133,7 +133,7 @@ async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
 async def test_page_shows_the_call_and_asks(
     page: ChatPage, simulator: Simulator
 ) -> None:
-    """The question with its arguments, then the card, also after a reload."""
+    """The question with its arguments, then the card, also when the chat is opened again."""
     PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     await page.ask("sim:mcp-approval what time is it?", wait=False)
@@ -143,7 +143,7 @@ async def test_page_shows_the_call_and_asks(
     await allow.click()
 
     await page.page.get_by_text("1 of the calls were made").wait_for()
-    await page.reload()
+    await page.open_again()
     await page.page.get_by_text("clocks_now").first.click()
     await page.page.get_by_text("View Result from").click()
     for word in ("UTC", "12:00"):

@@ -19,6 +19,7 @@ from hosts.people.uploads import attach
 from hosts.people.users import User
 from hosts.sent import answered
 from hosts.servers.embeddings import Embeddings
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.own_server import PIPE, admin, member, pipe
 from hosts.setup.pipes import valves_changed
@@ -65,9 +66,9 @@ async def embeddings() -> AsyncIterator[Embeddings]:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def server(embeddings: Embeddings) -> AsyncIterator[OpenWebUI]:
+async def server(embeddings: Embeddings, forks: ForkServer) -> AsyncIterator[OpenWebUI]:
     """A real Open WebUI with a vector store, for this file alone."""
-    async with OpenWebUI(env=embeddings.environment) as running:
+    async with OpenWebUI(env=embeddings.environment, forks=forks) as running:
         yield running
 
 

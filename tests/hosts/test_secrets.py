@@ -112,10 +112,9 @@ def logs(server: OpenWebUI, tapped: None) -> Logs:
     return Logs(server)
 
 
-def test_canaries_are_found_whole_nested_and_masked() -> None:
+def assert_canaries_are_found() -> None:
     """Whole, in a structure, or the end that the API leaves of a masked key."""
     masked = f"sk-{'*' * 20}{CANARY_KEY[-6:]}"
-
     assert canaries_in({"a": [f"x{CANARY_KEY}"]}, *SECRETS) == [CANARY_KEY]
     assert canaries_in(f"{masked} {PROMPT}", *SECRETS) == [CANARY_KEY, PROMPT]
     assert canaries_in("nothing", *SECRETS) == []
@@ -126,6 +125,7 @@ async def test_errors_in_a_chat_show_no_secret(
     logs: Logs, tab: Tab, simulator: Simulator
 ) -> None:
     """The tab gets a message of ours; the key that the server quoted is nowhere."""
+    assert_canaries_are_found()
     for scenario in (*LEAKS, *FAULTS):
         simulator.forget()
         turn = await tab.send(MODEL, f"sim:{scenario} {PROMPT}")

@@ -114,25 +114,6 @@ async def test_a_custom_tool_is_run_shown_and_replayed(
     assert last["input"][: len(inner["input"])] == inner["input"]
 
 
-@pytest.mark.asyncio
-async def test_a_call_of_an_interrupted_answer_is_not_run(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """Neither here nor by Open WebUI; its card is closed, and the chat continues."""
-    first = await tab.send(MODEL, "sim:tool-cut weather?", body=USED)
-    second = await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id, body=USED)
-
-    assert first.error
-    assert second.error is None
-    stored = (await tab.message(first))["output"]
-    [called] = [item for item in stored if item["type"] == "function_call"]
-    [shown] = [item for item in stored if item["type"] == "function_call_output"]
-    assert called["status"] in ("failed", "incomplete")
-    assert shown["status"] == "failed"
-    assert "interrupted" in shown["output"][0]["text"]
-    assert len(chat_bodies(simulator)) == 2
-
-
 @pytest_asyncio.fixture
 async def legacy_model(admin: User) -> AsyncIterator[str]:
     """A model whose record says that its tools are called in the older way."""

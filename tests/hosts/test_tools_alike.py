@@ -14,9 +14,8 @@ from hosts.people.client import Json
 from hosts.people.questions import tool_choice
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
-from hosts.sent import chat_bodies, host_items, kinds
+from hosts.sent import host_items
 from hosts.servers.tool_servers import ToolServers
-from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator", "stub")]
 
@@ -185,23 +184,3 @@ async def test_both_runners_store_the_same(
         output = str(items[1].pop("output"))
         assert "canary-of-the-exception for Bern" in output
     assert our_items == their_items
-
-
-@pytest.mark.asyncio
-async def test_call_that_open_webui_ran_is_replayed(
-    tab: Tab, toolkit: None, simulator: Simulator
-) -> None:
-    """The answer of another pipe is read with the call and what came of it."""
-    use = Use("get_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
-    theirs = await used(tab, THEIRS, use)
-
-    ours = await tab.send(OURS, "sim:short and now?", chat_id=theirs.chat_id)
-
-    assert ours.error is None
-    [body] = chat_bodies(simulator)
-    sent = body["input"][-5:]
-    pair = ["function_call", "function_call_output"]
-    assert kinds(sent) == ["user", *pair, "assistant", "user"]
-    assert json.loads(sent[1]["arguments"]) == use.arguments
-    assert sent[1]["call_id"] == sent[2]["call_id"]
-    assert sent[2]["output"] == "Sunny in Bern."

@@ -44,7 +44,7 @@ PICTURES = Path(__file__).parents[2] / "artifacts"
 
 @pytest.mark.asyncio
 async def test_calls_are_shown_and_asked_about(page: ChatPage, admin: User) -> None:
-    """A card opens to its arguments and its result, also after a reload.
+    """A card opens to its arguments and its result, also when the chat is opened again.
 
     Where a rule asks, tools and arguments can be read before anybody answers: of
     several calls, and of one whose characters the page would turn around or not draw.
@@ -65,7 +65,7 @@ async def test_calls_are_shown_and_asked_about(page: ChatPage, admin: User) -> N
             assert [part for part in shown if part not in asked] == [], text
     await page.ask(ASK)
     await assert_card_opens(page, "tool-card")
-    await page.reload()
+    await page.open_again()
     await assert_card_opens(page, "tool-card-after-reload")
     assert page.errors == []
 
@@ -118,7 +118,7 @@ async def test_buttons_at_the_card_outlive_the_page(
     await allow.wait_for()
     await take_pictures(page, "approval-at-card", allow)
     address = page.page.url
-    await page.page.goto(f"{member.url}/api/version")  # no chat is open
+    await page.leave()
 
     async with ChatPage(member, chromium) as other:
         await other.page.goto(address)

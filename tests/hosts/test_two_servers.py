@@ -30,6 +30,7 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
@@ -68,7 +69,9 @@ class Pair:
 
 
 @pytest_asyncio.fixture(scope="module")
-async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[Pair]:
+async def pair(
+    pipe_source: str, pipe_valves: dict[str, str], forks: ForkServer
+) -> AsyncIterator[Pair]:
     """Both, with a member who is signed in on either."""
     async with AsyncExitStack() as stack:
         azure = await stack.enter_async_context(Upstream(_token))
@@ -78,7 +81,9 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
             "IDENTITY_ENDPOINT": azure.base_url,
             "IDENTITY_HEADER": "proof",
         }
-        left, right = await stack.enter_async_context(shared_servers(env=variables))
+        left, right = await stack.enter_async_context(
+            shared_servers(env=variables, forks=forks)
+        )
         email = f"{uuid4().hex}@example.com"
         member = await stack.enter_async_context(
             await left.admin.add_user(email, "member")
@@ -134,38 +139,6 @@ async def test_stop_on_the_other_server(
     after = await right.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
     assert after.error is None
     assert "I was given 1 reasoning item back" in after.text
-
-
-WORDS = 150
-
-
-async def test_other_server_goes_on_when_one_is_killed(
-    pair: Pair, simulator: Simulator
-) -> None:
-    """Its own answers end whole, and the chat of the lost one has its finished round."""
-    left, right = pair.members
-    await install_toolkit(pair.admin, "killed")
-    used = calling("get_weather", "killed")
-    try:
-        async with Tab(left) as there, Tab(right) as here:
-            kept = await there.begin(MODEL, f"sim:long,deltas={WORDS},hold=40")
-            await kept.until(lambda turn: "word" in turn.text)
-            question = "sim:tool-twice,delay=200 weather?"
-            lost = await here.begin(MODEL, question, body=used)
-            await lost.until(lambda _: len(chat_bodies(simulator)) == 3)
-
-            pair.right.kill()
-
-            simulator.release()
-            await kept.until(lambda turn: turn.finished.is_set())
-            assert kept.error is None
-            assert kept.text.count("word") == WORDS
-            await there.stop(lost)  # Redis lists it as running for five minutes
-            after = await there.send(MODEL, "sim:chat go on", chat_id=lost.chat_id)
-            assert after.error is None
-            assert len(tool_outputs(chat_bodies(simulator)[-1])) == 1
-    finally:
-        await pair.right.start_again()
 
 
 async def test_many_answers_at_once_lose_nothing(
@@ -406,3 +379,35 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
     assert "belongs to another server or account" in kept
     for key in (OTHER_KEY, NOBODYS_KEY, simulator.api_key):
         assert key not in kept
+
+
+WORDS = 150
+
+
+async def test_other_server_goes_on_when_one_is_killed(
+    pair: Pair, simulator: Simulator
+) -> None:
+    """Its own answers end whole, and the chat of the lost one has its finished round.
+
+    The last test of this file: no one starts the other server again.
+    """
+    left, right = pair.members
+    await install_toolkit(pair.admin, "killed")
+    used = calling("get_weather", "killed")
+    async with Tab(left) as there, Tab(right) as here:
+        kept = await there.begin(MODEL, f"sim:long,deltas={WORDS},hold=40")
+        await kept.until(lambda turn: "word" in turn.text)
+        question = "sim:tool-twice,delay=200 weather?"
+        lost = await here.begin(MODEL, question, body=used)
+        await lost.until(lambda _: len(chat_bodies(simulator)) == 3)
+
+        pair.right.kill()
+
+        simulator.release()
+        await kept.until(lambda turn: turn.finished.is_set())
+        assert kept.error is None
+        assert kept.text.count("word") == WORDS
+        await there.stop(lost)  # Redis lists it as running for five minutes
+        after = await there.send(MODEL, "sim:chat go on", chat_id=lost.chat_id)
+        assert after.error is None
+        assert len(tool_outputs(chat_bodies(simulator)[-1])) == 1

@@ -19,6 +19,7 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import ADMINISTRATION, counted_requests
 from hosts.setup.own_server import admin
@@ -37,9 +38,9 @@ EFFORT = "openai_responses_effort"
 
 
 @pytest_asyncio.fixture(scope="module")
-async def server() -> AsyncIterator[OpenWebUI]:
+async def server(forks: ForkServer) -> AsyncIterator[OpenWebUI]:
     """A server of its own, which has this release alone."""
-    async with OpenWebUI() as running:
+    async with OpenWebUI(forks=forks) as running:
         yield running
 
 
@@ -76,8 +77,10 @@ async def test_the_pipe_alone_is_updated(
         checked = await tab.send(MODEL, "/check")
         digest = sha256(packed.encode()).hexdigest()
         assert f"✅ **Version**: {version_of(newer)}, SHA-256 {digest}." in checked.text
-        assert "✅ **Filters**" in checked.text
+        for part in ("The key", "Streaming", "Filters"):
+            assert f"✅ **{part}**" in checked.text
         assert checked.text.endswith("Result: no problems.\n")
+        assert (await tab.message(checked))["content"] == checked.text.strip()
         simulator.forget()
         told: Json = {"filter_ids": [EFFORT]}
         turn = await tab.send(MODEL, "sim:short hello", body=told)

@@ -59,22 +59,6 @@ def hosted(body: Json) -> list[str]:
     return [kind for kind in tools if kind != "function"]
 
 
-# ---------------------------------------------------------------- the set-up
-
-
-async def test_an_administrator_checks_the_set_up(
-    admins_tab: Tab, simulator: Simulator
-) -> None:
-    """The findings are an answer like any other, stored; the model sees no command."""
-    turn = await admins_tab.send(CHAT, "/check")
-
-    assert turn.error is None
-    assert "✅ **The key**" in turn.text
-    assert "✅ **Streaming**" in turn.text
-    assert (await admins_tab.message(turn))["content"] == turn.text.strip()
-    assert "/check" not in str([request.body for request in answered(simulator)])
-
-
 # ---------------------------------------------------------------- models
 
 

@@ -86,7 +86,7 @@ async def choose_highest_in_the_switch(page: ChatPage) -> None:
 async def test_merged_answers_are_shown(page: ChatPage, admin: User) -> None:
     """As one stream, stored with the chat; a refused one says why."""
     models = f"{MODEL},{PIPE}.gpt-5.2"
-    await page.page.goto(f"{page.user.url}/?models={models}")
+    await page.go(f"/?models={models}")
     await page.page.wait_for_selector("#chat-input")
     await page.ask("sim:chat Good morning")
     merge = page.page.locator("#merge-response-button")
@@ -122,14 +122,14 @@ async def test_remarks_are_progress(page: ChatPage, simulator: Simulator) -> Non
     assert await page.seen() == []
     await assert_remark_between_thoughts(page)
     await page.screenshot(PICTURES / "commentary.png")
-    await page.reload()
+    await page.open_again()
     await assert_remark_between_thoughts(page)
     copied = await page.copy_last()
     exported = await page.exported_text()
     assert REMARK not in exported
     assert "Good morning" in exported
     assert ANSWER in exported
-    await page.reload()  # the menu of the export lies over the page
+    await page.open_again()  # the menu of the export lies over the page
     edited = await page.edit_last()
     assert ANSWER in edited
     for text in (copied, exported, edited):
@@ -150,13 +150,13 @@ async def test_remarks_are_progress(page: ChatPage, simulator: Simulator) -> Non
     assert [item["content"][0]["text"] for item in items] == [REMARK, "Done: it is 43."]
     assert items[0]["phase"] == "commentary"
     await page.stop()
-    await page.reload()
+    await page.open_again()
     await expect(page.answers.last).not_to_contain_text("Done")
     assert (await quoted(page).inner_text()).startswith("Let")
 
     await page.ask("sim:remarks-only And so?")
     await assert_remark_and_answer(page)
-    await page.reload()
+    await page.open_again()
     await assert_remark_and_answer(page)
     assert page.errors == []
 

@@ -41,7 +41,7 @@ class AdminPages:
 
     async def open_functions(self) -> None:
         """Admin Panel > Functions."""
-        await self.page.goto(f"{self._chat.user.url}/admin/functions")
+        await self._chat.go("/admin/functions")
         await self.page.get_by_placeholder("Search Functions").wait_for()
 
     async def open_create_menu(self) -> None:
@@ -116,7 +116,7 @@ class AdminPages:
 
     async def open_models(self) -> None:
         """Settings > Models."""
-        await self.page.goto(f"{self._chat.user.url}/admin/settings/models")
+        await self._chat.go("/admin/settings/models")
         await self.settings.get_by_text("Model Defaults").wait_for()
 
     async def import_models(self, file: Path) -> None:

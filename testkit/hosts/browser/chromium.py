@@ -3,6 +3,7 @@
 import os
 import shutil
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Self
 
@@ -33,6 +34,9 @@ STAND_STILL = """addEventListener('animationstart', ({target}) => {
   for (const one of target.getAnimations({subtree: true}))
     if (!isFinite(one.effect.getComputedTiming().endTime)) one.pause();
 }, true)"""
+# Two people of one profile: what a page stores is its own, and gone with it.
+OWN_STORAGE = """Object.defineProperty(window, 'localStorage', {
+  configurable: true, get: () => window.sessionStorage})"""
 MISSING = (
     "The browser tests need Chromium, which is not installed: "
     "run `apt-get install chromium`, or name a browser in CHROMIUM."
@@ -53,12 +57,21 @@ def find_chromium() -> str:
     raise ChromiumMissingError(MISSING)
 
 
-class Chromium:
-    """The browser; what somebody's page has loaded, their next one has.
+@dataclass
+class KeptPage:
+    """A page whose test has ended, for the next one of the same person."""
 
-    Each person has a profile of their own, on the disk: only there the browser keeps the
-    scripts that it has translated. A page that nobody uses any more is kept for the next
-    test of the same person, because a closed one takes along what it has loaded.
+    page: Page
+    read: str = ""
+    """What Open WebUI's app read when it was loaded; nothing, if the page is empty."""
+
+
+class Chromium:
+    """The browser; what a server's page has loaded, its next one has.
+
+    Each server has a profile, on the disk: only there the browser keeps the scripts that
+    it has translated. A page that nobody uses any more is kept for the next test of the
+    same person, because a closed one takes along what it has loaded.
     """
 
     def __init__(self) -> None:
@@ -66,7 +79,7 @@ class Chromium:
         self._exits = AsyncExitStack()
         self._playwright: Playwright | None = None
         self._contexts: dict[str, BrowserContext] = {}
-        self.idle_pages: dict[str, list[Page]] = {}
+        self.kept_pages: dict[str, list[KeptPage]] = {}
         """By the tokens of the people whom they are signed in as."""
 
     async def __aenter__(self) -> Self:
@@ -79,9 +92,9 @@ class Chromium:
         """Leave no browser and no profile behind."""
         await self._exits.aclose()
 
-    async def context(self, whose: str) -> BrowserContext:
-        """Return somebody's cookies, storage and cache; the same each time."""
-        if whose not in self._contexts:
+    async def context(self, url: str) -> BrowserContext:
+        """Return the cookies and the cache of a server's pages; the same each time."""
+        if url not in self._contexts:
             if self._playwright is None:
                 raise RuntimeError("The browser has not been started.")
             profile = self._exits.enter_context(
@@ -95,6 +108,15 @@ class Chromium:
                 permissions=["clipboard-read", "clipboard-write"],
             )
             self._exits.push_async_callback(context.close)
-            await context.add_init_script(STAND_STILL)
-            self._contexts[whose] = context
-        return self._contexts[whose]
+            for script in (STAND_STILL, OWN_STORAGE):
+                await context.add_init_script(script)
+            self._contexts[url] = context
+        return self._contexts[url]
+
+    async def empty_kept_pages(self) -> None:
+        """Let none of them go on running: each would draw what its person does elsewhere."""
+        for pages in self.kept_pages.values():
+            for kept in pages:
+                if kept.read:
+                    await kept.page.goto("about:blank")
+                    kept.read = ""

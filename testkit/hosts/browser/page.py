@@ -10,12 +10,13 @@ listed in `blocked`.
 """
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Self
 
 from playwright.async_api import Error, Locator, Page, Request, WebSocket
 
-from hosts.browser.chromium import SCREEN, Chromium
+from hosts.browser.chromium import SCREEN, Chromium, KeptPage
 from hosts.people.users import User
 
 ACTION_MS = 60_000
@@ -42,13 +43,35 @@ LAST_ANSWER = """() => [...document.querySelectorAll('.chat-assistant')].pop()
   ?.closest('[id^=message-]')?.id ?? ''"""
 # The page draws only what is on the screen: scrolls up and notes what it passes.
 ALL_ANSWERS = """(count) => {
-  const seen = (window.seenAnswers ??= {});
+  const seen = window.seenAnswers;
   for (const one of document.querySelectorAll('.chat-assistant'))
     if (one.innerText.trim())
       seen[one.closest('[id^=message-]').id] = one.innerText;
   document.querySelector('#messages-container').scrollTop -= 200;
   return Object.keys(seen).length >= count && Object.values(seen);
 }"""
+READ_ONCE = (
+    "/api/config",
+    "/api/models",
+    "/api/v1/tools/",
+    "/api/v1/users/user/settings",
+)
+"""What the app reads when it is loaded, and not again."""
+# The app follows links that are in it by itself, without another document.
+FOLLOW = """(path) => {
+  document.activeElement?.blur();
+  const link = Object.assign(document.createElement('a'), {href: path});
+  document.querySelector('body > div').append(link);
+  link.click();
+  link.remove();
+}"""
+# What was written into a chat and not sent would be in the next one.
+FORGET = """() => {
+  window.watching?.disconnect();
+  for (const key of Object.keys(sessionStorage))
+    if (key !== 'token') sessionStorage.removeItem(key);
+}"""
+NOTHING_SAID = "!document.querySelector('.chat-user, .chat-assistant')"
 TWO_FRAMES = """() => new Promise(drawn =>
   requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
@@ -72,55 +95,65 @@ class ChatPage:
         self.errors: list[str] = []  # uncaught exceptions of the page's scripts
         self._chromium = chromium
         self._signed_in = signed_in
-        self._page: Page | None = None
+        self._kept: KeptPage | None = None
         self._joined = asyncio.Event()  # of the document that is open
 
     @property
     def page(self) -> Page:
         """Playwright's page, for what has no method here."""
-        if self._page is None:
+        return self._open.page
+
+    @property
+    def _open(self) -> KeptPage:
+        if self._kept is None:
             raise RuntimeError("The page has not been opened.")
-        return self._page
+        return self._kept
 
     async def __aenter__(self) -> Self:
-        """Open it, empty."""
+        """Open it, empty, or with what the last test of the same person has left in it."""
         await self.user.hide_changelog()
-        idle = self._chromium.idle_pages.setdefault(self.user.token, [])
-        if self._signed_in and idle:
-            self._page = idle.pop()
+        context = await self._chromium.context(self.user.url)
+        kept = self._chromium.kept_pages.setdefault(self.user.token, [])
+        await context.clear_cookies()
+        if self._signed_in:
+            # Pictures are asked for with it; the last one may be another person's.
+            await context.add_cookies(
+                [{"name": "token", "value": self.user.token, "url": self.user.url}]
+            )
+        if self._signed_in and kept:
+            self._kept = kept.pop()
+            if self._kept.read:
+                self._joined.set()
         else:
-            context = await self._chromium.context(f"{self.user.email} {self.user.url}")
-            self._page = await context.new_page()
-            self._page.set_default_timeout(ACTION_MS)
+            self._kept = KeptPage(await context.new_page())
+            self.page.set_default_timeout(ACTION_MS)
             if self._signed_in:
                 script = f"localStorage.token = {self.user.token!r}"
-                await self._page.add_init_script(script)
-        self._page.on("pageerror", self._note_error)
-        self._page.on("request", self._note)
-        self._page.on("websocket", self._watch_joining)
+                await self.page.add_init_script(script)
+        self.page.on("pageerror", self._note_error)
+        self.page.on("request", self._note)
+        self.page.on("websocket", self._watch_joining)
         return self
 
     async def __aexit__(
         self, _type: object, error: BaseException | None, _traceback: object
     ) -> None:
-        """Close it; the browser forgets who it was, not what it has loaded."""
-        if self._page is None:
+        """Keep it for the next one; close it after a failure."""
+        if self._kept is None:
             return
         if error:  # what a person would have seen says more than a time limit
-            shown = await self._page.evaluate("document.body.innerText")
+            shown = await self.page.evaluate("document.body.innerText")
             error.add_note(f"The page showed:\n{shown[-SHOWN_CHARACTERS:]}")
-        await self._page.context.clear_cookies()
-        if self._page.url.startswith(self.user.url):
-            await self._page.evaluate("localStorage.clear(); sessionStorage.clear()")
-        self._page.remove_listener("pageerror", self._note_error)
-        self._page.remove_listener("request", self._note)
-        self._page.remove_listener("websocket", self._watch_joining)
+        self.page.remove_listener("pageerror", self._note_error)
+        self.page.remove_listener("request", self._note)
+        self.page.remove_listener("websocket", self._watch_joining)
         if error or not self._signed_in:
-            await self._page.close()
+            await self.page.close()
             return
-        await self._page.goto("about:blank")
-        await self._page.set_viewport_size(SCREEN)
-        self._chromium.idle_pages[self.user.token].append(self._page)
+        if self._kept.read:
+            await self.page.evaluate(FORGET)
+        await self.page.set_viewport_size(SCREEN)
+        self._chromium.kept_pages[self.user.token].append(self._kept)
 
     def _note_error(self, error: Error) -> None:
         self.errors.append(str(error))
@@ -167,16 +200,55 @@ class ChatPage:
         if temporary:
             query += "&temporary-chat=true"
         models = {model["id"]: model["name"] for model in await self.user.models()}
-        await self.page.goto(f"{self.user.url}/?{query}")
-        await self.page.wait_for_selector("#chat-input")
+        await self.go(f"/?{query}")
         shown = self.page.get_by_text(models[model], exact=True)
         label = self.page.get_by_label(f"Selected model: {models[model]}")
         await label.or_(shown).first.wait_for()
 
+    async def go(self, path: str) -> None:
+        """Follow a link of the app, which is loaded if it is not there, or has to read.
+
+        A chat with another model is ready as soon as the cursor is in its input.
+        """
+        read = json.dumps([await self.user.call("GET", path) for path in READ_ONCE])
+        if read == self._open.read:
+            await self._follow(path)
+        else:
+            await self.page.goto(f"{self.user.url}{path}")
+            self._open.read = read
+        if path.startswith("/?"):
+            await self.page.wait_for_selector("#chat-input:focus")
+            await self.page.wait_for_function(NOTHING_SAID)
+
+    async def _follow(self, path: str) -> None:
+        await self.page.evaluate(FOLLOW, path)
+
+    async def leave(self) -> None:
+        """Close the app, as whoever closes the browser does."""
+        await self.page.goto("about:blank")
+        self._open.read = ""
+
+    async def open_chat(self, chat_id: str) -> None:
+        """Open a chat that is there."""
+        await self.go(f"/c/{chat_id}")
+        await self._answered("")
+
     async def reload(self) -> None:
-        """Read the chat again from what the server has stored."""
+        """Load the app and the chat anew, as a person does with F5."""
         await self.page.reload()
         await self._answered("")
+
+    async def open_again(self) -> None:
+        """Leave the chat, and read it again from what the server has stored."""
+        chat_id = self.chat_id
+        await self._leave_chat()
+        await self._follow(f"/c/{chat_id}")
+        await self._answered("")
+
+    async def _leave_chat(self) -> None:
+        """For a new one, in which nothing is said yet."""
+        await self._follow("/")
+        await self.page.wait_for_function(NOTHING_SAID)
 
     @property
     def chat_id(self) -> str:
@@ -226,6 +298,7 @@ class ChatPage:
 
     async def all_answers(self, count: int) -> list[str]:
         """The texts that so many answers of the chat show, the last one first."""
+        await self.page.evaluate("window.seenAnswers = {}")
         texts = await self.page.wait_for_function(ALL_ANSWERS, arg=count)
         return list(await texts.json_value())
 

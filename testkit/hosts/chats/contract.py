@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hosts.people.client import Json, OpenWebUIError
 from hosts.people.questions import calling
-from hosts.people.tabs import Tab
+from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import User, download
 from hosts.sent import (
@@ -32,7 +32,8 @@ from simulator.files import draw_picture
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-EDITING = (PLUGINS / "editing_filter.py").read_text()
+FILTERS = ("editing_filter", "choices_filter")
+"""One changes what it finds in an event, one reads what Chat Completions have."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ async def _answer_streams_and_is_stored(asked: Asked) -> None:
 
 
 async def _rounds_are_cards(asked: Asked) -> None:
-    """The call and its output are stored as Open WebUI stores them."""
+    """Stored as Open WebUI stores them, and nothing of that once more in our records."""
     body = calling("get_weather", "toolkit")
     turn = await asked.tab.send(MODEL, "sim:tool weather?", body=body)
     later = await asked.tab.send(MODEL, "sim:chat thanks", chat_id=turn.chat_id)
@@ -92,6 +93,12 @@ async def _rounds_are_cards(asked: Asked) -> None:
     assert output[1]["status"] == "completed"
     assert_each_continues(asked.simulator)
     assert tool_outputs(chat_bodies(asked.simulator)[-1])[0].startswith("Sunny in")
+    chat = asked.server.stored_chat(turn.chat_id)
+    ours = json.dumps(stored_value(chat, turn.message_id))
+    assert "function_call_output" not in ours
+    for words in ("Sunny in", "I called"):
+        assert words in json.dumps(output)
+        assert words not in ours
 
 
 async def _page_is_asked_about_a_call(asked: Asked) -> None:
@@ -242,18 +249,24 @@ async def _attached_documents_reach_the_pipe(asked: Asked) -> None:
 async def _filters_read_the_stream(asked: Asked) -> None:
     """The host shows and stores the native text; what else is in an event it ignores."""
     tab, admin = asked.tab, asked.admin
-    await admin.install_function("editing", EDITING)
-    try:
-        await admin.set_global("editing", True)
-        edited = await tab.send(MODEL, "sim:list hello")
-    finally:
-        await admin.delete_function("editing")
     plain = await tab.send(MODEL, "sim:list hello")
+    [text] = await _texts(tab, plain)
+    for name in FILTERS:
+        await admin.install_function(name, (PLUGINS / f"{name}.py").read_text())
+        try:
+            await admin.set_global(name, True)
+            filtered = await tab.send(MODEL, "sim:list hello")
+        finally:
+            await admin.delete_function(name)
 
-    assert edited.text.count("- three") == plain.text.count("- three") == 1
-    stored = [host_items(await tab.message(turn)) for turn in (edited, plain)]
-    texts = [[message_text(i) for i in one if i["type"] == "message"] for one in stored]
-    assert texts[0] == texts[1]
+        assert filtered.text.count("- three") == plain.text.count("- three") == 1
+        assert await _texts(tab, filtered) == [text], name
+
+
+async def _texts(tab: Tab, turn: Turn) -> list[str]:
+    """The stored texts of an answer."""
+    stored = host_items(await tab.message(turn))
+    return [message_text(item) for item in stored if item["type"] == "message"]
 
 
 async def _programs_get_chunks_and_statuses(asked: Asked) -> None:

@@ -17,6 +17,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -27,10 +28,10 @@ import aiohttp
 
 from hosts.people.client import Json
 from hosts.people.users import User
+from hosts.servers.forks import BOOT, ForkedProcess, ForkServer
 from hosts.servers.offline import (
     ADMIN_EMAIL,
     ADMIN_PASSWORD,
-    HERE,
     NEWEST,
     BootError,
     free_port,
@@ -38,7 +39,6 @@ from hosts.servers.offline import (
     host_python,
 )
 
-BOOT = HERE / "boot.py"
 BOOT_SECONDS = 300
 STOP_SECONDS = 5
 
@@ -54,14 +54,16 @@ class OpenWebUI:
         port: int | None = None,
         env: Mapping[str, str] | None = None,
         python: Path | None = None,
+        forks: ForkServer | None = None,
     ) -> None:
+        self._forks = forks
         self.python = python or host_python(version)
         self.port = port or free_port()
         # The host imports from the folder above: a folder that nothing else writes to.
         self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-")) / "server"
         self._temporary = home is None
         self._extra = dict(env or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._admin: User | None = None
 
     @property
@@ -95,10 +97,14 @@ class OpenWebUI:
 
     def _launch(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
+        arguments = ["open_webui.main:app", "--host", "127.0.0.1"]
+        arguments += ["--port", str(self.port), "--log-level", "warning"]
+        if self._forks and sys.platform == "linux":
+            env = self._environment()
+            self._process = self._forks.launch(self.python, arguments, env, self.home)
+            return
         # `-P`: the directory of boot.py holds modules with names of the host's.
-        command = [str(self.python), "-P", str(BOOT), "open_webui.main:app"]
-        command += ["--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--log-level", "warning"]
+        command = [str(self.python), "-P", str(BOOT), *arguments]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -198,7 +204,7 @@ class OpenWebUI:
 
 
 async def end_process(
-    process: subprocess.Popen[bytes],
+    process: subprocess.Popen[bytes] | ForkedProcess,
     seconds: float = STOP_SECONDS,
     how: signal.Signals = signal.SIGTERM,
 ) -> None:

@@ -5,12 +5,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import TemporaryDirectory
 
 from hosts.servers.databases import lent_postgres, lent_redis
+from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 
 
 @asynccontextmanager
 async def shared_servers(
-    count: int = 2, env: Mapping[str, str] | None = None
+    count: int = 2,
+    env: Mapping[str, str] | None = None,
+    forks: ForkServer | None = None,
 ) -> AsyncIterator[list[OpenWebUI]]:
     """Run so many with the variables in `env`; the administrator is the same."""
     async with AsyncExitStack() as stack:
@@ -26,6 +29,7 @@ async def shared_servers(
         }
         # One after the other: the first makes the tables and the administrator.
         servers = [
-            await stack.enter_async_context(OpenWebUI(env=shared)) for _ in range(count)
+            await stack.enter_async_context(OpenWebUI(env=shared, forks=forks))
+            for _ in range(count)
         ]
         yield servers
