@@ -1,5 +1,6 @@
 """Rounds in which Open WebUI runs the tools, or asks a person: nothing is kept here."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -269,6 +270,42 @@ def test_r10_rounds_of_the_host_count(
     assert told in str(answered(events))
     assert [bool(names) for _, names in chat.provider.asked] == [True, True, False]
     assert NewMessage("It rains.") in events
+
+
+class SlowTool(WeatherTool):
+    """A tool of the agent's own that takes 50 seconds."""
+
+    async def execute(self, args: Json) -> object:
+        """Say after that time that it rains."""
+        await asyncio.sleep(50)
+        return await super().execute(args)
+
+
+@pytest.mark.parametrize(
+    ("tools", "rules"),
+    [
+        pytest.param(["own_slow"], "", id="in a round of its own"),
+        pytest.param(["own_slow", "host_news"], "", id="next to a call of the host"),
+        pytest.param(["own_slow"], "own_slow", id="after a yes"),
+    ],
+)
+def test_seconds_of_own_tools_count_in_later_rounds(
+    tools: list[str], rules: str, chat_of: ChatMaker
+) -> None:
+    """They run between two responses; the host calls again after the second one."""
+    chat = chat_of(
+        looking(1, *tools),
+        looking(2),
+        [SAID],
+        tools=[SlowTool("own_slow")],
+        rules=rules,
+        maximum_seconds=60,
+    )
+
+    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+
+    assert metadata.latency == pytest.approx(50, abs=1)
+    assert_prefixes(chat)
 
 
 def test_limit_of_one_makes_one_round_of_the_host(chat_of: ChatMaker) -> None:
