@@ -86,7 +86,7 @@ class AgentRequest(NamedTuple):
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""
     pictures: PictureMemory | None = None
-    """What the model saw in earlier rounds of this answer."""
+    """What the model saw in earlier rounds of this answer; a task has none."""
 
     @property
     def sign(self) -> Sign:

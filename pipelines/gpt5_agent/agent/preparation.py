@@ -8,6 +8,7 @@ from gpt5_agent.agent.earlier_rounds import (
     read_chat_notes,
     read_earlier_rounds,
 )
+from gpt5_agent.pictures import seen_pictures
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
@@ -91,11 +92,11 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not parts)
-    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    own_names = {tool.name for tool in request.own_tools.tools}
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools.items:
         name = tools.names.own_name(str(tool["name"]))
-        if name not in own_tools.schemas:
+        if name not in own_names:
             host_schemas[name] = tool.get("parameters") or {}
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
@@ -113,6 +114,9 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
         items = request.pictures.restore(request.caller.workspace, items)
+    own_tools = OwnTools(
+        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
+    )
     repairs: Sequence[Repair] = ()
     if request.repairs:
         scope = repair_scope(request.endpoint, model.id, request.caller.user_id)

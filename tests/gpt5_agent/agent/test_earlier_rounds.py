@@ -460,6 +460,41 @@ def test_picture_stays_in_sight_after_a_round_of_the_host(chat_of: ChatMaker) ->
     assert not pictures._outputs
 
 
+class AlbumTool(WeatherTool):
+    """A tool of the agent's own that draws twelve pictures."""
+
+    async def execute(self, args: Json) -> object:
+        """Return them."""
+        self.called.append(args)
+        return [{"type": "image", "data": PNG, "mimeType": "image/png"}] * 12
+
+
+def test_pictures_of_all_rounds_of_an_answer_share_one_limit(
+    chat_of: ChatMaker,
+) -> None:
+    """Each request sends those of the earlier rounds again; the next answer has none."""
+    chat = chat_of(
+        looking(1, "own_album", "host_weather"),
+        looking(2, "own_album", "host_weather"),
+        looking(3, "own_album", "host_weather"),
+        [SAID],
+        looking(5, "own_album"),
+        [SAID],
+        tools=[AlbumTool("own_album")],
+        chat="u-1/c-1",
+        pictures=PictureMemory(),
+    )
+
+    async def work() -> None:
+        await chat.say("Draw it.")
+        await chat.say("Draw it again.")
+
+    run_skipping(work())
+
+    seen = [json.dumps(history).count(PIXEL) for history, _ in chat.provider.asked]
+    assert seen == [0, 12, 20, 20, 0, 12]
+
+
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     chat_of: ChatMaker,
 ) -> None:
