@@ -17,7 +17,7 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.items import Item, content_parts, is_call
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
-from openai_responses.models.usage import Usage, add_usage, read_dollars
+from openai_responses.models.usage import Usage, read_dollars
 from openai_responses.requests.replay import Origin
 from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
@@ -71,11 +71,13 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
-    usage: Usage | None = None
+    usages: list[Usage] = []
     noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
-        usage = add_usage(usage, _read_usage(turn))
+        usage = _read_usage(turn)
+        if usage:
+            usages.append(usage)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
@@ -84,7 +86,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         spending=EarlierSpending(
             rounds=round_count,
             calls=len(calls),
-            usage=usage,
+            usages=tuple(usages),
             seconds=sum(_read_seconds(turn) for turn in turns),
         ),
         failed=(*_find_failed_calls(calls, outputs), *noted_failures),

@@ -30,6 +30,7 @@ from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, CallLimits
@@ -245,6 +246,28 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     assert (metadata.rounds, metadata.tool_calls) == (3, 3)
     assert metadata.usage == Usage(30, 15, 45, cost=0.75)
     assert metadata.cost == Cost(0.75)
+
+
+def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None:
+    """Together they have the length at which a request costs twice as much."""
+    openai = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1", compatibility="openai")
+    chat = chat_of(
+        *[looking(number) for number in range(1, 5)],
+        [SAID],
+        model="gpt-5.4",
+        endpoint=openai,
+    )
+    chat.provider.input_tokens = 80_000
+
+    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+
+    assert metadata.usage.input == 400_000
+    assert metadata.cost
+    millionths_per_token = {"input": 2.5, "output": 15.0}
+    dollars = (
+        400_000 * millionths_per_token["input"] + 25 * millionths_per_token["output"]
+    ) / 1_000_000
+    assert metadata.cost.dollars == pytest.approx(dollars)
 
 
 @pytest.mark.parametrize(
