@@ -18,7 +18,7 @@ from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves, ValveSettings
-from manifold.models import answering_model, model_at, retirement
+from manifold.models import answering_model, retirement
 from manifold.request_settings import (
     call_limits,
     request_timeouts,
@@ -128,7 +128,7 @@ def build_agent_request(
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
-    asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
+    asked = shared.listed.as_listed(resolve_model(parameters.model), endpoint)
     model = answering_model(asked, endpoint)
 
     # The page shows the last one, so the most serious one comes last.
