@@ -1,13 +1,13 @@
 """The settings of one call of the pipeline, from its valves and its request."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.delegation import DELEGATE
+from gpt5_agent.agent.delegation import DELEGATE, task_tools
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
@@ -202,19 +202,24 @@ def _build_tool_settings(
     store_file: StoreFile | None,
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
+
+    def build_approver(own_names: Iterable[str]) -> Approver:
+        names = replace(call.attached.tool_names, own_tools=frozenset(own_names))
+        return Approver(rules, other_names=names.other_names, may_match=names.may_match)
+
     valves = call.valves
-    own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
-    names = replace(call.attached.tool_names, own_tools=own_tools)
-    return OwnToolSettings(
+    own_names = [tool.name for tool in tools]
+    own = OwnToolSettings(
         tools=tools,
-        approver=Approver(
-            rules, other_names=names.other_names, may_match=names.may_match
-        ),
+        approver=build_approver(own_names),
         limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
+    if not (own.delegates and task_tools(own)):
+        return own
+    return own._replace(approver=build_approver([*own_names, DELEGATE]))
 
 
 def read_api_key(valves: Valves) -> str:

@@ -166,10 +166,32 @@ def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     rule_for = request.own_tools.approver.rule_for
     cut = f"{'docs_search_':a<55}_0123abcd"
     assert rule_for("look") == "deny"
-    assert rule_for("own_weather") == rule_for("delegate") == "auto"
+    assert rule_for("own_weather") == "auto"
     without_kit = replace(request.own_tools.approver, rules=[("*_everything", "ask")])
     assert without_kit.rule_for(cut) == "ask"
     assert without_kit.rule_for("docs_search") == "auto"
+
+
+@pytest.mark.parametrize(
+    ("delegation", "rules", "rule"),
+    [
+        pytest.param(False, "kit_*=deny", "deny", id="a tool of the kit"),
+        pytest.param(True, "kit_*=deny", "auto", id="our own"),
+        pytest.param(True, "kit_*=deny, own_*=ask", "deny", id="no tool for tasks"),
+    ],
+)
+def test_delegate_is_our_own_tool_only_where_there_are_tasks(
+    delegation: bool, rules: str, rule: str
+) -> None:
+    """Else a toolkit may have one of that name, for which the longer name holds."""
+    attached = AttachedToChat(HostToolNames(frozenset({"kit"})))
+    agent_input = question(TOOL_APPROVAL=rules, DELEGATION=delegation)
+
+    request = requested(
+        agent_input._replace(attached=attached), WeatherTool("own_weather")
+    )
+
+    assert request.own_tools.approver.rule_for("delegate") == rule
 
 
 def test_unreadable_approval_rule_asks_and_is_reported(
