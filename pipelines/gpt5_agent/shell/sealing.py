@@ -11,8 +11,9 @@ import json
 import os
 import sys
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
+from tempfile import mkstemp
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
@@ -128,23 +129,44 @@ def _decrypt(token: str) -> str:
 
 
 def _open_sealing_key() -> bytes:
-    """Return the key of this server, which is made if there is none; raises OSError."""
+    """Return the key of this server, which is made if there is none.
+
+    Raises OSError, or ValueError for a file without a key.
+    """
     folder = pipelines_folder()
-    if folder:
-        opener = partial(os.open, mode=0o600)  # only its owner can read it
-        path = os.path.join(folder, _KEY_FILE)
-        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
-            file.write(_new_key())
+    path = os.path.join(folder, _KEY_FILE)
+    if folder and not os.path.exists(path):
+        # The file appears with its content: no process reads it before, and a full disk
+        # leaves none. The key of the first process stays.
+        made, made_path = mkstemp(prefix=_KEY_FILE, dir=folder)  # for its owner alone
+        try:
+            with open(made, "wb") as file:
+                file.write(_new_key())
+            try:
+                os.link(made_path, path)
+            except FileExistsError:
+                pass
+            except OSError:  # some volumes have no links
+                os.replace(made_path, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(made_path)
     return _read_sealing_key()
 
 
 def _read_sealing_key() -> bytes:
-    """Return the key of this server; raises OSError without its file."""
+    """Return the key of this server; raises OSError without its file.
+
+    Raises ValueError for an empty one, with which everybody could sign.
+    """
     folder = pipelines_folder()
     if not folder:
         return _process_key()
     with open(os.path.join(folder, _KEY_FILE), "rb") as file:
-        return file.read().strip()
+        key = file.read().strip()
+    if not key:
+        raise ValueError("the key's file is empty")
+    return key
 
 
 def pipelines_folder() -> str:

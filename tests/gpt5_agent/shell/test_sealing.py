@@ -134,7 +134,7 @@ def test_another_key_reads_nothing(folder: Path) -> None:
         reveal_secret(shown, "API_KEY")
 
 
-@pytest.mark.parametrize("way", ["no folder", "no package", "no key"])
+@pytest.mark.parametrize("way", ["no folder", "no package", "no key", "empty key"])
 def test_secret_that_cannot_be_sealed_is_dropped(
     way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,8 +187,14 @@ def test_value_that_is_not_an_object_is_sealed_whole(text: str) -> None:
 def test_placeholder_signs_nothing(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server's own secret does: that of its file, else of the process."""
-    for folder in (tmp_path, tmp_path / "not there"):
+    """The server's own secret does: that of its file, else of the process.
+
+    A file that another process has only begun to write is none yet.
+    """
+    with_empty_file = tmp_path / "empty"
+    with_empty_file.mkdir()
+    (with_empty_file / "gpt5_agent.key").touch()
+    for folder in (tmp_path, tmp_path / "not there", with_empty_file):
         monkeypatch.setenv("PIPELINES_DIR", str(folder))
 
         secret = signing_secret(key)
