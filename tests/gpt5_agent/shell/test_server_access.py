@@ -125,6 +125,27 @@ def test_secret_is_used_only_where_the_server_allows_it(
     assert "sealed:" not in "".join(settings.problems)
 
 
+@pytest.mark.parametrize(
+    ("headers", "names"),
+    [
+        ({"X-A": "env: TEAM_KEY", "X-B": "blue"}, []),
+        ({"X-A": "env: TEAM_KEY", "X-B": "env:OTHER"}, ["EXTRA_HEADERS"]),
+        ("X-A: blue", []),
+        ("env: OTHER", ["EXTRA_HEADERS"]),
+    ],
+)
+def test_headers_are_inactive_only_if_one_of_them_is(
+    headers: object, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reference that is only written differently is used, and a sealed value is one."""
+    monkeypatch.setenv(ACCESS_VARIABLE, "env:TEAM_KEY")
+    typed = headers if isinstance(headers, str) else json.dumps(headers)
+
+    problems = usable_settings(Valves(EXTRA_HEADERS=typed)).problems
+
+    assert [problem.partition(" is inactive")[0] for problem in problems] == names
+
+
 ENTRIES = (
     "url:http://open-webui:8080, url:http://127.0.0.1:*, url:https://gate.example/v1/US/,"
     "url:https://*.company.example"
