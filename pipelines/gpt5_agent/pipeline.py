@@ -10,6 +10,7 @@ The story of a question, from the Pipelines server's call to the last piece.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -36,6 +37,7 @@ from gpt5_agent.shell.settings import (
     SharedState,
     build_endpoint,
     read_api_key,
+    read_guide,
 )
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from openai_responses.endpoint import Endpoint
@@ -99,10 +101,18 @@ class Pipeline:
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped.
 
-        What is wrong with the valves is in the log before anybody asks.
+        What is wrong with the valves is in the log before anybody asks, also what will
+        refuse each question.
         """
         _raise_thread_limit()
-        self._find_notices(usable_settings(self.valves), AgentLog(new_ulid()[-10:]))
+        log = AgentLog(new_ulid()[-10:])
+        settings = usable_settings(self.valves)
+        self._find_notices(settings, log)
+        for read in (read_guide, partial(build_endpoint, log=log)):
+            try:
+                read(settings.valves)
+            except InvalidRequest as refused:
+                log.warn(str(refused))
         self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:

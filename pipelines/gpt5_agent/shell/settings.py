@@ -28,7 +28,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.tools import ApprovalRules, Approver
+from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
@@ -43,8 +43,8 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.model_list import ModelList
-from shells.tool_valves import read_rules
 from shells.valve_messages import PIPELINE_SHELL
+from strategies.guide import Guide
 from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 _NOTICE_SECONDS = 3600.0
@@ -122,9 +122,6 @@ def build_agent_request(
     valves = call.valves
     expert = call.settings.expert
     parameters = _build_parameters(call)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    if rules.problem:
-        log.warn(rules.problem)
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
@@ -137,7 +134,7 @@ def build_agent_request(
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
     if call.caller.is_admin:
-        problems = (*call.notices, *offer.problems, rules.problem)
+        problems = (*call.notices, *offer.problems)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:
@@ -160,7 +157,7 @@ def build_agent_request(
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(call, endpoint, model),
-        own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
+        own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
         caller=call.caller,
         log=log,
@@ -178,7 +175,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     valves = call.valves
     values = valves.parameters()
     values["model"] = call.model
-    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
         if not row.request_key or name == "model":
             continue
@@ -197,7 +194,6 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
 
 def _build_tool_settings(
     call: PipelineCall,
-    rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
 ) -> OwnToolSettings:
@@ -205,7 +201,11 @@ def _build_tool_settings(
 
     def build_approver(own_names: Iterable[str]) -> Approver:
         names = replace(call.attached.tool_names, own_tools=frozenset(own_names))
-        return Approver(rules, other_names=names.other_names, may_match=names.may_match)
+        return Approver(
+            call.settings.rules,
+            other_names=names.other_names,
+            may_match=names.may_match,
+        )
 
     valves = call.valves
     own_names = [tool.name for tool in tools]
@@ -220,6 +220,11 @@ def _build_tool_settings(
     if not (own.delegates and task_tools(own)):
         return own
     return own._replace(approver=build_approver([*own_names, DELEGATE]))
+
+
+def read_guide(valves: Valves) -> Guide:
+    """Return the guide that PRESET names; raises InvalidRequest."""
+    return find_preset(valves.PRESET, valves.PRESETS_DIR)
 
 
 def read_api_key(valves: Valves) -> str:
