@@ -74,7 +74,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if not model.facts.functions:
         raise InvalidRequest(
             f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
+            "administrator has to choose another one in MODEL, for example gpt-5.2.",
+            remedy="setup",
         )
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")

@@ -111,7 +111,8 @@ def reveal_secret(stored: str, valve: str) -> str:
     raise InvalidRequest(
         f"The secret in {valve} cannot be read. An administrator has to enter it again "
         "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
-        "file that the Pipelines server can read."
+        "file that the Pipelines server can read.",
+        remedy="setup",
     )
 
 

@@ -249,7 +249,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         raise InvalidRequest(
             "The Pipelines server does not allow the address in BASE_URL. An "
             "administrator has to correct this valve, or to add the address to the "
-            f"server's environment variable {ACCESS_VARIABLE}."
+            f"server's environment variable {ACCESS_VARIABLE}.",
+            remedy="setup",
         )
     key = _read_api_key(valves)
     if not key:

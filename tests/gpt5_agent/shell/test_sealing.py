@@ -114,6 +114,7 @@ def test_unreadable_secret_is_refused(case: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         reveal_secret(UNREADABLE[case], "EXTRA_HEADERS")
 
+    assert refused.value.remedy == "setup"
     assert "EXTRA_HEADERS cannot be read" in str(refused.value)
     assert "env:NAME" in str(refused.value)
     assert UNREADABLE[case].partition(":")[2] not in str(refused.value) or case in (
@@ -145,7 +146,8 @@ def test_secret_that_cannot_be_sealed_is_dropped(
         case "no package":
             monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
         case _:
-            (folder / "gpt5_agent.key").write_text("no key")
+            content = "no key" if way == "no key" else "\n"
+            (folder / "gpt5_agent.key").write_text(content)
 
     assert seal_secret(SECRET) == "sealed:"
     with pytest.raises(InvalidRequest):

@@ -243,8 +243,9 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     assert "sources" in built_in.system_prompt
     assert own
     assert own.system_prompt == "You are mine."
-    with pytest.raises(InvalidRequest, match="PRESET"):
+    with pytest.raises(InvalidRequest, match="PRESET") as refused:
         asked(PRESET="nobody")
+    assert refused.value.remedy == "setup"
 
 
 @pytest.mark.parametrize(
