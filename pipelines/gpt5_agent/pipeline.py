@@ -54,8 +54,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
-    "answer. Ask again."
+    "This answer was ended: the Pipelines server was stopped or reloaded its pipelines, "
+    "or nobody read the answer for some seconds. Ask again."
 )
 
 
@@ -84,7 +84,7 @@ class Pipeline:
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models, and ask their server for its own.
 
-        OpenAI's and Azure's is not asked: only the contexts of its models count here.
+        OpenAI's and Azure's is not asked: the catalog knows more of their models.
         """
         with suppress(InvalidRequest):
             valves = usable_settings(self.valves).valves

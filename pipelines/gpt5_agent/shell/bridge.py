@@ -125,7 +125,8 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        `last_piece` ends an answer that nobody reads, and at `close` each open one; then
+        `on_close` is awaited.
         """
         self._last_piece = last_piece
         self._on_close = on_close
