@@ -15,7 +15,7 @@ from gpt5_agent.tools.confirmations import (
     read_tool_calls,
 )
 from openai_responses.items import Item, content_parts, is_call
-from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from openai_responses.json_input import as_list, as_mapping, as_text, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.models.usage import Usage, read_dollars
 from openai_responses.requests.replay import Origin
@@ -63,7 +63,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     for message in closed:
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
-            outputs[call_id] = str(message.get("content") or "")
+            outputs[call_id] = as_text(message.get("content"))
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
