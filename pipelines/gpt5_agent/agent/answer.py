@@ -55,7 +55,6 @@ from openai_responses.models.usage import (
     add_usage,
     window_share,
 )
-from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -90,7 +89,7 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request.repairs or RepairMemory(),
+            request.repairs,
             repair_scope(
                 request.endpoint, prepared.request.model, request.caller.user_id
             ),

@@ -24,7 +24,6 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -118,16 +117,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )
-    repairs: Sequence[Repair] = ()
-    if request.repairs:
-        scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-        repairs = request.repairs.repairs(scope)
+    scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
     most_output = request.own_tools.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
             "instructions": instructions or None,
-            "repairs": repairs,
+            "repairs": request.repairs.repairs(scope),
         }
     )
 
