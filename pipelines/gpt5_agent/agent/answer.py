@@ -216,7 +216,7 @@ class _Agent:
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
         """Return the step of a round that begins."""
-        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step
 
@@ -229,8 +229,8 @@ class _Agent:
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._request.model.id} Thought"
-        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        model = self._request.model.id
+        self._model_step = self._steps.start("model", model, parent=round_step.id)
         yield self._model_step
 
     def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
@@ -252,10 +252,9 @@ class _Agent:
         if made:
             yield StateChanged("executing_tool")
         for call in made:
-            tool_name = self._prepared.with_own_name(call)["name"]
             step = self._steps.start(
                 "tool",
-                f"CALL {tool_name}",
+                self._prepared.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
