@@ -63,12 +63,15 @@ class SharedState:
     notices: RecentTexts = field(
         default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
     )
-    """Those that were shown."""
+    """Those that were shown: an administrator's notice once an hour for all of them, the
+    end of a model once an hour in each chat."""
 
     async def close(self) -> None:
         """Close the tools and the connections."""
-        await self.own_tools.close()
-        await self.connections.close()
+        try:
+            await self.own_tools.close()
+        finally:
+            await self.connections.close()
 
 
 class PipelineCall(NamedTuple):
