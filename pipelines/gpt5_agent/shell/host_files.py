@@ -86,7 +86,11 @@ class HostFiles:
         return f"/api/v1/files/{row.get('id')}/content"
 
     async def _key_owner_id(self) -> str:
-        """Return the id of the user whose key it is; raises HostFileError."""
+        """Return the id of the user whose key it is; raises HostFileError.
+
+        Stop between the two requests leaves the file of one byte in that account: what
+        would remove it then had to outlive the answer.
+        """
         if not self._owner_id:
             row = await self._upload(*_OWNER_CHECK)
             await self._remove(row)
