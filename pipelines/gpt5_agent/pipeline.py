@@ -88,7 +88,7 @@ class Pipeline:
         """
         with suppress(InvalidRequest):
             valves = usable_settings(self.valves).valves
-            endpoint = build_endpoint(valves, AgentLog(new_ulid()[-10:]))
+            endpoint = build_endpoint(valves, _new_log())
             if not endpoint.serves_openai:
                 self._bridge.begin(self._refresh_models(endpoint))
         return [
@@ -105,7 +105,7 @@ class Pipeline:
         refuse each question.
         """
         _raise_thread_limit()
-        log = AgentLog(new_ulid()[-10:])
+        log = _new_log()
         settings = usable_settings(self.valves)
         self._find_notices(settings, log)
         for read in (read_guide, partial(build_endpoint, log=log)):
@@ -147,7 +147,7 @@ class Pipeline:
         if not _is_from_inlet(body, settings.valves):
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
-        log = AgentLog(new_ulid()[-10:])
+        log = _new_log()
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
@@ -194,6 +194,11 @@ class Pipeline:
             if self._logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
+
+
+def _new_log() -> AgentLog:
+    """Return a log whose lines have an id of their own."""
+    return AgentLog(new_ulid()[-10:])
 
 
 def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:

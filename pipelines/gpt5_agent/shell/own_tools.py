@@ -160,7 +160,7 @@ class OwnToolPool:
     ) -> OwnToolOffer:
         """Return the tools of an answer to `messages`; without a sandbox why not."""
         if not settings.valves.SANDBOX:
-            return OwnToolOffer()
+            return NO_OFFER
         sandbox = self._open_sandbox(settings)
         await self._close_oldest()
         try:

@@ -7,7 +7,6 @@ custom parameters, or any client of the Pipelines server.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpt5_agent.shell.inlet import CONTEXT_KEY
 from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
 from shells.caller_settings import unknown_permissions
 from shells.valve_words import comma_list
@@ -18,7 +17,6 @@ _CHAT_KEYS = frozenset(
         "model",
         "messages",
         "stream",
-        CONTEXT_KEY,
         # The sender runs these tools: only functions are offered to the model.
         "tools",
         "tool_choice",

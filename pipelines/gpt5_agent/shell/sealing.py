@@ -47,6 +47,20 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def seal_values(typed: str) -> str:
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
+    values = parse_json_object(typed)
+    if values is None:
+        return seal_secret(typed)
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
+
+
 def signing_secret(api_key: str) -> str:
     """Return what signatures are made with: the API key, which no caller has.
 
@@ -63,31 +77,6 @@ def signing_secret(api_key: str) -> str:
         return _open_sealing_key().decode()
     except (OSError, ValueError):  # without a file, the secret of the process
         return _process_key().decode()
-
-
-def _new_key() -> bytes:
-    """Return a key in the form that Fernet takes."""
-    return base64.urlsafe_b64encode(os.urandom(32))
-
-
-@lru_cache(maxsize=1)
-def _process_key() -> bytes:
-    """Return a key that is the same as long as the process runs."""
-    return _new_key()
-
-
-def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    values = parse_json_object(typed)
-    if values is None:
-        return seal_secret(typed)
-    sealed = {}
-    for name, value in values.items():
-        if isinstance(value, str):
-            sealed[name] = seal_secret(value)
-        else:
-            sealed[name] = value
-    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
@@ -168,6 +157,17 @@ def _read_sealing_key() -> bytes:
     if not key:
         raise ValueError("the key's file is empty")
     return key
+
+
+def _new_key() -> bytes:
+    """Return a key in the form that Fernet takes."""
+    return base64.urlsafe_b64encode(os.urandom(32))
+
+
+@lru_cache(maxsize=1)
+def _process_key() -> bytes:
+    """Return a key that is the same as long as the process runs."""
+    return _new_key()
 
 
 def pipelines_folder() -> str:
