@@ -5,6 +5,7 @@ and stores nothing itself: all it needs is in the messages after the user's last
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -50,11 +51,23 @@ class EarlierRounds(NamedTuple):
         return self.spending.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
+Turns = Sequence[Sequence[DetailTurn]]
+"""The answers of the model that each message of a chat carries as details."""
+
+
+def read_turns(messages: Sequence[Message], sign: Sign) -> Turns:
+    """Return the answers in the details of each message; their signatures are checked."""
+    return [read_details(message.get(DETAILS_FIELD), sign) for message in messages]
+
+
+def read_earlier_rounds(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
-    run = messages[starts[-1] + 1 :] if starts else messages
-    turns = _read_turns(run, sign)
+    first = starts[-1] + 1 if starts else 0
+    run = messages[first:]
+    turns = list(chain.from_iterable(turns_by_message[first:]))
     answers = read_confirmations(run)
     closed = drop_question_calls(run)
     outputs: dict[str, str] = {}
@@ -98,12 +111,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_notes(
-    messages: Sequence[Message], sign: Sign
+    turns_by_message: Turns,
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
     style: ChosenStyle | None = None
     permissions: set[str] = set()
-    for turn in _read_turns(messages, sign):
+    for turn in chain.from_iterable(turns_by_message):
         style = style or _read_style(turn)
         permissions.update(
             str(permission) for permission in as_list(turn.notes.get("allowed"))
@@ -121,12 +134,14 @@ def _read_style(turn: DetailTurn) -> ChosenStyle | None:
     return None
 
 
-def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
-    """Return the answers of the model that messages carry as details."""
-    turns: list[DetailTurn] = []
-    for message in messages:
-        turns += read_details(message.get(DETAILS_FIELD), sign)
-    return turns
+def drop_last_turn_details(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> list[Message]:
+    """Return the messages without the details of the last answer that has any."""
+    last = max(index for index, turns in enumerate(turns_by_message) if turns)
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _find_open_turn(

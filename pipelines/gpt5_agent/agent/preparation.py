@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
+    drop_last_turn_details,
     read_chat_notes,
     read_earlier_rounds,
+    read_turns,
 )
 from gpt5_agent.pictures import seen_pictures
 from gpt5_agent.request import AgentRequest
@@ -35,9 +37,6 @@ from openai_responses.requests.tools import (
 from owui_chat.commands import without_commands
 from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD
-from owui_chat.storage.details_carrier import read_details
-from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource, read_context
 from strategies.instructions import build_strategy_instructions
 from strategies.memory import Message
@@ -81,11 +80,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     parameters = request.parameters
 
     # The chat as the host gives it, with what it carries for its later rounds.
-    earlier = read_earlier_rounds(request.messages, request.sign)
-    noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    messages = drop_question_calls(request.messages)
+    turns = read_turns(request.messages, request.sign)
+    earlier = read_earlier_rounds(request.messages, turns)
+    noted_style, permissions = read_chat_notes(turns)
+    messages: Sequence[Message] = request.messages
     if earlier.open_turn:
-        messages = _drop_last_turn_details(messages, request.sign)
+        messages = drop_last_turn_details(messages, turns)
+    messages = drop_question_calls(messages)
     chat = parse_chat(messages, request.sign, parameters)
     parts = without_commands(chat.parts)
 
@@ -187,15 +188,3 @@ def _build_fields(
 def _leave_large_image(_encoded: str) -> bytes:
     """Return nothing: the Pipelines server has no library that makes images smaller."""
     return b""
-
-
-def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    """Return the messages without the details of the last answer that has any."""
-    last = max(
-        index
-        for index, message in enumerate(messages)
-        if read_details(message.get(DETAILS_FIELD), sign)
-    )
-    kept = dict(messages[last])
-    del kept[DETAILS_FIELD]
-    return [*messages[:last], kept, *messages[last + 1 :]]
