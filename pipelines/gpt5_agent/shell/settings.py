@@ -284,7 +284,7 @@ def _build_request_settings(
         valves,
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
-        streams=bool(call.body.get("stream")),
+        streams=call.caller.streams,
         compaction_tokens=most_tokens,
     )
     return shared._replace(

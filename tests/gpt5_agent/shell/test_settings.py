@@ -11,7 +11,7 @@ from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, PipelineCaller
-from gpt5_agent.shell.inlet import AttachedToChat
+from gpt5_agent.shell.inlet import AttachedToChat, read_caller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import (
@@ -35,7 +35,9 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> PipelineCall:
     settings = read_valve_settings(Valves(**given))
     shared = SharedState()
     log = AgentLog("ID")
-    return PipelineCall("gpt5_react", MESSAGES, body or {}, settings, shared, log)
+    body = body or {}
+    caller = read_caller(body)
+    return PipelineCall("gpt5_react", MESSAGES, body, settings, shared, log, caller)
 
 
 def requested(agent_input: PipelineCall, *tools: Tool) -> AgentRequest:
