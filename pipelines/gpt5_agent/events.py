@@ -23,6 +23,18 @@ and `failed` are ends."""
 StepKind = Literal["round", "model", "tool"]
 
 
+def step_label(kind: StepKind, name: str, task: int = 0) -> str:
+    """Return the label of a step."""
+    match kind:
+        case "round":
+            label = f"ROUND {name}"
+        case "model":
+            label = f"{name} Thought"
+        case "tool":
+            label = f"CALL {name}"
+    return f"TASK {task} > {label}" if task else label
+
+
 class StateChanged(NamedTuple):
     """The agent is doing something else now."""
 
@@ -32,16 +44,28 @@ class StateChanged(NamedTuple):
 class StepStarted(NamedTuple):
     """A step of the log began; `parent` is the id of its outer step, or empty.
 
-    `may_call` says whether the model may call tools in this round. `detail` is for
-    debugging only.
+    `name` is the number of a round, or the name of the model or the tool; `task` is the
+    number of the task that it belongs to, 0 for none. `may_call` says whether the model
+    may call tools in this round. `detail` is for debugging only.
     """
 
     id: str
     parent: str
     kind: StepKind
-    label: str
+    name: str
+    task: int = 0
     may_call: bool = False
     detail: str = ""
+
+    @property
+    def label(self) -> str:
+        """What logs and programs call it; people read a line (agent/steps.py)."""
+        return step_label(self.kind, self.name, self.task)
+
+    @property
+    def begins_round(self) -> bool:
+        """Whether a round of the answer begins, not one of a task."""
+        return self.kind == "round" and not self.parent
 
 
 class StepEnded(NamedTuple):

@@ -9,11 +9,15 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from openai_responses.items import Item, is_call_output
+from openai_responses.items import Item, content_parts, is_call_output
+from openai_responses.json_input import as_text
 
+MAX_SEEN_IMAGES = 20
+MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
+"""Of the pictures that the model sees in one answer: each round sends them again."""
 _MAX_OUTPUTS = 1000
-_MAX_CHARACTERS = 96 * 1024 * 1024
-"""Of all outputs; those of one answer have at most a quarter of it."""
+_MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
+"""Of all outputs that are kept."""
 
 
 class _SeenOutput(NamedTuple):
@@ -65,6 +69,21 @@ class PictureMemory:
         """Drop what a chat has, once its answer is complete."""
         with self._lock:
             self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+
+
+def seen_pictures(items: Sequence[Item]) -> list[str]:
+    """Return the addresses of pictures in the outputs of calls of the current answer.
+
+    They come after the last message of the user.
+    """
+    pictures: list[str] = []
+    for item in items:
+        if item.get("role") == "user":
+            pictures = []
+        elif is_call_output(item):
+            for part in content_parts(item.get("output")):
+                pictures += filter(None, [as_text(part.get("image_url"))])
+    return pictures
 
 
 def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:

@@ -10,6 +10,7 @@ The story of a question, from the Pipelines server's call to the last piece.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -36,6 +37,7 @@ from gpt5_agent.shell.settings import (
     SharedState,
     build_endpoint,
     read_api_key,
+    read_guide,
 )
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from openai_responses.endpoint import Endpoint
@@ -52,8 +54,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
-    "answer. Ask again."
+    "This answer was ended: the Pipelines server was stopped or reloaded its pipelines, "
+    "or nobody read the answer for some seconds. Ask again."
 )
 
 
@@ -82,11 +84,11 @@ class Pipeline:
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models, and ask their server for its own.
 
-        OpenAI's and Azure's is not asked: only the contexts of its models count here.
+        OpenAI's and Azure's is not asked: the catalog knows more of their models.
         """
         with suppress(InvalidRequest):
             valves = usable_settings(self.valves).valves
-            endpoint = build_endpoint(valves, AgentLog(new_ulid()[-10:]))
+            endpoint = build_endpoint(valves, _new_log())
             if not endpoint.serves_openai:
                 self._bridge.begin(self._refresh_models(endpoint))
         return [
@@ -99,10 +101,18 @@ class Pipeline:
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped.
 
-        What is wrong with the valves is in the log before anybody asks.
+        What is wrong with the valves is in the log before anybody asks, also what will
+        refuse each question.
         """
         _raise_thread_limit()
-        self._find_notices(usable_settings(self.valves), AgentLog(new_ulid()[-10:]))
+        log = _new_log()
+        settings = usable_settings(self.valves)
+        self._find_notices(settings, log)
+        for read in (read_guide, partial(build_endpoint, log=log)):
+            try:
+                read(settings.valves)
+            except InvalidRequest as refused:
+                log.warn(str(refused))
         self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
@@ -137,7 +147,7 @@ class Pipeline:
         if not _is_from_inlet(body, settings.valves):
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
-        log = AgentLog(new_ulid()[-10:])
+        log = _new_log()
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
@@ -184,6 +194,11 @@ class Pipeline:
             if self._logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
+
+
+def _new_log() -> AgentLog:
+    """Return a log whose lines have an id of their own."""
+    return AgentLog(new_ulid()[-10:])
 
 
 def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:

@@ -53,11 +53,6 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def no_notices() -> Sequence[str]:
-    """Return no notice."""
-    return ()
-
-
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
@@ -75,18 +70,18 @@ class AgentRequest(NamedTuple):
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
+    repairs: RepairMemory
+    """What earlier refusals showed."""
     caller: PipelineCaller = PipelineCaller()
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    take_notices: Callable[[], Sequence[str]] = no_notices
+    take_notices: Callable[[], Sequence[str]] = tuple
     """Returns what is read above a complete answer; it is shown then."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    repairs: RepairMemory | None = None
-    """What earlier refusals showed; without it nothing is remembered."""
     pictures: PictureMemory | None = None
-    """What the model saw in earlier rounds of this answer."""
+    """What the model saw in earlier rounds of this answer; a task has none."""
 
     @property
     def sign(self) -> Sign:

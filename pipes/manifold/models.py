@@ -1,20 +1,9 @@
-"""The model that answers, as the server that is asked has it."""
+"""The model that answers, and what is told of its end."""
 
 from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.choice import replacement, retirement_notice
-from openai_responses.models.resolve import ResolvedModel
-from shells.model_list import ModelList
-
-
-def model_at(
-    model: ResolvedModel, endpoint: Endpoint, listed: ModelList
-) -> ResolvedModel:
-    """Return a model with the last day and the context that its server names, if any."""
-    last_day = listed.shutdown_dates.get(model.id)
-    if last_day:
-        model = model._replace(facts=model.facts._replace(shutdown=last_day))
-    return listed.with_context(model, endpoint)
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 
 
 def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
@@ -27,6 +16,13 @@ def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
 
 
 def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
-    """Return the notice about the end of a model; empty unless it is near."""
+    """Return the notice about the end of a model; empty unless it is near.
+
+    At Azure the catalog's day is not told, which is OpenAI's, but that of an
+    administrator is.
+    """
+    openais_day = resolve_model(asked.id).facts.shutdown
+    if endpoint.is_azure and asked.facts.shutdown == openais_day:
+        return ""
     answering = answering_model(asked, endpoint)
     return retirement_notice(asked, utc_today(), answering)

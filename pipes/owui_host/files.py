@@ -46,11 +46,12 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         if not await may_read(file_id, "read", user):
             return None
     facts = as_mapping(row.meta)
+    size = facts.get("size")
     return StoredFile(
         path=row.path,
         name=str(row.filename or ""),
         media_type=str(facts.get("content_type") or ""),
-        size=int(facts.get("size") or 0),
+        size=size if isinstance(size, int) else 0,
     )
 
 

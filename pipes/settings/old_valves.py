@@ -34,7 +34,7 @@ _SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
 _SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
 _TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
 
-_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+_OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
     "pipe": {
         "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
         "WEB_SEARCH_CONTEXT_SIZE": OldName(
@@ -78,4 +78,4 @@ def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
             default = expert_keys.model_fields[key].default
             instead = f"Set `{key}` in `EXPERT_JSON` instead."
             names[name] = OldName(instead, (default,))
-    return {**names, **_OTHERS[door]}
+    return {**names, **_OLD_VALVES[door]}

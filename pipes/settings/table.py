@@ -19,7 +19,11 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a setting in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default.
+
+    The fields from `word` on belong to one kind of setting each; they are empty at all
+    others.
+    """
 
     text: str
     pipelines: str = ""
@@ -197,11 +201,13 @@ def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
     placed = {name for names in followers.values() for name in names}
+    # The first shared valve, if no row names it, comes after all of the class's own.
     first: list[str] = []
     for before, name in zip(["", *shared], shared, strict=False):
         if name not in placed:
             followers.get(before, first).append(name)
     order: list[str] = []
+    # A stack: what follows a name comes right after it.
     waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
     while waiting:
         name = waiting.pop()

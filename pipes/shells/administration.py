@@ -130,7 +130,7 @@ class UsageAllowance(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong with the rules, for administrators; empty texts say nothing."""
+        """What is wrong with the rules alone, whoever calls; empty texts say nothing."""
 
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
@@ -148,7 +148,7 @@ class UsageAllowance(Protocol):
         """Return the lines about what is left, if a rule wants them shown."""
 
     def complaints(self) -> Sequence[str]:
-        """Return what is wrong with the rules, for administrators alone."""
+        """Return what is wrong with the rules or their table, if an administrator calls."""
 
     @property
     def is_counting(self) -> bool:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from shells.valve_words import unknown_words
 
 _SETTING = "caller_may_set"
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
 def unknown_permissions(
@@ -40,8 +43,3 @@ def left_out_line(
     if not new:
         return ""
     return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
-
-
-_LONGEST_LEFT_OUT = 60
-_MAX_LEFT_OUT = 50
-"""Callers choose names, and how many they send."""

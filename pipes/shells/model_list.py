@@ -27,19 +27,19 @@ LISTS_NOTHING = frozenset({404, 405, 501})
 """Statuses of servers that have no list: other servers of this API need none."""
 
 
-async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
-    """Return what `GET /models` says; raises ResponsesError."""
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return await answer.read_json(_MAX_LIST_BYTES)
-
-
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
     """Return the chat models of `GET /models`, with their last days if they have one.
 
     Raises ResponsesError.
     """
     return read_models(await _fetch_list(endpoint, connections))
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
 
 
 class ModelList:
@@ -50,10 +50,10 @@ class ModelList:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
         self._account = ""
         self._base_url = ""
         self._known: dict[str, str] | None = None
+        """The last days of the models, empty for those that have none."""
         self._context_windows: dict[str, int] = {}
         self._next_request = 0.0
         self._answered = asyncio.Event()
@@ -94,28 +94,32 @@ class ModelList:
         listed: object = None
         is_final = True
         try:
-            listed = await _fetch_list(endpoint, connections)
-        except ResponsesError as error:
-            is_final = error.status in LISTS_NOTHING
-        if is_final and endpoint.account() == self._account:  # the valves are the same
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-            if listed is not None:
-                self._known = read_models(listed)
-                self._context_windows = read_context_windows(listed)
-                self.shutdown_dates.clear()
-                self.shutdown_dates.update(self._known)
-        answered.set()
+            try:
+                listed = await _fetch_list(endpoint, connections)
+            except ResponsesError as error:
+                is_final = error.status in LISTS_NOTHING
+            if is_final and endpoint.account() == self._account:  # the same valves
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+                if listed is not None:
+                    self._known = read_models(listed)
+                    self._context_windows = read_context_windows(listed)
+        finally:
+            answered.set()
 
-    def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-        """Return a model with the context window that its server names, if it does.
+    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the last day and the context window that its server names.
 
-        Not at OpenAI and Azure, of which the catalog knows more.
+        The context windows of OpenAI and Azure are those of the catalog, which knows
+        more. Of another server than the one that was asked, nothing is known.
         """
-        if endpoint.serves_openai or endpoint.base_url != self._base_url:
+        if endpoint.base_url != self._base_url:
             return model
+        facts = model.facts
+        known = self._known or {}
+        if known.get(model.id):
+            facts = facts._replace(shutdown=known[model.id])
         windows = self._context_windows
         window = windows.get(model.id) or windows.get("")
-        if not window:
-            return model
-        facts = model.facts._replace(context_window=window, max_input_tokens=None)
+        if window and not endpoint.serves_openai:
+            facts = facts._replace(context_window=window, max_input_tokens=None)
         return model._replace(facts=facts)

@@ -1,7 +1,7 @@
 """The valves about approvals and time limits of tools, for pipe and agents."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
     calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
+    rules, unread = _read_entries(text, "=", _read_approval, _ANSWERS)
     if not unread:
         return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
@@ -98,9 +98,15 @@ def _read_timeout(word: str) -> float | None:
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Parsed | None]
+    text: str,
+    sign: str,
+    read: Callable[[str], _Parsed | None],
+    no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry."""
+    """Return the values by patterns of names, and the first invalid entry.
+
+    The words of `no_patterns` lack their pattern, rather than being one.
+    """
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -110,7 +116,7 @@ def _read_entries(
         left_side, _, right_side = entry.partition(sign)
         pattern = left_side.strip()
         value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in no_patterns
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:

@@ -25,8 +25,8 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
     if not unknown:
         return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
     return f"{valve} contains unknown names: {shown}. {advice}"

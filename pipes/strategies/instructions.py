@@ -6,7 +6,7 @@ from strategies.context import format_context, read_context
 from strategies.parameters import StrategyParameters
 from strategies.policy import ChosenStyle, build_system_instruction
 
-_HOST_POLICIES: Mapping[str, str] = {
+_HOST_TOOL_USES: Mapping[str, str] = {
     "create_tasks": (
         "- For work of several steps write the steps with `create_tasks` before the "
         "first one. Mark each with `update_task` when you begin it and when it is done: "
@@ -42,7 +42,7 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    lines = [line for name, line in _HOST_POLICIES.items() if name in host_tools]
+    lines = [line for name, line in _HOST_TOOL_USES.items() if name in host_tools]
     blocks = (
         instruction,
         "\n".join(["<host_tools>", *lines, "</host_tools>"]) if lines else "",

@@ -21,17 +21,15 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags.
-
-    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
-    the text so far that may be the beginning of a tag, `_previous` the one character
-    before it.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         self._is_thought = False
-        self._previous = ""
+        """Whether the text is inside a tag now."""
         self._held = ""
+        """The end of the text so far that may be the beginning of a tag."""
+        self._previous = ""
+        """The one character before it."""
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""

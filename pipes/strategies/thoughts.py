@@ -187,13 +187,13 @@ class _Message:
     """Whether the model has written a thought."""
     thought: ShownPart | None = None
     """The thought that is open on the page."""
-    whole: Item | None = None
+    ended: Item | None = None
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
 
     @property
-    def owner(self) -> str:
+    def id(self) -> str:
         """The id that its parts are named after."""
         return str(self.added.item.get("id") or "msg")
 
@@ -208,7 +208,7 @@ class ShownThoughts:
     def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
         self._are_shown = are_shown
         self._keeps_messages = keeps_messages
-        self._turns_steps = are_shown and not keeps_messages
+        self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
         self._has_called = False
         """Whether the current response calls a tool."""
@@ -244,13 +244,15 @@ class ShownThoughts:
                         shown += _begin_message(message)
                 if item_type(event.item) == "message":
                     is_step = self._has_called or is_commentary(event.item)
-                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    message = _Message(
+                        event, is_step=is_step and self._steps_as_thoughts
+                    )
                     self._messages[event.output_index] = message
                     self._open[event.output_index] = message
                     return shown  # its beginning waits
                 if is_call(event.item) and not self._has_called:
                     self._has_called = True
-                    if self._turns_steps:
+                    if self._steps_as_thoughts:
                         shown += self._turn_messages()
                     if self._are_shown and not self._has_words:
                         # A response without a word: a thought names the tool.
@@ -299,7 +301,7 @@ class ShownThoughts:
                 turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
                 text = "".join(message.texts)
-                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                step = ShownPart(index, message.id, is_thought=True, text=text)
                 turned.append(step.end_event())
             message.is_step = True
         return turned
@@ -315,12 +317,12 @@ class ShownThoughts:
                 # Whoever records the message does it at its first text.
                 shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
-            message.whole = event.item
+            message.ended = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
             del self._messages[index]
         if message.has_begun and not message.is_step:
-            if message.whole:
-                self._answers[index] = answer_text(message_text(message.whole))
+            if message.ended:
+                self._answers[index] = answer_text(message_text(message.ended))
             shown.append(event._replace(shown=answer_text(event.shown)))
         return shown
 
@@ -336,13 +338,13 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if self._turns_steps and messages and not self._has_called:
+        if self._steps_as_thoughts and messages and not self._has_called:
             index, last = messages[-1]
-            text = answer_text(message_text(last.whole or {})).strip()
+            text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
                 part_index = self.new_index()
-                part_id = f"{last.owner}_{-part_index}"
+                part_id = f"{last.id}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
                 shown += last.repeated.events(text)
                 self._answers[index] = text
@@ -369,7 +371,7 @@ class ShownThoughts:
                     text = text.lstrip()
                     if not text:
                         continue
-                    message.thought = self._new_thought(message.owner)
+                    message.thought = self._new_thought(message.id)
                     shown.append(message.thought.start_event())
                 shown.append(message.thought.add_text(text))
                 continue
@@ -394,7 +396,7 @@ class ShownThoughts:
             return event._replace(item=_answer_item(event.item))
         return event
 
-    def whole(self, ended: RunDone) -> RunDone:
+    def shown_end(self, ended: RunDone) -> RunDone:
         """Return the end of a run with its output as it is shown."""
         output: list[Item] = []
         for item in ended.output:

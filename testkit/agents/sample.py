@@ -13,6 +13,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import METADATA_KEY
 from runs.sample import call
@@ -120,6 +121,7 @@ def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
         connections=more.pop("connections", Connections()),
         log=more.pop("log", None) or KeptLog(),
         signing_secret=endpoint.api_key,
+        repairs=more.pop("repairs", None) or RepairMemory(),
         own_tools=own,
         **more,
     )

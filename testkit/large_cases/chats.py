@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gpt5_agent.agent.earlier_rounds import read_earlier_rounds
+from gpt5_agent.agent.earlier_rounds import read_earlier_rounds, read_turns
 from openai_responses.items import Item
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
@@ -368,7 +368,7 @@ def rounds_of_the_agent(count: int) -> Work:
     read_body = _read_body(messages)
 
     def work() -> None:
-        read_earlier_rounds(messages, SIGN)
+        read_earlier_rounds(messages, read_turns(messages, SIGN))
         read_body()
 
     return work

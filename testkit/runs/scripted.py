@@ -6,12 +6,13 @@ from contextlib import AbstractContextManager, nullcontext
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item
 from openai_responses.loop.events import ModelAnswer, RunDone, RunEvent
+from openai_responses.models.usage import Usage
 from openai_responses.requests.build import ResponsesRequest
 from runs.sample import run_of, shifted
 
 
 class ScriptedProvider:
-    """A provider with these answers; each counts 15 tokens.
+    """A provider with these answers; each counts 15 tokens, or more of the input.
 
     `requests` are those that it got, `asked` what they said: the input, and the names
     of the tools that may be called. `cost` is what the server says of each answer.
@@ -21,6 +22,7 @@ class ScriptedProvider:
         self._answers = list(answers)
         self._break_off = break_off
         self.cost: float | None = None
+        self.input_tokens = 10
         self.requests: list[ResponsesRequest] = []
         self.asked: list[tuple[list[Item], list[str]]] = []
 
@@ -41,10 +43,14 @@ class ScriptedProvider:
             ending=ended.ending if answer else self._break_off,
             request=request,
             items=tuple(enumerate(ended.output, first_index)),
-            usages=tuple(usage._replace(cost=self.cost) for usage in ended.usages),
+            usages=tuple(map(self._counted, ended.usages)),
             last_usage=ended.last_usage,
             has_shown=bool(answer),
         )
+
+    def _counted(self, usage: Usage) -> Usage:
+        total = self.input_tokens + usage.output
+        return usage._replace(input=self.input_tokens, total=total, cost=self.cost)
 
     def paused(self) -> AbstractContextManager[None]:
         """Wait for nothing."""

@@ -199,6 +199,31 @@ async def test_valves_that_have_no_effect_are_told_at_the_start(
     assert caplog.text.count(told) == 1
 
 
+@pytest.mark.parametrize(
+    ("valves", "told"),
+    [
+        ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'"),
+        ({"PRESET": "nobody"}, "The preset nobody is neither"),
+        ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not"),
+        ({"API_KEY": "sealed:lost"}, "The secret in API_KEY cannot be read"),
+    ],
+)
+async def test_what_is_wrong_with_a_valve_is_in_the_log_at_the_start(
+    pipeline: Pipeline, valves: Json, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, before anybody asks; no question repeats it there."""
+    set_valves(pipeline, **valves)
+
+    await pipeline.on_startup()
+    at_start = caplog.text
+    for _ in range(2):
+        await pieces(pipeline, "sim:short hello")
+
+    assert at_start.count(told) == 1
+    if "TOOL_APPROVAL" in valves:  # the others refuse each question, with an error id
+        assert caplog.text.count(told) == 1
+
+
 # ------------------------------------------------------------------------- the answers
 
 

@@ -1,14 +1,13 @@
-"""The model that answers."""
+"""The model that answers, and what is told of its end."""
 
 from datetime import timedelta
 
 import pytest
 
-from manifold.models import answering_model, model_at, retirement
+from manifold.models import answering_model, retirement
 from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from shells.model_list import ModelList
 
 OPENAI = Endpoint("", "sk-1")
 AZURE = Endpoint("https://ours.openai.azure.com", "sk-1")
@@ -57,12 +56,32 @@ def test_end_of_a_model_is_told_from_a_month_before(
     assert all(words in notice for words in said)
 
 
-def test_last_day_that_the_server_names_counts() -> None:
-    listed = ModelList()
-    listed.shutdown_dates["gpt-5.2"] = "2027-01-31"
+@pytest.mark.parametrize(
+    ("endpoint", "last_day", "told"),
+    [
+        (
+            OPENAI,
+            "2026-01-01",
+            "was switched off on 2026-01-01. Use GPT-6.1 Sol instead.",
+        ),
+        (
+            AZURE,
+            "2026-01-01",
+            "was switched off on 2026-01-01. Use GPT-6.1 Sol instead.",
+        ),
+        (OPENAI, None, "switched off on 2026-12-11. Use GPT-6.1 Sol instead."),
+        (AZURE, None, ""),
+    ],
+)
+def test_last_day_of_openai_is_not_told_at_azure(
+    endpoint: Endpoint, last_day: str | None, told: str
+) -> None:
+    """Azure ends its models on other days; an administrator may have written one."""
+    model = resolve_model("gpt-5")
+    if last_day:
+        model = model._replace(facts=model.facts._replace(shutdown=last_day))
 
-    named = model_at(resolve_model("gpt-5.2"), OPENAI, listed)
+    notice = retirement(model, endpoint)
 
-    assert named.facts.shutdown == "2027-01-31"
-    other = resolve_model("gpt-5.1")
-    assert model_at(other, OPENAI, listed) == other
+    assert told in notice
+    assert bool(notice) is bool(told)

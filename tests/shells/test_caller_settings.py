@@ -39,17 +39,24 @@ def test_line_has_an_end_whatever_a_caller_sends() -> None:
     assert len(line) < 4000
 
 
+LONG_WORD = "w" * 41
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tools"], ""),
+        (["tools", LONG_WORD], ""),
         ([], ""),
         (
             ["tols", "tools", "all"],
             "EXPERT_JSON, caller_may_set, contains unknown names: all, tols. Look.",
         ),
+        (
+            ["x" * 99],
+            f"EXPERT_JSON, caller_may_set, contains unknown names: {'x' * 40}. Look.",
+        ),
     ],
 )
 def test_unknown_permissions_are_reported(words: list[str], message: str) -> None:
     """A misspelled word opens nothing."""
-    assert unknown_permissions(words, {"tools"}, "Look.") == message
+    assert unknown_permissions(words, {"tools", LONG_WORD}, "Look.") == message

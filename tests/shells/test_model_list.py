@@ -29,7 +29,7 @@ async def list_of(answer: Any) -> tuple[ModelList, Endpoint]:
 async def windows_of(answer: Any, *names: str) -> list[int | None]:
     """Return the context windows of models at a server that lists this."""
     known, endpoint = await list_of(answer)
-    models = [known.with_context(resolve_model(name), endpoint) for name in names]
+    models = [known.as_listed(resolve_model(name), endpoint) for name in names]
     return [model.facts.context_window for model in models]
 
 
@@ -79,9 +79,36 @@ async def test_other_servers_have_other_contexts() -> None:
 
     own_key = Endpoint(here.base_url, "sk-other")
     like_openai = Endpoint(here.base_url, here.api_key, compatibility="openai")
-    assert known.with_context(model, own_key).facts.context_window == 2048
+    assert known.as_listed(model, own_key).facts.context_window == 2048
     for other in (Endpoint("http://127.0.0.1:1/v1", here.api_key), like_openai):
-        assert known.with_context(model, other) == model
+        assert known.as_listed(model, other) == model
+
+
+RETIRING = {"data": [{"id": "mine", "shutdown_date": "2026-12-11"}]}
+
+
+async def test_last_day_is_that_of_the_server_that_was_asked() -> None:
+    """Another server, such as one of `ENDPOINTS_JSON`, may have the same name longer."""
+    known, here = await list_of(RETIRING)
+    model = resolve_model("mine")
+
+    other = Endpoint("http://127.0.0.1:1/v1", here.api_key)
+    assert known.as_listed(model, here).facts.shutdown == "2026-12-11"
+    assert known.as_listed(model, other) == model
+
+
+async def test_last_days_end_with_the_account_that_listed_them() -> None:
+    """The valves name another server, which lists nothing."""
+    known, _ = await list_of(RETIRING)
+    connections = Connections()
+
+    async with Upstream(replying("No.", 404)) as server:
+        other = server.endpoint
+        known.refresh(other, connections)
+        await connections.close()
+
+    model = resolve_model("mine")
+    assert known.as_listed(model, other) == model
 
 
 @pytest.mark.parametrize(

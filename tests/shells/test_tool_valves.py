@@ -74,6 +74,7 @@ def test_any_text_is_read(text: str) -> None:
             [("delegate_task", 3600), ("crawl_*", 600)],
         ),
         ("a: 5\n\n b:7,", [("a", 5), ("b", 7)]),
+        ("ask: 60, deny: 5", [("ask", 60), ("deny", 5)]),
     ],
 )
 def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:

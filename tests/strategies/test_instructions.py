@@ -30,10 +30,20 @@ def test_r8_guide_instruction_and_chat_come_before_the_policies(
     """What the host's tools are for comes after them; the context is the end."""
     parameters = PARAMETERS.model_copy(update={"instruction": instruction})
 
-    text = build_strategy_instructions(parameters, "lean", "In German.", "Search.")
+    tools = ["ask_user", "create_tasks", "weather"]
+    text = build_strategy_instructions(parameters, "lean", "In German.", tools)
 
     policies = build_system_instruction(base, "Last.", "lean")
-    assert text == f"{policies}\n\nSearch.\n\n{format_context(SOURCES)}"
+    start, uses, end = text.partition("<host_tools>\n- For work of several steps")
+    assert start == f"{policies}\n\n"
+    use_of_questions = (
+        "ask with `ask_user`, once, before you do the work that depends on it."
+    )
+    assert end.endswith(
+        f"{use_of_questions}\n</host_tools>\n\n{format_context(SOURCES)}"
+    )
+    assert uses
+    assert "`delegate_task`" not in text
 
 
 def test_nothing_given_leaves_the_policies() -> None:

@@ -37,7 +37,7 @@ def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent
 
 def _finished(thoughts: ShownThoughts, event: CitedEvent) -> CitedEvent:
     if isinstance(event, RunDone):
-        return thoughts.whole(event)
+        return thoughts.shown_end(event)
     finished = thoughts.finish(event)
     assert isinstance(finished, type(event))
     return finished

@@ -55,7 +55,6 @@ from openai_responses.models.usage import (
     add_usage,
     window_share,
 )
-from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
@@ -90,7 +89,7 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request.repairs or RepairMemory(),
+            request.repairs,
             repair_scope(
                 request.endpoint, prepared.request.model, request.caller.user_id
             ),
@@ -99,9 +98,13 @@ class _Agent:
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
-        self._round_began = 0.0
+        self._noted_until = prepared.earlier_rounds.spending.seconds
+        """What the notes of the rounds so far say of the time, when they are added up."""
+        self._round_began = self._noted_until
+        """The same before the notes of the current round: own tools run after a note, and
+        count for the next one."""
         self._delegated: Usage | None = None
-        """What tasks have used since the end of the last response."""
+        """What tasks used after the last response and before this one."""
         self._round_step: StepStarted | None = None
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
@@ -213,7 +216,7 @@ class _Agent:
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
         """Return the step of a round that begins."""
-        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step
 
@@ -222,12 +225,12 @@ class _Agent:
         if self._round_step:
             yield self._steps.end(self._round_step)
         self._delegated = self._spending.take_delegated()
-        self._round_began = self._spending.seconds
+        self._round_began = self._noted_until
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._request.model.id} Thought"
-        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        model = self._request.model.id
+        self._model_step = self._steps.start("model", model, parent=round_step.id)
         yield self._model_step
 
     def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
@@ -249,10 +252,9 @@ class _Agent:
         if made:
             yield StateChanged("executing_tool")
         for call in made:
-            tool_name = self._prepared.with_own_name(call)["name"]
             step = self._steps.start(
                 "tool",
-                f"CALL {tool_name}",
+                self._prepared.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -294,10 +296,11 @@ class _Agent:
         """Return the end of a round, with the notes for later rounds."""
         tasks = add_usage(self._delegated, self._spending.delegated_usage)
         usage = add_usage(event.usage, tasks)
+        self._noted_until = self._spending.seconds
         notes = {
             "style": self._prepared.style,
             "usage": _noted_counts(usage),
-            "seconds": round(self._spending.seconds - self._round_began, 3),
+            "seconds": round(self._noted_until - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
         }
@@ -419,7 +422,10 @@ def _final_events(
 
 
 def _noted_counts(usage: Usage | None) -> dict[str, Any]:
-    """Return the tokens that later rounds count; a sum has no tools."""
+    """Return the tokens that later rounds count.
+
+    What OpenAI's tools took is left out: a sum has none of it.
+    """
     counts = usage._asdict() if usage else {}
     return {key: counts[key] for key in counts if key not in ("searches", "images")}
 

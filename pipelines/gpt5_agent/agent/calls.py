@@ -20,7 +20,7 @@ from gpt5_agent.tools.confirmations import (
 from gpt5_agent.tools.host_calls import names_no_tool, resolve_host_call
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
-    Approval,
+    STRICTNESS,
     AskedCall,
     CallKind,
     Judgment,
@@ -32,8 +32,6 @@ from openai_responses.loop.tools import (
 from owui_chat.host_tools import CALL_TOOL
 from strategies.guard import GuardedTools, parse_arguments
 from strategies.limits import build_budget, build_call_texts
-
-_RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class _OfferedTools:
@@ -77,7 +75,7 @@ class ChatJudge:
         self.question: Item | None = None
         self.requests: list[ToolCallRequested] = []
         self.new_permissions: set[str] = set()
-        self._settings = request.own_tools
+        self._own_tools = request.own_tools
         self._chat = request.caller.workspace
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
@@ -98,7 +96,7 @@ class ChatJudge:
         return Toolset(
             tools=self._tools,
             approver=self._approver,
-            limits=self._settings.limits,
+            limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
             budget=build_budget(request.parameters),
@@ -109,12 +107,12 @@ class ChatJudge:
     @property
     def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
-        if not self._settings.asks_in_chat:
+        if not self._own_tools.asks_in_chat:
             return False
         if CALL_TOOL in self._host_names and self._has_rule_that_asks():
             return True  # the tool that it passes a call on to is not known yet
         names = (*self._own_names, *self._host_names)
-        return any(self._needs_approval(name) for name in names)
+        return any(self._approver.rule_for(name) == "ask" for name in names)
 
     def _has_rule_that_asks(self) -> bool:
         if self._approver.default_rule == "ask":
@@ -171,8 +169,10 @@ class ChatJudge:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why is None and self._lacks_approval(call):
-            why = self._why_not_asked(self._resolve_for_rules(call))
+        if why is None:
+            resolved = self._resolve_for_rules(call)
+            if self._lacks_approval(resolved):
+                why = self._why_not_asked(resolved)
         if why is None and self._approver.rules and names_no_tool(call):
             why = "tool arguments validation error: no tool to call is named"
         return why
@@ -180,8 +180,8 @@ class ChatJudge:
     def _why_not_asked(self, call: Item) -> str | None:
         """Return why no person is asked about a call that needs an approval."""
         name = call["name"]
-        asks_in_chat = self._settings.asks_in_chat
-        if not (asks_in_chat or self._settings.approver.ask):
+        asks_in_chat = self._own_tools.asks_in_chat
+        if not (asks_in_chat or self._own_tools.approver.ask):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. "
                 "Continue without it."
@@ -211,11 +211,11 @@ class ChatJudge:
         arguments = call.arguments
         if self._is_permitted(name, arguments):
             return True
-        if self._settings.asks_in_chat:
+        if self._own_tools.asks_in_chat:
             confirmation = compute_confirmation_id(call.call_id, name, arguments)
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
-        ask = self._settings.approver.ask
+        ask = self._own_tools.approver.ask
         return ask is not None and any(await ask([call]))
 
     def _resolve_for_rules(self, call: Item) -> Item:
@@ -232,7 +232,7 @@ class ChatJudge:
 
     def _strictness(self, call: Item) -> int:
         """Return a number that is higher for a stricter rule."""
-        return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
+        return STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
         """Remember that a person allowed calls like this one for the whole chat."""
@@ -250,22 +250,19 @@ class ChatJudge:
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
-    def _lacks_approval(self, call: Item) -> bool:
+    def _lacks_approval(self, resolved: Item) -> bool:
         """Say whether a call needs an approval that was not given for the chat."""
-        resolved = self._resolve_for_rules(call)
         name = resolved["name"]
-        return self._needs_approval(name) and not self._is_permitted(
+        return self._approver.rule_for(name) == "ask" and not self._is_permitted(
             name, parse_arguments(resolved)
         )
 
-    def _must_ask(self, call: Item) -> bool:
+    def _must_ask(self, resolved: Item) -> bool:
         """Say whether the host has to ask a person about a call."""
-        if not (self._settings.asks_in_chat and self._lacks_approval(call)):
+        if not (self._own_tools.asks_in_chat and self._lacks_approval(resolved)):
             return False
-        return build_confirmation_request(call).confirmation_id not in self._decisions
-
-    def _needs_approval(self, name: str) -> bool:
-        return self._approver.rule_for(name) == "ask"
+        request = build_confirmation_request(resolved)
+        return request.confirmation_id not in self._decisions
 
 
 def _build_verdicts(

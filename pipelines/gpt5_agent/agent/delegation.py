@@ -115,4 +115,5 @@ class DelegateTool(NamedTuple):
                 delegates=False,
             ),
             on_request=ignore_report,
+            pictures=None,  # a task is one call, which nobody continues
         )

@@ -5,6 +5,7 @@ and stores nothing itself: all it needs is in the messages after the user's last
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from gpt5_agent.tools.confirmations import (
     read_tool_calls,
 )
 from openai_responses.items import Item, content_parts, is_call
-from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from openai_responses.json_input import as_list, as_mapping, as_text, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
-from openai_responses.models.usage import Usage, add_usage, read_dollars
+from openai_responses.models.usage import Usage, read_dollars
 from openai_responses.requests.replay import Origin
 from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
@@ -50,11 +51,23 @@ class EarlierRounds(NamedTuple):
         return self.spending.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
+Turns = Sequence[Sequence[DetailTurn]]
+"""The answers of the model that each message of a chat carries as details."""
+
+
+def read_turns(messages: Sequence[Message], sign: Sign) -> Turns:
+    """Return the answers in the details of each message; their signatures are checked."""
+    return [read_details(message.get(DETAILS_FIELD), sign) for message in messages]
+
+
+def read_earlier_rounds(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
-    run = messages[starts[-1] + 1 :] if starts else messages
-    turns = _read_turns(run, sign)
+    first = starts[-1] + 1 if starts else 0
+    run = messages[first:]
+    turns = list(chain.from_iterable(turns_by_message[first:]))
     answers = read_confirmations(run)
     closed = drop_question_calls(run)
     outputs: dict[str, str] = {}
@@ -63,7 +76,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     for message in closed:
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
-            outputs[call_id] = str(message.get("content") or "")
+            outputs[call_id] = as_text(message.get("content"))
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
@@ -71,11 +84,13 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
-    usage: Usage | None = None
+    usages: list[Usage] = []
     noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
-        usage = add_usage(usage, _read_usage(turn))
+        usage = _read_usage(turn)
+        if usage:
+            usages.append(usage)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
@@ -84,7 +99,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         spending=EarlierSpending(
             rounds=round_count,
             calls=len(calls),
-            usage=usage,
+            usages=tuple(usages),
             seconds=sum(_read_seconds(turn) for turn in turns),
         ),
         failed=(*_find_failed_calls(calls, outputs), *noted_failures),
@@ -96,12 +111,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_notes(
-    messages: Sequence[Message], sign: Sign
+    turns_by_message: Turns,
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
     style: ChosenStyle | None = None
     permissions: set[str] = set()
-    for turn in _read_turns(messages, sign):
+    for turn in chain.from_iterable(turns_by_message):
         style = style or _read_style(turn)
         permissions.update(
             str(permission) for permission in as_list(turn.notes.get("allowed"))
@@ -119,12 +134,14 @@ def _read_style(turn: DetailTurn) -> ChosenStyle | None:
     return None
 
 
-def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
-    """Return the answers of the model that messages carry as details."""
-    turns: list[DetailTurn] = []
-    for message in messages:
-        turns += read_details(message.get(DETAILS_FIELD), sign)
-    return turns
+def drop_last_turn_details(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> list[Message]:
+    """Return the messages without the details of the last answer that has any."""
+    last = max(index for index, turns in enumerate(turns_by_message) if turns)
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _find_open_turn(

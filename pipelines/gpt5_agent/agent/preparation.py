@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
+    drop_last_turn_details,
     read_chat_notes,
     read_earlier_rounds,
+    read_turns,
 )
+from gpt5_agent.pictures import seen_pictures
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
@@ -23,7 +26,6 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list
-from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -35,9 +37,6 @@ from openai_responses.requests.tools import (
 from owui_chat.commands import without_commands
 from owui_chat.input.attachments import resolve_images
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD
-from owui_chat.storage.details_carrier import read_details
-from owui_chat.storage.signature import Sign
 from strategies.context import ContextSource, read_context
 from strategies.instructions import build_strategy_instructions
 from strategies.memory import Message
@@ -73,29 +72,32 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if not model.facts.functions:
         raise InvalidRequest(
             f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
+            "administrator has to choose another one in MODEL, for example gpt-5.2.",
+            remedy="setup",
         )
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
 
     # The chat as the host gives it, with what it carries for its later rounds.
-    earlier = read_earlier_rounds(request.messages, request.sign)
-    noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    messages = drop_question_calls(request.messages)
+    turns = read_turns(request.messages, request.sign)
+    earlier = read_earlier_rounds(request.messages, turns)
+    noted_style, permissions = read_chat_notes(turns)
+    messages: Sequence[Message] = request.messages
     if earlier.open_turn:
-        messages = _drop_last_turn_details(messages, request.sign)
+        messages = drop_last_turn_details(messages, turns)
+    messages = drop_question_calls(messages)
     chat = parse_chat(messages, request.sign, parameters)
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not parts)
-    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    own_names = {tool.name for tool in request.own_tools.tools}
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools.items:
         name = tools.names.own_name(str(tool["name"]))
-        if name not in own_tools.schemas:
+        if name not in own_names:
             host_schemas[name] = tool.get("parameters") or {}
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
@@ -113,16 +115,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
         items = request.pictures.restore(request.caller.workspace, items)
-    repairs: Sequence[Repair] = ()
-    if request.repairs:
-        scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-        repairs = request.repairs.repairs(scope)
+    own_tools = OwnTools(
+        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
+    )
+    scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
     most_output = request.own_tools.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
             "instructions": instructions or None,
-            "repairs": repairs,
+            "repairs": request.repairs.repairs(scope),
         }
     )
 
@@ -186,15 +188,3 @@ def _build_fields(
 def _leave_large_image(_encoded: str) -> bytes:
     """Return nothing: the Pipelines server has no library that makes images smaller."""
     return b""
-
-
-def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    """Return the messages without the details of the last answer that has any."""
-    last = max(
-        index
-        for index, message in enumerate(messages)
-        if read_details(message.get(DETAILS_FIELD), sign)
-    )
-    kept = dict(messages[last])
-    del kept[DETAILS_FIELD]
-    return [*messages[:last], kept, *messages[last + 1 :]]

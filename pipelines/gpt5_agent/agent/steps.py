@@ -1,14 +1,13 @@
 """The log of the steps of a run: rounds, answers of the model, calls."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from copy import copy
 from itertools import count
 from typing import Any, Self
 
-from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
+from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted, step_label
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.run import RoundDone, RoundEvent, RoundEvents, RoundStarted
@@ -29,7 +28,7 @@ class StepLog:
         """The id of the round that began last."""
         self._outer = ""
         """Of a task, the round that began it."""
-        self._prefix = ""
+        self._task = 0
         self._tasks = count(1)
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
@@ -40,7 +39,7 @@ class StepLog:
         """
         log = copy(self)
         log._outer = self._round
-        log._prefix = f"TASK {next(self._tasks)} > "
+        log._task = next(self._tasks)
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
@@ -89,23 +88,25 @@ class StepLog:
     def start(
         self,
         kind: StepKind,
-        label: str,
+        name: str,
         *,
         parent: str = "",
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        label = f"{self._prefix}{label}"
         parent = parent or self._outer
-        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        step_id = step_label(kind, name, self._task)
+        if parent:
+            step_id = f"{parent}/{len(self._started) + 1}"
         if kind == "round":
             self._round = step_id
         step = StepStarted(
             id=step_id,
             parent=parent,
             kind=kind,
-            label=label,
+            name=name,
+            task=self._task,
             may_call=may_call,
             detail=detail if self._debug else "",
         )
@@ -149,29 +150,22 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
-_STEP_NAME = re.compile(r"(?:TASK (?P<task>\d+) > )?(?P<name>.*)", re.DOTALL)
-
-
 def describe_step(ended: StepEnded) -> str:
     """Return a step as a line for people who read the page.
 
     The label is for logs and programs, as is the line of `format_step`.
     """
-    match = _STEP_NAME.fullmatch(ended.step.label)
-    name = match["name"] if match else ended.step.label
+    step = ended.step
     seconds = f"{ended.seconds:.0f} s" if ended.seconds >= 1 else "under a second"
-    match ended.step.kind:
+    match step.kind:
         case "round":
-            line = f"Step {name.removeprefix('ROUND ')} took {seconds}"
+            line = f"Step {step.name} took {seconds}"
         case "model":
-            model = name.removesuffix(" Thought")
             verb = "failed in" if ended.failed else "answered in"
-            line = f"{model} {verb} {seconds}"
+            line = f"{step.name} {verb} {seconds}"
         case "tool":
-            tool = name.removeprefix("CALL ")
             verb = "failed in" if ended.failed else "ended in"
-            line = f"{tool} {verb} {seconds}"
+            line = f"{step.name} {verb} {seconds}"
     if ended.usage:
         line = f"{line} · {ended.usage.total:,} tokens"
-    task = match["task"] if match else None
-    return f"Task {task}: {line}" if task else line
+    return f"Task {step.task}: {line}" if step.task else line

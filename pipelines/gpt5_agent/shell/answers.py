@@ -5,7 +5,7 @@ Nothing is raised: an exception would remove what is already shown.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
@@ -29,7 +29,6 @@ from manifold.views import (
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
-from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from owui_chat.input.tasks import (
@@ -50,6 +49,7 @@ from strategies.metadata import RunMetadata
 DONE_LINE = "data: [DONE]"
 
 _Events = AsyncGenerator[AgentEvent, None]
+_Event = TypeVar("_Event")
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -133,18 +133,17 @@ async def _open_run(
 
 
 async def _report_run(
-    call: PipelineCall, events: _Events, audit: AuditLog | None
-) -> _Events:
-    """Yield the events, the last one as it is reported."""
+    call: PipelineCall, events: AsyncGenerator[_Event, None], audit: AuditLog | None
+) -> AsyncGenerator[_Event | RunDone, None]:
+    """Yield the events; log the last one, which gets the error id of a failure."""
     async for event in events:
-        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
-
-
-def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
-    """Log an end, and return it; a failure gets the error id of the log."""
-    if audit:
-        audit.note_end(ended)
-    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
+        if not isinstance(event, RunDone):
+            yield event
+            continue
+        if audit:
+            audit.note_end(event)
+        is_admin = call.caller.is_admin
+        yield report_run(call.log, event, PIPELINE_SHELL, is_admin=is_admin)
 
 
 def _choose_renderer(request: AgentRequest) -> _Renderer:
@@ -188,28 +187,31 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     """Yield the events of a task, without the loop; the log gets a failure."""
     log = call.log
     endpoint = build_endpoint(call.valves, log)
-    settings = build_agent_request(call, endpoint)
-    request = _build_task(settings, settings.body, call.caller.task)
+    question = build_agent_request(call, endpoint)
+    request = _build_task(question, question.body, call.caller.task)
 
     def is_as_configured() -> bool:
-        return request == _build_task(settings, {}, call.caller.task)
+        return request == _build_task(question, {}, call.caller.task)
 
-    memory = settings.repairs or RepairMemory()
+    memory = call.shared.repairs
     scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)
-    events = run(repaired, endpoint, call.shared.connections, settings.limits)
-    async with aclosing(events):
-        async for event in events:
+    events = run(repaired, endpoint, call.shared.connections, question.limits)
+    async with (
+        aclosing(events),
+        aclosing(_report_run(call, events, audit)) as reported_events,
+    ):
+        async for event in reported_events:
             learning.note(event)
-            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+            yield event
 
 
 def _build_task(
-    settings: AgentRequest, body: Mapping[str, Any], task: str
+    question: AgentRequest, body: Mapping[str, Any], task: str
 ) -> ResponsesRequest:
     """Return the request of a task, with what `body` sets; raises InvalidRequest.
 
@@ -219,13 +221,13 @@ def _build_task(
     at_own_effort = task not in SMALL_TASKS
     if at_own_effort:
         body = without_hosts_limit(body, task)
-        if settings.settings.effort:
-            body = {"reasoning_effort": settings.settings.effort, **body}
+        if question.settings.effort:
+            body = {"reasoning_effort": question.settings.effort, **body}
     return task_request(
-        settings.model,
-        settings.messages,
+        question.model,
+        question.messages,
         body,
         task,
         at_own_effort=at_own_effort,
-        stream=settings.settings.stream,
+        stream=question.settings.stream,
     )

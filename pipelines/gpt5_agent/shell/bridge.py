@@ -29,8 +29,10 @@ _LEASE_SECONDS = 5.0
 """How long an answer may go unread before it is cancelled: its reader has left."""
 _BEAT_SECONDS = 1.0
 """How often a silent answer lets the server look whether its reader is there."""
-_BRIDGE_CLOSE_SECONDS = 5.0
+_TASK_END_SECONDS = 3.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
+_BRIDGE_CLOSE_SECONDS = 5.0
+"""The same, with what is closed after the tools."""
 
 
 class BridgeClosed(Exception):
@@ -125,7 +127,8 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        `last_piece` ends an answer that nobody reads, and at `close` each open one; then
+        `on_close` is awaited.
         """
         self._last_piece = last_piece
         self._on_close = on_close
@@ -200,7 +203,7 @@ class AsyncBridge:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
+            await asyncio.wait(tasks, timeout=_TASK_END_SECONDS)
         await self._on_close()
 
 

@@ -40,8 +40,9 @@ _NOT_THE_USERS = (
 class HostFiles:
     """The files of a user: those that are `attached` to a chat, by id, and new ones.
 
-    Without an address, a key or a user each call raises HostFileError. No redirection
-    is followed, because the key would go along.
+    Without an address, a key or a user nothing is read or stored: `store` raises
+    HostFileError, `read` returns why. No redirection is followed, because the key would
+    go along.
     """
 
     def __init__(
@@ -85,7 +86,11 @@ class HostFiles:
         return f"/api/v1/files/{row.get('id')}/content"
 
     async def _key_owner_id(self) -> str:
-        """Return the id of the user whose key it is; raises HostFileError."""
+        """Return the id of the user whose key it is; raises HostFileError.
+
+        Stop between the two requests leaves the file of one byte in that account: what
+        would remove it then had to outlive the answer.
+        """
         if not self._owner_id:
             row = await self._upload(*_OWNER_CHECK)
             await self._remove(row)
@@ -138,7 +143,11 @@ class HostFiles:
         media_type: str = "application/json",
     ) -> bytes:
         """Return the body of an answer; raises HostFileError."""
-        if not (self._url and self._key and self._user_id):
+        if not self._user_id:
+            raise HostFileError(
+                "A file has to belong to a person, and who asks is unknown."
+            )
+        if not (self._url and self._key):
             raise HostFileError(
                 "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
                 "the valves of this pipeline."

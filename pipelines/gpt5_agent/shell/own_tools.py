@@ -16,7 +16,7 @@ from gpt5_agent.shell.sealing import pipelines_folder, reveal_secret
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from gpt5_agent.tools.confirmations import read_tool_calls
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import value_at
+from openai_responses.json_input import as_mapping, value_at
 from openai_responses.redaction import describe_exception
 from owui_chat.files import MAX_TOOL_FILE_BYTES
 from sandbox.backend import SandboxLimits
@@ -136,7 +136,7 @@ def open_host_files(
 
 
 _MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for the answers that use them."""
+"""Sandboxes of earlier valves stay for a while; the runs of the oldest end with it."""
 
 
 class OwnToolPool:
@@ -160,7 +160,7 @@ class OwnToolPool:
     ) -> OwnToolOffer:
         """Return the tools of an answer to `messages`; without a sandbox why not."""
         if not settings.valves.SANDBOX:
-            return OwnToolOffer()
+            return NO_OFFER
         sandbox = self._open_sandbox(settings)
         await self._close_oldest()
         try:
@@ -218,7 +218,8 @@ class OwnToolPool:
 def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
     """Say whether a chat shows calls of tools with these names."""
     for message in messages:
-        for call in read_tool_calls(message):
+        # A message that is no object is refused when the request is prepared.
+        for call in read_tool_calls(as_mapping(message)):
             if str(value_at(call, "function", "name")) in names:
                 return True
     return False

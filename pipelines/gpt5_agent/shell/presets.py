@@ -22,7 +22,7 @@ def find_preset(name: str, folder: str = "") -> Guide:
         root = realpath(folder.strip())
         with suppress(OSError, ValueError):
             found = realpath(join(root, f"{name}.json"))
-            getsize(found)
+            getsize(found)  # raises if there is no such file
             # A name cannot lead out of the folder, not even by a link.
             path = found if commonpath((root, found)) == root else ""
     if path:
@@ -43,5 +43,6 @@ def _preset_error(name: str, problem: str) -> InvalidRequest:
     """Return the error of a preset that an administrator corrects."""
     return InvalidRequest(
         f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
+        "valves, or the file.",
+        remedy="setup",
     )

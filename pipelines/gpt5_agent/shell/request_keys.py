@@ -7,8 +7,7 @@ custom parameters, or any client of the Pipelines server.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gpt5_agent.shell.inlet import CONTEXT_KEY
-from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
 from shells.caller_settings import unknown_permissions
 from shells.valve_words import comma_list
 from strategies.parameters import PARAMETERS
@@ -18,7 +17,6 @@ _CHAT_KEYS = frozenset(
         "model",
         "messages",
         "stream",
-        CONTEXT_KEY,
         # The sender runs these tools: only functions are offered to the model.
         "tools",
         "tool_choice",
@@ -50,16 +48,14 @@ _SETTINGS = frozenset(
         "reasoning_summary",
         "verbosity",
     }
-).union(ResponsesRequest.model_fields)
-"""The keys that mean something here or to the API; others are dropped anyway."""
-
-_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
-"""Keys of the API that no setting opens."""
+).union(ANSWER_KEYS, ACCOUNT_KEYS, _FIELD_KEYS)
+"""The keys that mean something here if they are opened. Others, such as `store`, are
+dropped whatever the setting says, so the log does not name it for them."""
 
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
+    known = _SETTINGS | _CHAT_KEYS
     advice = "No key that requests may set has such a name."
     return unknown_permissions(comma_list(may_set.lower()), known, advice)
 

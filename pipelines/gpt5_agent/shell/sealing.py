@@ -11,8 +11,9 @@ import json
 import os
 import sys
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
+from tempfile import mkstemp
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
@@ -46,6 +47,20 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def seal_values(typed: str) -> str:
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
+    values = parse_json_object(typed)
+    if values is None:
+        return seal_secret(typed)
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
+
+
 def signing_secret(api_key: str) -> str:
     """Return what signatures are made with: the API key, which no caller has.
 
@@ -62,31 +77,6 @@ def signing_secret(api_key: str) -> str:
         return _open_sealing_key().decode()
     except (OSError, ValueError):  # without a file, the secret of the process
         return _process_key().decode()
-
-
-def _new_key() -> bytes:
-    """Return a key in the form that Fernet takes."""
-    return base64.urlsafe_b64encode(os.urandom(32))
-
-
-@lru_cache(maxsize=1)
-def _process_key() -> bytes:
-    """Return a key that is the same as long as the process runs."""
-    return _new_key()
-
-
-def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    values = parse_json_object(typed)
-    if values is None:
-        return seal_secret(typed)
-    sealed = {}
-    for name, value in values.items():
-        if isinstance(value, str):
-            sealed[name] = seal_secret(value)
-        else:
-            sealed[name] = value
-    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
@@ -110,7 +100,8 @@ def reveal_secret(stored: str, valve: str) -> str:
     raise InvalidRequest(
         f"The secret in {valve} cannot be read. An administrator has to enter it again "
         "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
-        "file that the Pipelines server can read."
+        "file that the Pipelines server can read.",
+        remedy="setup",
     )
 
 
@@ -128,23 +119,55 @@ def _decrypt(token: str) -> str:
 
 
 def _open_sealing_key() -> bytes:
-    """Return the key of this server, which is made if there is none; raises OSError."""
+    """Return the key of this server, which is made if there is none.
+
+    Raises OSError, or ValueError for a file without a key.
+    """
     folder = pipelines_folder()
-    if folder:
-        opener = partial(os.open, mode=0o600)  # only its owner can read it
-        path = os.path.join(folder, _KEY_FILE)
-        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
-            file.write(_new_key())
+    path = os.path.join(folder, _KEY_FILE)
+    if folder and not os.path.exists(path):
+        # The file appears with its content: no process reads it before, and a full disk
+        # leaves none. The key of the first process stays.
+        made, made_path = mkstemp(prefix=_KEY_FILE, dir=folder)  # for its owner alone
+        try:
+            with open(made, "wb") as file:
+                file.write(_new_key())
+            try:
+                os.link(made_path, path)
+            except FileExistsError:
+                pass
+            except OSError:  # some volumes have no links
+                os.replace(made_path, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(made_path)
     return _read_sealing_key()
 
 
 def _read_sealing_key() -> bytes:
-    """Return the key of this server; raises OSError without its file."""
+    """Return the key of this server; raises OSError without its file.
+
+    Raises ValueError for an empty one, with which everybody could sign.
+    """
     folder = pipelines_folder()
     if not folder:
         return _process_key()
     with open(os.path.join(folder, _KEY_FILE), "rb") as file:
-        return file.read().strip()
+        key = file.read().strip()
+    if not key:
+        raise ValueError("the key's file is empty")
+    return key
+
+
+def _new_key() -> bytes:
+    """Return a key in the form that Fernet takes."""
+    return base64.urlsafe_b64encode(os.urandom(32))
+
+
+@lru_cache(maxsize=1)
+def _process_key() -> bytes:
+    """Return a key that is the same as long as the process runs."""
+    return _new_key()
 
 
 def pipelines_folder() -> str:

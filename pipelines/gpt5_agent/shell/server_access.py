@@ -52,7 +52,8 @@ def usable_settings(valves: Valves) -> ValveSettings:
     secrets = _changed_secrets(valves, allowed)
     inactive = list(disabled)
     for name, secret in secrets.items():
-        if UNREADABLE_SECRET in secret:  # of the headers it may be one value
+        values = parse_json_object(secret) or {}  # of the headers it may be one value
+        if UNREADABLE_SECRET in (secret, *values.values()):
             inactive.append(name)
     sandbox = settings.sandbox
     if sandbox.wheels.strip() and _WHEELS not in allowed:

@@ -1,13 +1,13 @@
 """The settings of one call of the pipeline, from its valves and its request."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.delegation import DELEGATE
+from gpt5_agent.agent.delegation import DELEGATE, task_tools
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
@@ -18,7 +18,7 @@ from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves, ValveSettings
-from manifold.models import answering_model, model_at, retirement
+from manifold.models import answering_model, retirement
 from manifold.request_settings import (
     call_limits,
     request_timeouts,
@@ -28,7 +28,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.tools import ApprovalRules, Approver
+from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
@@ -43,8 +43,8 @@ from shells.endpoint_valves import (
     read_headers,
 )
 from shells.model_list import ModelList
-from shells.tool_valves import read_rules
 from shells.valve_messages import PIPELINE_SHELL
+from strategies.guide import Guide
 from strategies.parameters import DEFAULTS, PARAMETERS, StrategyParameters
 
 _NOTICE_SECONDS = 3600.0
@@ -63,12 +63,15 @@ class SharedState:
     notices: RecentTexts = field(
         default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
     )
-    """Those that were shown."""
+    """Those that were shown: an administrator's notice once an hour for all of them, the
+    end of a model once an hour in each chat."""
 
     async def close(self) -> None:
         """Close the tools and the connections."""
-        await self.own_tools.close()
-        await self.connections.close()
+        try:
+            await self.own_tools.close()
+        finally:
+            await self.connections.close()
 
 
 class PipelineCall(NamedTuple):
@@ -122,13 +125,10 @@ def build_agent_request(
     valves = call.valves
     expert = call.settings.expert
     parameters = _build_parameters(call)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    if rules.problem:
-        log.warn(rules.problem)
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
-    asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
+    asked = shared.listed.as_listed(resolve_model(parameters.model), endpoint)
     model = answering_model(asked, endpoint)
 
     # The page shows the last one, so the most serious one comes last.
@@ -137,7 +137,7 @@ def build_agent_request(
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
     if call.caller.is_admin:
-        problems = (*call.notices, *offer.problems, rules.problem)
+        problems = (*call.notices, *offer.problems)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:
@@ -160,7 +160,7 @@ def build_agent_request(
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(call, endpoint, model),
-        own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
+        own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
         caller=call.caller,
         log=log,
@@ -178,7 +178,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     valves = call.valves
     values = valves.parameters()
     values["model"] = call.model
-    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
         if not row.request_key or name == "model":
             continue
@@ -197,24 +197,37 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
 
 def _build_tool_settings(
     call: PipelineCall,
-    rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
+
+    def build_approver(own_names: Iterable[str]) -> Approver:
+        names = replace(call.attached.tool_names, own_tools=frozenset(own_names))
+        return Approver(
+            call.settings.rules,
+            other_names=names.other_names,
+            may_match=names.may_match,
+        )
+
     valves = call.valves
-    own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
-    names = replace(call.attached.tool_names, own_tools=own_tools)
-    return OwnToolSettings(
+    own_names = [tool.name for tool in tools]
+    own = OwnToolSettings(
         tools=tools,
-        approver=Approver(
-            rules, other_names=names.other_names, may_match=names.may_match
-        ),
+        approver=build_approver(own_names),
         limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
+    if not (own.delegates and task_tools(own)):
+        return own
+    return own._replace(approver=build_approver([*own_names, DELEGATE]))
+
+
+def read_guide(valves: Valves) -> Guide:
+    """Return the guide that PRESET names; raises InvalidRequest."""
+    return find_preset(valves.PRESET, valves.PRESETS_DIR)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -239,7 +252,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         raise InvalidRequest(
             "The Pipelines server does not allow the address in BASE_URL. An "
             "administrator has to correct this valve, or to add the address to the "
-            f"server's environment variable {ACCESS_VARIABLE}."
+            f"server's environment variable {ACCESS_VARIABLE}.",
+            remedy="setup",
         )
     key = _read_api_key(valves)
     if not key:
@@ -270,7 +284,7 @@ def _build_request_settings(
         valves,
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
-        streams=bool(call.body.get("stream")),
+        streams=call.caller.streams,
         compaction_tokens=most_tokens,
     )
     return shared._replace(

@@ -2,8 +2,8 @@
 
 A stored value that pydantic refuses would stop the whole Pipelines server from
 starting, and the error message would quote the value. So numbers are moved into their
-range, and any other invalid value becomes the default. Secrets are sealed on
-assignment.
+range, and any other invalid value becomes the default. Secrets are sealed when
+valves are read.
 """
 
 import re
@@ -20,13 +20,14 @@ from pydantic import (
 )
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
+from openai_responses.loop.tools import ApprovalRules
 from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
 from shells.json_valve import read_json_valve
-from shells.tool_valves import ReadTimeouts, read_timeouts
+from shells.tool_valves import ReadTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.parameters import ParameterValves
 
@@ -164,6 +165,8 @@ class ValveSettings(NamedTuple):
     expert: AgentExpertKeys
     sandbox: SandboxOptions
     timeouts: ReadTimeouts
+    rules: ApprovalRules
+    """Of TOOL_APPROVAL."""
     problems: tuple[str, ...]
 
 
@@ -176,10 +179,12 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    approval = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     problems = [*expert_problems, *sandbox_problems]
-    if timeouts.problem:
-        problems.append(timeouts.problem)
+    problems += filter(None, (timeouts.problem, approval.problem))
     # Only the page that saves the valves removes an old name, so it is told until then.
     for name, instead in valves.without_effect().items():
         problems.append(f"The stored valve {name} has no effect. {instead}")
-    return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))
+    return ValveSettings(
+        valves, expert, sandbox, timeouts, approval.rules, tuple(problems)
+    )

@@ -141,10 +141,9 @@ class HostRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
-                match event:
-                    case StepStarted(kind="round", parent=""):  # not one of a task
-                        self._texts.begin_round(may_call=event.may_call)
-                        self._round_start = len(self._native.shown.items)
+                if isinstance(event, StepStarted) and event.begins_round:
+                    self._texts.begin_round(may_call=event.may_call)
+                    self._round_start = len(self._native.shown.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -244,7 +243,7 @@ class ClientRenderer:
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted(kind="round", parent=""):
+            case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):

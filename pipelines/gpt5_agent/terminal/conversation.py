@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
+from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     TERMINAL_WORKSPACE,
@@ -92,10 +93,11 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         call = PipelineCall(
             strategy=options.strategy,
             messages=(),
-            body={"stream": True},
+            body={},
             settings=settings,
             shared=shared,
             log=log,
+            caller=PipelineCaller(streams=True),
         )
         request = build_agent_request(call, endpoint, offer)
         await _start_listeners(options, terminal, stack)

@@ -41,7 +41,7 @@ class _TerminalLines:
     def show(self, event: AgentEvent) -> Iterator[str]:
         """Yield the lines for events that `UserInterface` has no method for."""
         match event:
-            case StepStarted(kind="round"):
+            case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
             case ContextSource():
                 yield f"[given: {event.name}]"

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from gpt5_agent.ports import AgentContext
 
-_LISTENER_READ_BYTES = 64 * 1024
+_READ_BYTES = 64 * 1024
+_MAX_POST_BYTES = 64 * 1024
 _OWN_NAMES = ("127.0.0.1", "localhost")
 _MAX_LINE_CHARACTERS = 1024 * 1024
 
@@ -49,7 +50,7 @@ class StdinListener:
 
     def _read(self) -> bool:
         """Take what is there; returns whether more can come."""
-        piece = os.read(self._descriptor, _LISTENER_READ_BYTES)
+        piece = os.read(self._descriptor, _READ_BYTES)
         is_at_end = not piece
         text = self._partial_line + self._decoder.decode(piece, is_at_end)
         lines = text.split("\n")
@@ -92,7 +93,7 @@ class HttpListener:
 
     async def on_start(self, context: AgentContext) -> None:
         """Listen on 127.0.0.1 alone; raises OSError where the port is taken."""
-        app = web.Application(client_max_size=_LISTENER_READ_BYTES)
+        app = web.Application(client_max_size=_MAX_POST_BYTES)
         app.router.add_post("/input", partial(self._receive_post, context))
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -112,8 +113,8 @@ class HttpListener:
     ) -> web.Response:
         """Take an input; the answer to the post does not wait for the agent's.
 
-        A page in a browser cannot guess the token here, whatever name its server has
-        given to this machine.
+        A page in a browser may reach this port under any name of this machine, but it
+        does not know the token.
         """
         if "Origin" in request.headers or request.url.host not in _OWN_NAMES:
             return web.Response(status=403, text="Requests from browsers are rejected.")

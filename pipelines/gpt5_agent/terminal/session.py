@@ -29,10 +29,7 @@ from strategies.memory import Message
 
 
 class Session:
-    """Answers one input after another; `messages` are the conversation so far.
-
-    A listener may give its signals here, too.
-    """
+    """Answers one input after another; `messages` are the conversation so far."""
 
     def __init__(
         self,
@@ -63,10 +60,6 @@ class Session:
                     self.messages += self._build_messages(event)
                     self._show(event)
                     notify_interface(event, self._interface)
-
-    async def emit_input(self, text: str) -> None:
-        """Answer the input of a listener."""
-        await self.submit_user_input(text)
 
     def provide_confirmation(self, confirmation: str, approved: bool) -> bool:
         """Answer a request; returns whether one of that id waited for it.

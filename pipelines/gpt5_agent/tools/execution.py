@@ -13,6 +13,7 @@ from mimetypes import guess_type
 from posixpath import basename
 from typing import Any, NamedTuple
 
+from gpt5_agent.pictures import MAX_SEEN_CHARACTERS, MAX_SEEN_IMAGES
 from gpt5_agent.ports import HostFileError, StoreFile, Tool
 from gpt5_agent.tools.approval_cards import code_block
 from openai_responses.errors import InvalidRequest
@@ -26,9 +27,6 @@ _MAX_FILES = 10
 """Of one call; each is an upload."""
 _MAX_SHOWN_BYTES = 4_000
 """Of a text that is shown because it cannot be stored."""
-_MAX_SEEN_IMAGES = 20
-_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
-"""Of the pictures that the model sees in one answer; each round sends them again."""
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
@@ -148,14 +146,20 @@ class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(
-        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+        self,
+        tools: Sequence[Tool],
+        store_file: StoreFile | None = None,
+        seen: Sequence[str] = (),
     ) -> None:
-        """Give files to the user with `store_file`."""
+        """Give files to the user with `store_file`.
+
+        `seen` are the pictures of earlier rounds, which the model sees again.
+        """
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
         self._store_file = store_file
-        self._images_left = _MAX_SEEN_IMAGES
-        self._characters_left = _MAX_SEEN_CHARACTERS
+        self._images_left = MAX_SEEN_IMAGES - len(seen)
+        self._characters_left = MAX_SEEN_CHARACTERS - sum(map(len, seen))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that cannot be read is a failure of the tool."""
@@ -219,10 +223,12 @@ class OwnTools:
         return f"{text} is sent to the user.", f"[{name}]({path})"
 
     def _take_room(self, url: str) -> bool:
-        """Count a picture; say whether there was room for it in this answer."""
+        """Count a picture if there is room for it in this answer; say whether there is."""
+        if self._images_left < 1 or self._characters_left < len(url):
+            return False
         self._images_left -= 1
         self._characters_left -= len(url)
-        return self._images_left >= 0 and self._characters_left >= 0
+        return True
 
 
 def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from openai_responses.loop.events import RunDone, SpentLimit
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage, add_usage, sum_usages
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class EarlierSpending(NamedTuple):
 
     rounds: int = 0
     calls: int = 0
-    usage: Usage | None = None
+    usages: tuple[Usage, ...] = ()
+    """One for each response whose tokens are known: its length decides its price."""
     seconds: float = 0.0
 
 
@@ -55,14 +56,15 @@ class Spending:
         self.last_usage: Usage | None = None
         """That of the last response."""
         self.usages: list[Usage] = []
-        """One for each response; all earlier rounds together are the first one."""
+        """One for each response, those of earlier rounds first."""
         self.delegated_usage: Usage | None = None
         """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usage: Usage | None = None
+        self._earlier_usages = 0
+        """How many of `usages` are those of earlier rounds."""
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
         """By the event loop's clock; each pause moves it ahead by its length."""
@@ -73,10 +75,9 @@ class Spending:
         """Count what earlier rounds took."""
         self.rounds = earlier.rounds
         self.calls = earlier.calls
-        self._earlier_usage = earlier.usage
+        self.usages += earlier.usages
+        self._earlier_usages = len(earlier.usages)
         self._started_at -= earlier.seconds
-        if earlier.usage is not None:
-            self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
         """Count a response that is requested; return its number, from 1."""
@@ -109,14 +110,12 @@ class Spending:
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
+        return sum_usages(self.usages) or Usage()
 
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]
+        return self.usages[self._earlier_usages :]
 
     @property
     def seconds(self) -> float:

@@ -38,7 +38,8 @@ from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+"""Whichever comes later wins."""
 
 _Value = TypeVar("_Value")
 
@@ -99,10 +100,10 @@ class Approver:
         unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+            strictest = max(strictest, other_rule, key=STRICTNESS.index)
         for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
-                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
+                strictest = max(strictest, possible_rule, key=STRICTNESS.index)
         return strictest
 
     async def refusal(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from manifold.models import answering_model, model_at, retirement
+from manifold.models import answering_model, retirement
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
@@ -161,7 +161,7 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model = self.resolve(answering_name(name, self.config.agent))
-        listed = model_at(model, self.endpoint, self.capabilities.listed)
+        listed = self.capabilities.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
 
 
@@ -192,7 +192,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = model_at(chosen, endpoint, call.capabilities.listed)
+    chosen = call.capabilities.listed.as_listed(chosen, endpoint)
     return CheckedCall(
         body=call.body,
         caller=caller,

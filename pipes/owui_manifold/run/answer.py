@@ -162,7 +162,7 @@ class _Answer:
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
-        return self._thoughts.whole(ended) if self._thoughts else ended
+        return self._thoughts.shown_end(ended) if self._thoughts else ended
 
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""

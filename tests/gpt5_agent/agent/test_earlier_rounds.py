@@ -1,5 +1,6 @@
 """Rounds in which Open WebUI runs the tools, or asks a person: nothing is kept here."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ from gpt5_agent.tools.confirmations import compute_permission
 from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
 from measures.kept_memory import kept_container
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, CallLimits
@@ -247,6 +249,28 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     assert metadata.cost == Cost(0.75)
 
 
+def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None:
+    """Together they have the length at which a request costs twice as much."""
+    openai = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1", compatibility="openai")
+    chat = chat_of(
+        *[looking(number) for number in range(1, 5)],
+        [SAID],
+        model="gpt-5.4",
+        endpoint=openai,
+    )
+    chat.provider.input_tokens = 80_000
+
+    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+
+    assert metadata.usage.input == 400_000
+    assert metadata.cost
+    millionths_per_token = {"input": 2.5, "output": 15.0}
+    dollars = (
+        400_000 * millionths_per_token["input"] + 25 * millionths_per_token["output"]
+    ) / 1_000_000
+    assert metadata.cost.dollars == pytest.approx(dollars)
+
+
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
@@ -270,6 +294,42 @@ def test_r10_rounds_of_the_host_count(
     assert told in str(answered(events))
     assert [bool(names) for _, names in chat.provider.asked] == [True, True, False]
     assert NewMessage("It rains.") in events
+
+
+class SlowTool(WeatherTool):
+    """A tool of the agent's own that takes 50 seconds."""
+
+    async def execute(self, args: Json) -> object:
+        """Say after that time that it rains."""
+        await asyncio.sleep(50)
+        return await super().execute(args)
+
+
+@pytest.mark.parametrize(
+    ("tools", "rules"),
+    [
+        pytest.param(["own_slow"], "", id="in a round of its own"),
+        pytest.param(["own_slow", "host_news"], "", id="next to a call of the host"),
+        pytest.param(["own_slow"], "own_slow", id="after a yes"),
+    ],
+)
+def test_seconds_of_own_tools_count_in_later_rounds(
+    tools: list[str], rules: str, chat_of: ChatMaker
+) -> None:
+    """They run between two responses; the host calls again after the second one."""
+    chat = chat_of(
+        looking(1, *tools),
+        looking(2),
+        [SAID],
+        tools=[SlowTool("own_slow")],
+        rules=rules,
+        maximum_seconds=60,
+    )
+
+    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+
+    assert metadata.latency == pytest.approx(50, abs=1)
+    assert_prefixes(chat)
 
 
 def test_limit_of_one_makes_one_round_of_the_host(chat_of: ChatMaker) -> None:
@@ -422,6 +482,41 @@ def test_picture_stays_in_sight_after_a_round_of_the_host(chat_of: ChatMaker) ->
     [*_, last] = [history for history, _ in chat.provider.asked]
     assert PIXEL in json.dumps(last)
     assert not kept_container(pictures)
+
+
+class AlbumTool(WeatherTool):
+    """A tool of the agent's own that draws twelve pictures."""
+
+    async def execute(self, args: Json) -> object:
+        """Return them."""
+        self.called.append(args)
+        return [{"type": "image", "data": PNG, "mimeType": "image/png"}] * 12
+
+
+def test_pictures_of_all_rounds_of_an_answer_share_one_limit(
+    chat_of: ChatMaker,
+) -> None:
+    """Each request sends those of the earlier rounds again; the next answer has none."""
+    chat = chat_of(
+        looking(1, "own_album", "host_weather"),
+        looking(2, "own_album", "host_weather"),
+        looking(3, "own_album", "host_weather"),
+        [SAID],
+        looking(5, "own_album"),
+        [SAID],
+        tools=[AlbumTool("own_album")],
+        chat="u-1/c-1",
+        pictures=PictureMemory(),
+    )
+
+    async def work() -> None:
+        await chat.say("Draw it.")
+        await chat.say("Draw it again.")
+
+    run_skipping(work())
+
+    seen = [json.dumps(history).count(PIXEL) for history, _ in chat.provider.asked]
+    assert seen == [0, 12, 20, 20, 0, 12]
 
 
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(

@@ -3,8 +3,11 @@
 import asyncio
 import json
 
+import pytest
+
 from agents.sample import events_of, host_tool, question
 from gpt5_agent.agent.preparation import prepare_run
+from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
 from openai_responses.loop.events import Status
 from owui_chat.messages import LEFT_OUT
@@ -61,6 +64,14 @@ def test_more_images_than_a_request_takes_leave_a_note() -> None:
     [asked] = request.input
     assert sum(part["type"] == "input_image" for part in asked["content"]) == 1500
     assert "1500 images" in asked["content"][1]["text"]
+
+
+def test_model_without_functions_is_for_an_administrator_to_replace() -> None:
+    """Nothing is wrong with the question."""
+    with pytest.raises(InvalidRequest, match="cannot call functions") as refused:
+        prepare_run(question(model="gpt-image-1.5"))
+
+    assert refused.value.remedy == "setup"
 
 
 def test_open_webuis_own_tools_are_named_where_it_offers_them() -> None:

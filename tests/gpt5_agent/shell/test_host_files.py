@@ -263,14 +263,19 @@ async def test_host_that_is_down_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "key", "user"),
-    [("", KEY, "u"), ("http://a", "", "u"), ("http://a", KEY, "")],
+    ("url", "key", "user", "told"),
+    [
+        ("", KEY, "u", "set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"),
+        ("http://a", "", "u", "set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"),
+        ("http://a", KEY, "", "to a person, and who asks is unknown"),
+    ],
 )
 async def test_missing_setting_refuses_the_upload(
-    url: str, key: str, user: str
+    url: str, key: str, user: str, told: str
 ) -> None:
-    """The error names both valves; nothing is sent."""
-    with pytest.raises(
-        HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"
-    ):
-        await HostFiles(url, key, user).store("a", b"")
+    """The error names what is missing; nothing is sent."""
+    files = HostFiles(url, key, user)
+
+    with pytest.raises(HostFileError, match=told):
+        await files.store("a", b"")
+    assert told in str(await files.read("f-1"))

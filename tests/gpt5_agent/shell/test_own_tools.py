@@ -150,10 +150,11 @@ async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> N
     [
         pytest.param(CALLED, True, id="earlier calls"),
         pytest.param(CALLED[:1], False, id="new chat"),
+        pytest.param(["no message"], False, id="refused later"),
     ],
 )
 async def test_model_is_told_once_that_the_workspace_is_gone(
-    pool: OwnToolPool, messages: Sequence[Mapping[str, Any]], is_told: bool
+    pool: OwnToolPool, messages: Sequence[Any], is_told: bool
 ) -> None:
     """After a restart: the chat shows calls, and the server has nothing of them."""
     tools = (await offered(pool, messages=messages, SANDBOX=True)).tools

@@ -39,7 +39,13 @@ CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
         ["verbosity"],
     ),
     ({"reasoning": "high", "text": 7}, OPEN, {}, ["reasoning", "text"]),
-    ({"store": True, "previous_response_id": "r"}, OPEN, {}, ["store"]),
+    ({"store": True, "previous_response_id": "r"}, OPEN, {}, []),
+    (
+        {"service_tier": "flex", "repairs": [], "tools": []},
+        OPEN,
+        {"tools": []},
+        ["service_tier"],
+    ),
 ]
 
 
@@ -59,6 +65,7 @@ def test_only_keys_opened_by_the_valve_are_kept(
         ("Agent_Model, reasoning, service_tier, messages,", ""),
         ("agent-model, verbosity", "agent-model"),
         ("store, zzz, include", "include, store, zzz"),
+        ("repairs, background_options, truncation", "background_options, repairs"),
     ],
 )
 def test_words_that_open_nothing(may_set: str, words: str) -> None:

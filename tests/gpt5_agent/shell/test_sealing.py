@@ -114,6 +114,7 @@ def test_unreadable_secret_is_refused(case: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         reveal_secret(UNREADABLE[case], "EXTRA_HEADERS")
 
+    assert refused.value.remedy == "setup"
     assert "EXTRA_HEADERS cannot be read" in str(refused.value)
     assert "env:NAME" in str(refused.value)
     assert UNREADABLE[case].partition(":")[2] not in str(refused.value) or case in (
@@ -134,7 +135,7 @@ def test_another_key_reads_nothing(folder: Path) -> None:
         reveal_secret(shown, "API_KEY")
 
 
-@pytest.mark.parametrize("way", ["no folder", "no package", "no key"])
+@pytest.mark.parametrize("way", ["no folder", "no package", "no key", "empty key"])
 def test_secret_that_cannot_be_sealed_is_dropped(
     way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +146,8 @@ def test_secret_that_cannot_be_sealed_is_dropped(
         case "no package":
             monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
         case _:
-            (folder / "gpt5_agent.key").write_text("no key")
+            content = "no key" if way == "no key" else "\n"
+            (folder / "gpt5_agent.key").write_text(content)
 
     assert seal_secret(SECRET) == "sealed:"
     with pytest.raises(InvalidRequest):
@@ -187,8 +189,14 @@ def test_value_that_is_not_an_object_is_sealed_whole(text: str) -> None:
 def test_placeholder_signs_nothing(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server's own secret does: that of its file, else of the process."""
-    for folder in (tmp_path, tmp_path / "not there"):
+    """The server's own secret does: that of its file, else of the process.
+
+    A file that another process has only begun to write is none yet.
+    """
+    with_empty_file = tmp_path / "empty"
+    with_empty_file.mkdir()
+    (with_empty_file / "gpt5_agent.key").touch()
+    for folder in (tmp_path, tmp_path / "not there", with_empty_file):
         monkeypatch.setenv("PIPELINES_DIR", str(folder))
 
         secret = signing_secret(key)

@@ -54,8 +54,11 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
     assert valves.VERIFY_SSL
     assert valves.OPEN_WEBUI_URL == ""
-    with pytest.raises(InvalidRequest, match="does not allow the address in BASE_URL"):
+    with pytest.raises(
+        InvalidRequest, match="does not allow the address in BASE_URL"
+    ) as refused:
         build_endpoint(valves, AgentLog("ID"))
+    assert refused.value.remedy == "setup"
     assert len(problems) == 11
     assert all(ACCESS_VARIABLE in problem for problem in problems)
     for entry in ("env:KEY_OF_OURS", "url:https://gateway.example/v1", "VERIFY_SSL"):
@@ -123,6 +126,27 @@ def test_secret_is_used_only_where_the_server_allows_it(
     assert (getattr(settings.valves, valve) != "sealed:") is is_used
     assert bool(settings.problems) is not is_used
     assert "sealed:" not in "".join(settings.problems)
+
+
+@pytest.mark.parametrize(
+    ("headers", "names"),
+    [
+        ({"X-A": "env: TEAM_KEY", "X-B": "blue"}, []),
+        ({"X-A": "env: TEAM_KEY", "X-B": "env:OTHER"}, ["EXTRA_HEADERS"]),
+        ("X-A: blue", []),
+        ("env: OTHER", ["EXTRA_HEADERS"]),
+    ],
+)
+def test_headers_are_inactive_only_if_one_of_them_is(
+    headers: object, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reference that is only written differently is used, and a sealed value is one."""
+    monkeypatch.setenv(ACCESS_VARIABLE, "env:TEAM_KEY")
+    typed = headers if isinstance(headers, str) else json.dumps(headers)
+
+    problems = usable_settings(Valves(EXTRA_HEADERS=typed)).problems
+
+    assert [problem.partition(" is inactive")[0] for problem in problems] == names
 
 
 ENTRIES = (

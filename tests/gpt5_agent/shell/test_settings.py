@@ -11,7 +11,7 @@ from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, PipelineCaller
-from gpt5_agent.shell.inlet import AttachedToChat
+from gpt5_agent.shell.inlet import AttachedToChat, read_caller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.settings import (
@@ -35,7 +35,9 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> PipelineCall:
     settings = read_valve_settings(Valves(**given))
     shared = SharedState()
     log = AgentLog("ID")
-    return PipelineCall("gpt5_react", MESSAGES, body or {}, settings, shared, log)
+    body = body or {}
+    caller = read_caller(body)
+    return PipelineCall("gpt5_react", MESSAGES, body, settings, shared, log, caller)
 
 
 def requested(agent_input: PipelineCall, *tools: Tool) -> AgentRequest:
@@ -166,19 +168,40 @@ def test_rules_hold_for_other_names_of_the_host_s_tools() -> None:
     rule_for = request.own_tools.approver.rule_for
     cut = f"{'docs_search_':a<55}_0123abcd"
     assert rule_for("look") == "deny"
-    assert rule_for("own_weather") == rule_for("delegate") == "auto"
+    assert rule_for("own_weather") == "auto"
     without_kit = replace(request.own_tools.approver, rules=[("*_everything", "ask")])
     assert without_kit.rule_for(cut) == "ask"
     assert without_kit.rule_for("docs_search") == "auto"
 
 
-def test_unreadable_approval_rule_asks_and_is_reported(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("delegation", "rules", "rule"),
+    [
+        pytest.param(False, "kit_*=deny", "deny", id="a tool of the kit"),
+        pytest.param(True, "kit_*=deny", "auto", id="our own"),
+        pytest.param(True, "kit_*=deny, own_*=ask", "deny", id="no tool for tasks"),
+    ],
+)
+def test_delegate_is_our_own_tool_only_where_there_are_tasks(
+    delegation: bool, rules: str, rule: str
 ) -> None:
-    """Every call is asked about; administrators read why, in the log and in the chat."""
+    """Else a toolkit may have one of that name, for which the longer name holds."""
+    attached = AttachedToChat(HostToolNames(frozenset({"kit"})))
+    agent_input = question(TOOL_APPROVAL=rules, DELEGATION=delegation)
+
+    request = requested(
+        agent_input._replace(attached=attached), WeatherTool("own_weather")
+    )
+
+    assert request.own_tools.approver.rule_for("delegate") == rule
+
+
+def test_unreadable_approval_rule_asks_and_is_reported() -> None:
+    """Every call is asked about; administrators read why in the chat."""
     agent_input = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
+    agent_input = agent_input._replace(notices=agent_input.settings.problems)
     of_admin = agent_input._replace(caller=PipelineCaller(is_admin=True))
-    readable = of_admin._replace(settings=question().settings)
+    readable = question()._replace(caller=PipelineCaller(is_admin=True))
 
     for_user, for_admin, silent = map(requested, (agent_input, of_admin, readable))
 
@@ -186,9 +209,10 @@ def test_unreadable_approval_rule_asks_and_is_reported(
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
     # An empty one would hide other lines.
     assert [*for_user.take_notices(), *silent.take_notices()] == []
-    assert "'delete_*:deny'" in "".join(for_admin.take_notices())
+    told = "".join(for_admin.take_notices())
+    assert "'delete_*:deny'" in told
+    assert "the valves of this pipeline" in told
     assert for_admin.take_notices() == []  # it was shown
-    assert "the valves of this pipeline" in caplog.messages[-1]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +245,9 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     assert "sources" in built_in.system_prompt
     assert own
     assert own.system_prompt == "You are mine."
-    with pytest.raises(InvalidRequest, match="PRESET"):
+    with pytest.raises(InvalidRequest, match="PRESET") as refused:
         asked(PRESET="nobody")
+    assert refused.value.remedy == "setup"
 
 
 @pytest.mark.parametrize(

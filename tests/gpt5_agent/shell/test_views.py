@@ -223,7 +223,7 @@ def test_client_runs_its_own_tools() -> None:
 
 def test_line_above_a_question_says_that_it_waits() -> None:
     """The end of a round is no news to whoever has to answer."""
-    step = StepStarted(id="ROUND 1", parent="", kind="round", label="ROUND 1")
+    step = StepStarted(id="ROUND 1", parent="", kind="round", name="1")
     waits = StateChanged("waiting_for_confirmation")
     asked, _ = on_page([step, waits, StepEnded(step, 2.0)])
     done, _ = on_page([step, StateChanged("thinking"), StepEnded(step, 2.0)])

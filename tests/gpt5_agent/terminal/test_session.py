@@ -139,7 +139,7 @@ def test_later_input_replays_the_conversation_with_reasoning() -> None:
 
     async def work() -> None:
         await talk.session.submit_user_input("Weather?")
-        await talk.session.emit_input("And now?")
+        await talk.session.submit_user_input("And now?")
 
     run_skipping(work())
 

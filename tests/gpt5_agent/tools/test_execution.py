@@ -124,6 +124,19 @@ def test_model_sees_a_bounded_number_of_pictures() -> None:
     assert len(second.card["images"]) == 15
 
 
+def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
+    """The model sees what fits, whatever came before."""
+    large = PNG + bytes(5_000_000 - len(PNG))
+    pictures = [{"type": "image", "data": data} for data in [large] * 4 + [PNG]]
+
+    result = answer(pictures)
+
+    assert not isinstance(result.output, str)
+    seen = [part["image_url"] for part in result.output[1:]]
+    assert len(seen) == 4
+    assert seen[-1] == PIXEL_URL
+
+
 class Storing:
     """Where files are stored; a name with `full` finds no room."""
 

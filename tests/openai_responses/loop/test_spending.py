@@ -161,7 +161,8 @@ def test_earlier_rounds_count_toward_the_budget() -> None:
 
     async def work() -> tuple[Spending, RunDone]:
         spending = Spending(Budget(seconds=60))
-        spending.add_earlier(EarlierSpending(4, 7, Usage(1, 2, 3), seconds=60.0))
+        usages = (Usage(1, 1, 2), Usage(0, 1, 1))
+        spending.add_earlier(EarlierSpending(4, 7, usages, seconds=60.0))
         return spending, await spender.spend(spending)
 
     spender = Spender(Budget(), [SAID])
@@ -172,6 +173,7 @@ def test_earlier_rounds_count_toward_the_budget() -> None:
     assert (spending.rounds, spending.calls) == (5, 7)
     assert spending.total_usage.total == 18
     assert spending.own_usages == [spending.last_usage]
+    assert [usage.total for usage in spending.usages] == [2, 1, 15]
     assert spending.seconds == 60.0
 
 

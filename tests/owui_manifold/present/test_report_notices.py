@@ -69,20 +69,21 @@ async def test_chat_that_was_told_before_a_restart_is_not_told_again(
 
 
 @pytest.mark.parametrize(
-    ("names", "shown"),
-    [({}, "GPT-5"), ({"gpt-5": {"name": "Ours", "like": "gpt-5"}}, "Ours")],
+    ("model", "shown"), [({}, "GPT-5"), ({"name": "Ours", "like": "gpt-5"}, "Ours")]
 )
 async def test_of_an_agent_the_model_is_named(
-    names: dict[str, Any], shown: str, pipe: Pipe
+    model: dict[str, Any], shown: str, pipe: Pipe
 ) -> None:
     """The agent goes on, with another model."""
-    overrides = {"gpt5_function_calling": {"name": "Our agent"}, **names}
+    overrides = {
+        "gpt5_function_calling": {"name": "Our agent"},
+        "gpt-5": {**model, "shutdown": "2026-01-01"},
+    }
     settings = {
         "AGENT_JSON": '{"model": "gpt-5"}',
         "MODEL_OVERRIDES_JSON": json.dumps(overrides),
     }
     pipe.valves = pipe.valves.model_copy(update=settings)
-    pipe._capabilities.listed.shutdown_dates = {"gpt-5": "2026-01-01"}
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
     chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
