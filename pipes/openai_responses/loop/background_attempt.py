@@ -7,7 +7,6 @@ response, and if the API refuses to resume, five minutes after the beginning.
 """
 
 import asyncio
-import json
 import re
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -22,11 +21,16 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+)
 from openai_responses.loop.attempt import IN_PROGRESS, Attempt
 from openai_responses.loop.events import RunEvent, RunEvents, Status
 from openai_responses.retries import retry_wait
-from openai_responses.transport.stream import END_OF_STREAM, ServerSentEvent
+from openai_responses.transport.stream import ServerSentEvent
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
@@ -102,9 +106,9 @@ class BackgroundAttempt(Attempt):
 
         The event is parsed twice; a background run has few events a second.
         """
-        if event.data == END_OF_STREAM:
+        wire = parse_json_object(event.data)
+        if wire is None:  # the end's mark, and a proxy's own words, have no number
             return True
-        wire = json.loads(event.data)
         response = as_mapping(wire.get("response"))
         self._note_id(response)
         # OpenAI and Azure repeat the parameter; vLLM answers with false.
