@@ -36,7 +36,7 @@ def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 _QUOTED_COMMAND = re.compile(
-    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
     # Up to the next message, or to what an administrator's prompt says below them.
     + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
