@@ -15,7 +15,7 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date, timedelta
 
 from openai_responses.endings import ASKED_MODEL
@@ -190,18 +190,18 @@ _ATTACHED = ("input_file", "input_image")
 
 
 def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
 ) -> tuple[str, str] | None:
     """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
+    `earlier` has the families of the models that answered in this chat, in order.
     """
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
+    for model in earlier:
+        if model in (small, large):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:
