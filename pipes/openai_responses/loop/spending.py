@@ -7,7 +7,7 @@ budget of its own, and counts for the run as well.
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -138,7 +138,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides.
+        """Count no time while a person decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -146,8 +146,10 @@ class Spending:
         if self._pauses == 0:
             self._paused_at = self._now()
         self._pauses += 1
+        above = self._parent.pause() if self._parent else nullcontext()
         try:
-            yield
+            with above:
+                yield
         finally:
             self._pauses -= 1
             if self._pauses == 0:
