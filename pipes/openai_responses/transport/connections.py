@@ -597,6 +597,8 @@ class Connections:
                 if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
+                    if response.status < _FIRST_BAD_STATUS:
+                        raise _unreadable_answer(UNREADABLE)
                     raise await answer.refusal()
                 yield answer
 

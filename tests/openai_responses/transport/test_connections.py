@@ -8,6 +8,7 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiError,
@@ -350,18 +351,19 @@ async def test_answer_without_a_body_is_worth_another_try(
     assert (refused.value.failure is not None) is may_pass
 
 
-@pytest.mark.parametrize("status", [204, 206])
+@pytest.mark.parametrize("status", [202, 204, 206])
 async def test_what_is_asked_for_comes_with_200(
     connections: Connections, status: int
 ) -> None:
-    """A list or a file that is not there has no other good status."""
+    """A list or a file that is not there has no other good status; it is no redirection."""
     limits = Deadlines(Timeouts())
     async with Upstream(replying("", status=status)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
+        with pytest.raises(UnreadableAnswer) as refused:
             async with connections.request(upstream.endpoint, "/models", None, limits):
                 pass
 
-    assert refused.value.status == status
+    assert str(refused.value) == UNREADABLE.message
+    assert refused.value.fault.settings == UNREADABLE.fault.settings
 
 
 async def test_bytes_before_a_broken_connection_are_kept(
