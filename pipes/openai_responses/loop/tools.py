@@ -50,7 +50,8 @@ class AskedCall(NamedTuple):
     name: str
     arguments: JsonObject
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
     default_rule: Approval | None = None
     """What holds if no rule is about it; None: what holds for all calls."""
 
@@ -343,7 +344,8 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
 
 
 class _StartedCall(NamedTuple):
