@@ -116,6 +116,20 @@ async def test_refusal_in_pieces(connections: Connections) -> None:
         assert len(upstream.connections) == 1
 
 
+@pytest.mark.parametrize(("size", "param"), [(70_000, "input[0].id"), (2**20, None)])
+async def test_refusal_that_repeats_the_chat_is_read_up_to_a_megabyte(
+    connections: Connections, size: int, param: str | None
+) -> None:
+    """FastAPI, and so vLLM, puts what it refuses into the body."""
+    row = {"loc": ["body", "input", 0, "id"], "msg": "Bad.", "input": "x" * size}
+    body = json.dumps({"detail": [row]})
+    async with Upstream(replying(body, 400)) as upstream:
+        with pytest.raises(ApiRefused) as refused:
+            await ask(connections, upstream.endpoint)
+
+    assert refused.value.error.param == param
+
+
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     """Only its beginning is read; the rest is what fits into the network's buffers."""
     sent = 0
