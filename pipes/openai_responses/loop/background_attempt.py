@@ -57,8 +57,8 @@ class BackgroundAttempt(Attempt):
     """Whether the API may still resume the stream."""
     _is_polling: bool = field(default=False, init=False)
     """Whether the next request is for the response itself, not for its stream."""
-    _is_cancelled: bool = field(default=False, init=False)
-    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _has_nothing_to_cancel: bool = field(default=False, init=False)
+    """Because it was cancelled, or the server does not know it any more."""
     _is_ignored: bool = field(default=False, init=False)
     """Whether the server answers as if it were asked for no background response."""
 
@@ -173,7 +173,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
+            self._has_nothing_to_cancel = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
@@ -211,10 +211,10 @@ class BackgroundAttempt(Attempt):
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self.response.ending or self._is_cancelled or self._is_ignored:
+        if self.response.ending or self._has_nothing_to_cancel or self._is_ignored:
             return
         if self._response_id.done():
-            self._is_cancelled = True
+            self._has_nothing_to_cancel = True
             endpoint, connections, _, _ = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
             connections.do_later(connections.post_quietly(endpoint, path))

@@ -170,7 +170,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     payload = _read_payload(wire.get("payload"))
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
-        payload = _keep_unsigned_safe(payload)
+        payload = _unsigned_payload(payload)
     if not payload:
         return None
     model = str(wire.get("model") or "")
@@ -204,7 +204,7 @@ def _read_payload(value: object) -> tuple[Item, ...]:
     return tuple(rows)
 
 
-def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _unsigned_payload(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it comes after the marker.
