@@ -2,7 +2,8 @@
 
 Their answers name other people and how the server is set up. So a command and its answer
 are left out of later requests, and of what tasks quote. Whoever may not use a command
-sends it to the model like any other words: it is told by its answer.
+sends it to the model like any other words. So the answer shows whether a message was a
+command.
 """
 
 import re

@@ -19,10 +19,10 @@ from openai_responses.models.usage import Usage, add_usage
 class Budget:
     """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
-    `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit; those of an only one are made. In
-    both cases one response without tools follows. `seconds` includes the model and the
-    tools that run here, but not the time that people need to decide.
+    `rounds` counts the responses that may call tools. The calls of the last of several
+    rounds are refused, so that the model learns of the limit. A budget of one round
+    makes its calls. Then the model answers once more, without tools. `seconds` includes
+    the model and the tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10

@@ -583,7 +583,8 @@ def _exception_text(error: BaseException) -> str:
 
 
 NOTE_CHARACTERS = 60
-"""An output that was cut is longer than its limit by the note about that: by fewer."""
+"""The note in an output that was cut has fewer. By so many, such an output may be longer
+than its limit."""
 
 
 def cap_output(

@@ -22,6 +22,7 @@ from openai_responses.endings import ASKED_MODEL
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.models.resolve import (
+    AUTO_MODEL,
     CATALOG_FACTS,
     ResolvedModel,
     resolve_model,
@@ -181,7 +182,7 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600

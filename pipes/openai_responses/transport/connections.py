@@ -666,6 +666,7 @@ async def _encode(payload: JsonObject) -> bytearray:
     """
     if not payload:
         return bytearray()
+    # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
     whole = _JSON.encode({**payload, "input": []})
     before, opening, after = whole.partition('"input": [')
     body = bytearray(f"{before}{opening}".encode(errors="replace"))
