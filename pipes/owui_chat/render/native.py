@@ -160,10 +160,9 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = self._commentary[event.output_index] = Commentary(
-                    self.shown
-                )
-                yield from commentary.render(event, self._take_marker())
+                commentary = Commentary(self.shown)
+                self._commentary[event.output_index] = commentary
+                yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
@@ -178,7 +177,8 @@ class NativeRenderer:
                     yield status_chunk(_COMPACTED)
             case TextDelta() | ItemDone() if event.output_index in self._commentary:
                 commentary = self._commentary[event.output_index]
-                yield from commentary.render(event, self._take_marker())
+                marker = self._take_marker() if isinstance(event, ItemDone) else ""
+                yield from commentary.render(event, marker)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 if self._hosted:
                     yield from self._hosted.render(event)
