@@ -6,6 +6,7 @@ by mypy in `scripts/test`, like those of any other file.
 
 import __future__
 
+import ast
 import gc
 import inspect
 import json
@@ -156,6 +157,63 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
     assert new["versions"] != old["versions"]
     assert old["forms"] == new["forms"]
     assert old["forms"]["Valves"]
+
+
+# Prints those of the names in its arguments that no library here has.
+ABSENT = """
+import importlib, sys
+
+for name in sys.argv[1:]:
+    module, _, attribute = name.rpartition(".")
+    if not hasattr(importlib.import_module(module), attribute):
+        print(name)
+"""
+LIBRARIES = ("aiohttp", "pydantic", "pydantic_core")
+"""What both hosts have, in several versions."""
+
+
+def library_names(text: str) -> set[str]:
+    """The names that a source imports of the libraries, or reads from them."""
+    names = set[str]()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                if module.split(".")[0] in LIBRARIES:
+                    names |= {f"{module}.{each.name}" for each in node.names}
+            case ast.Attribute(value=ast.Name(id=module)) if module in LIBRARIES:
+                names.add(f"{module}.{node.attr}")
+    return names
+
+
+@pytest.mark.pipelines
+def test_every_name_is_in_the_oldest_libraries(bundle: Bundle) -> None:
+    """A newer name fails only when it is used, maybe after the first error."""
+    names = library_names(bundle.text)
+    command = [str(pipelines_python()), "-c", ABSENT, *sorted(names)]
+
+    absent = subprocess.check_output(command, text=True)
+
+    assert absent.split() == []
+    assert names
+
+
+def test_library_names_lists_every_form_of_use() -> None:
+    source = """
+import aiohttp
+from aiohttp import web
+from pydantic.alias_generators import to_camel
+from os import path
+
+def close(error: aiohttp.ClientError) -> None:
+    match error:
+        case aiohttp.ClientSSLError():
+            aiohttp.TCPConnector().close()
+"""
+
+    assert library_names(source) == {
+        *("aiohttp.ClientError", "aiohttp.ClientSSLError", "aiohttp.TCPConnector"),
+        *("aiohttp.web", "pydantic.alias_generators.to_camel"),
+    }
 
 
 def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:

@@ -4,5 +4,8 @@ import hashlib
 
 
 def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    """Return the SHA-256 of a text.
+
+    A text may have lone surrogates, which UTF-8 does not have.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -486,7 +486,7 @@ def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_message(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     return message.format(
         code=_fill_in(_find_code(error)),
@@ -500,7 +500,7 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -528,7 +528,7 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -543,7 +543,7 @@ def refusal_message(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -607,7 +607,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _MESSAGES_BY_CODE)
+    word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -627,10 +627,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
+def _message_word(words: Iterable[str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in messages:
+        if word and word in _MESSAGES_BY_CODE:
             return word
     return ""
 

@@ -4,10 +4,11 @@ ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
  │   ├─ InvalidSetting     because of a field of the endpoint
  │   └─ InvalidParameter   because of a parameter of the caller
- ├─ ConnectionFailed       no connection, or it broke before an answer
+ ├─ ConnectionFailed       no connection, or it broke, also in the middle of an answer
  ├─ TimedOut               the server or the run took too long
  ├─ ResponseLost           a background response whose rest cannot be had
- ├─ ApiRefused             an HTTP status of 400 or more
+ ├─ ApiRefused             an HTTP status that is no answer (from 300 on), or an error
+ │                         in its place
  ├─ UnreadableAnswer       an answer that is not what the API sends
  ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
@@ -92,7 +93,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
+    """A failure before anything but a thought was shown.
 
     `status` is None without an HTTP answer, 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is what the server says.
@@ -188,7 +189,7 @@ class InvalidParameter(InvalidRequest):
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
+    """The server could not be reached, or the connection broke, also in an answer."""
 
     failure = Failure()
 
@@ -241,7 +242,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
+    """The API answered with an HTTP status from 300 on, or with an error."""
 
     def __init__(
         self,

@@ -332,11 +332,11 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
-    several calls stays as long as one of them stays.
+    items", 5). Reasoning before several calls stays as long as one of them stays.
     """
     kept: list[Item] = []
     dangling: list[Item] = []
+    """Reasoning whose product has not come yet."""
     has_lost_call = False
     paired = _find_pairs(items)
     for index, item in enumerate(items):

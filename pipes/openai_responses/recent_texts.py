@@ -16,8 +16,8 @@ class RecentTexts:
 
     def __init__(
         self,
-        now: Callable[[], float] = monotonic_seconds,
         seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty."""
         self._now = now

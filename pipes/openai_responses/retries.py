@@ -91,7 +91,9 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
 
     llama.cpp says so with a status of 503. It has `waited` for so many seconds.
     """
-    has_time = policy.max_retries > 0 and waited < _MOST_LOADING
+    # Without a wait, requests would follow each other until the server is ready.
+    may_wait = min(policy.max_retries, policy.max_wait) > 0
+    has_time = may_wait and waited < _MOST_LOADING
     words = failure.error.message[:_MAX_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
@@ -108,7 +110,7 @@ def is_passing(error: ApiError) -> bool:
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
         if name in PASSING_CODES:
             return True
-        if name.isdecimal() and _is_retried_status(int(name)):
+        if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True
     return False
 

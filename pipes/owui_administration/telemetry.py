@@ -9,10 +9,10 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from importlib import import_module
-from time import monotonic
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
 from owui_administration.host import exports_telemetry
 from shells.administration import CallFacts, EventWords, ResponseCounts
@@ -218,7 +218,7 @@ class _Run:
             kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
             attributes=attributes,
         )
-        self._began = monotonic()
+        self._began = monotonic_seconds()
         self._has_text = False
         self._error = "cancelled"
 
@@ -297,7 +297,7 @@ class _Run:
         self._span.end()
 
     def _seconds(self) -> float:
-        return monotonic() - self._began
+        return monotonic_seconds() - self._began
 
     def _count(self, name: str, unit: str, number: float) -> None:
         counter = self._meter.create_counter(f"openai_responses.{name}", unit)

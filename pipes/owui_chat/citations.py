@@ -22,7 +22,7 @@ from bisect import bisect, bisect_left
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from openai_responses.items import (
     Item,
@@ -394,6 +394,11 @@ def _key(annotation: Item) -> str:
     return ""
 
 
+def _is_position(value: object) -> TypeGuard[int]:
+    """Say whether this can be a place in a text; some servers write -1 for none."""
+    return isinstance(value, int) and value >= 0
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
@@ -402,7 +407,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
-    if not isinstance(start, int) or not isinstance(last, int):
+    if not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]
@@ -496,7 +501,7 @@ def _position_finder(text: str) -> Callable[[object], int]:
 
     def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_position = position if isinstance(position, int) else len(text)
+        old_position = position if _is_position(position) else len(text)
         return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find

@@ -2,7 +2,8 @@
 
 Their answers name other people and how the server is set up. So a command and its answer
 are left out of later requests, and of what tasks quote. Whoever may not use a command
-sends it to the model like any other words: it is told by its answer.
+sends it to the model like any other words. So the answer shows whether a message was a
+command.
 """
 
 import re
@@ -36,7 +37,7 @@ def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 _QUOTED_COMMAND = re.compile(
-    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
     # Up to the next message, or to what an administrator's prompt says below them.
     + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",

@@ -122,7 +122,7 @@ class StoredName(NamedTuple):
 
 
 def shorten_name(name: str) -> str:
-    """Return at most 200 characters of a foreign name: its begin and its ending.
+    """Return at most 200 characters of a foreign name: its beginning and its ending.
 
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.

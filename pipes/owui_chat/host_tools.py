@@ -1,4 +1,4 @@
-"""What Open WebUI's own texts and tools mean: failed results, `call_tool`."""
+"""What Open WebUI's own texts and tools mean: images of tools, `call_tool`."""
 
 from typing import Any, NamedTuple
 
@@ -6,9 +6,6 @@ from openai_responses.json_input import JsonObject, parse_json_object
 
 CALL_TOOL = "call_tool"
 """The builtin tool that runs another one by its name."""
-
-HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""

@@ -9,12 +9,14 @@ import pytest_asyncio
 
 from hosts.people.client import Client, Json
 from hosts.people.questions import tool_choice
+from hosts.servers.offline import free_port
 from hosts.servers.pipelines_server import PipelinesServer, completion_body
 from hosts.setup.agent import (
     BUILT_PIPELINE,
     FUNCTION_CALLING,
     PIPELINE_ID,
     REACT,
+    agent_valves_changed,
     install_pipeline,
 )
 from simulator import Simulator
@@ -216,6 +218,24 @@ async def test_a_plain_client_runs_its_own_tools(
     assert "It said: Sunny." in text_of(answer)
     kinds = [item.get("type") for item in simulator.requests[-1].body["input"]]
     assert kinds[-2:] == ["function_call", "function_call_output"]
+
+
+# ------------------------------------------------------ a server that is not there
+
+
+async def test_a_stopped_server_is_told_with_its_reason(
+    server: PipelinesServer,
+) -> None:
+    """By the errors of the oldest aiohttp, which has fewer kinds of them."""
+    stopped = f"http://127.0.0.1:{free_port()}/v1"
+
+    async with agent_valves_changed(server, BASE_URL=stopped):
+        chunks = await server.chunks(FUNCTION_CALLING, "hello")
+
+    assert (
+        "The model's server at 127.0.0.1 cannot be reached: it refused the connection."
+    ) in json.dumps(chunks)
+    assert "Traceback" not in server.log()
 
 
 # --------------------------------------------------------------- readers who leave

@@ -16,7 +16,7 @@ def test_recent_texts_are_known_for_their_time(
 ) -> None:
     """Then they are news again."""
     times = [0.0, seconds - 1, seconds]
-    texts = RecentTexts(lambda: times[0], **options)
+    texts = RecentTexts(now=lambda: times[0], **options)
 
     assert texts.first_time("one")
     times.pop(0)

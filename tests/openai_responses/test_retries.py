@@ -40,6 +40,7 @@ LOADING = ApiError("503", "unavailable_error", message="Loading model")
         (Failure(503, LOADING), THREE, 58.0, 2.0),
         (Failure(503, LOADING), THREE, 60.0, None),
         (Failure(503, LOADING), RetryPolicy(0), 0.0, None),
+        (Failure(503, LOADING), RetryPolicy(3, 0), 0.0, None),
         (Failure(500, LOADING), THREE, 0.0, None),
         (Failure(503, ApiError("503", message="Busy")), THREE, 0.0, None),
         (
@@ -91,11 +92,12 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
     [
         ApiError("404"),
         ApiError("600"),
+        ApiError("5" * 5000),
         ApiError("error"),
         ApiError("servers"),
         ApiError(),
     ],
-    ids=lambda error: error.code or "none",
+    ids=lambda error: (error.code or "none")[:10],
 )
 def test_other_words_name_no_passing_trouble(error: ApiError) -> None:
     """A status of a refusal, and words that only look alike."""

@@ -261,6 +261,18 @@ def test_annotation_without_a_source_is_none(note: Item) -> None:
     assert sources_in(fed(Citations(), *run_of(cited))) == []
 
 
+@pytest.mark.parametrize(
+    "note",
+    [url_note(A, "A page", -1, -1), url_note(A, "A page", -9, 4), file_note("f", -1)],
+    ids=["before the text", "begins before the text", "file before the text"],
+)
+def test_citation_of_a_place_before_the_text_is_put_at_its_end(note: Item) -> None:
+    """Some servers mean by -1 that there is no place."""
+    cited = message("1", "It rains.", annotations=[note])
+
+    assert shown(cited)[-1] == "It rains.[1]"
+
+
 # ---------------------------------------------------------------- sources
 
 

@@ -184,3 +184,4 @@ def test_positions_shift_by_removed_tracking() -> None:
     for word in ("One", "two", "three"):
         assert clean[cited(text, text.index(word)) :].startswith(word)
     assert cited(text, len(text)) == len(clean)
+    assert cited(text, -1) == len(clean)

@@ -95,6 +95,9 @@ def test_tasks_are_told_nothing_of_them(answer: str) -> None:
         quoted("Hi", "Hello.", "Why?", "So.")
     )
     assert "school.example" not in without_quoted_commands(last)
+    for written in (f" {command}", command.title()):  # as phones write it
+        asked = PROMPT.format(quoted("Hi", "Hello.", written, answer, "Why?", "So."))
+        assert without_quoted_commands(asked) == without_quoted_commands(between)
     assert without_quoted_commands(last).endswith("</chat_history>\nAnswer in JSON.")
 
 

@@ -8,7 +8,7 @@ from shells.caller_settings import left_out_line, unknown_permissions
 
 def test_each_setting_of_a_caller_is_logged_once() -> None:
     """Another caller, and another setting, are new."""
-    logged = RecentTexts(lambda: 0.0)
+    logged = RecentTexts(now=lambda: 0.0)
     left_out = {"metadata": "stored at OpenAI"}
 
     line = left_out_line("user u-1", left_out, logged.first_time)

@@ -145,7 +145,8 @@ async def test_page_waits_for_the_first_list_and_no_longer(
     assert await known.usable(endpoint, connections) == mine
     await connections.close()
 
-    assert known.shutdown_dates == mine
+    listed_model = known.as_listed(resolve_model("mine"), endpoint)
+    assert listed_model.facts.shutdown == "2027-01-31"
 
 
 async def test_server_that_is_gone_is_waited_for_once() -> None:
@@ -169,7 +170,7 @@ async def test_another_account_is_another_list() -> None:
         assert await known.usable(first, connections)
         known.refresh(other, connections)
         model = resolve_model("mine")
-        assert known.with_context(model, first) == model
+        assert known.as_listed(model, first) == model
         known.refresh(first, connections)  # the answer of the other one comes too late
         await connections.close()
 

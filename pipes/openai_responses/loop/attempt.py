@@ -97,8 +97,8 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
-    """Takes the usages of the run so far and the output of each response; returns why
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
@@ -361,8 +361,8 @@ _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
 _LATE = 0.8
-"""If the next delta comes so many waits after a wait for more of them, they are slow. It
-is no smaller part, because in a busy process all of them come late."""
+"""A delta is slow if it comes later than this part of a wait after the wait. With a
+smaller part, a busy process would take all deltas for slow ones."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""

@@ -51,10 +51,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         _, _, limits, deadlines = self._server
-        earlier_usages = len(self._usages)
+        earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
+        has_told_loading = False
         kind = BackgroundAttempt if request.background else Attempt
         while True:
             attempt = kind(
@@ -73,17 +74,18 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
-            waits_on = next_attempt.loading_seconds > wait
-            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
+            is_loading = status is _MODEL_IS_LOADING
+            if not (is_loading and has_told_loading):
                 yield status
+            has_told_loading = has_told_loading or is_loading
             limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
-        # Every response counts, also one that calls nothing.
         output = attempt.response.output
-        used_up = limits.spent(self._usages, output)
+        # Called for every response, because it counts them.
+        used_up = limits.count_response(self._usages, output)
         wants_to_continue = any(
             is_call(item) or is_approval_request(item) for item in output
         )
@@ -93,7 +95,7 @@ class Attempts:
             ending=attempt.ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_usages:]),
+            usages=tuple(self._usages[earlier_count:]),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
@@ -108,7 +110,7 @@ _STANDARD_TIER = (
     "The model's server has no flex capacity: answering at the standard tier, which costs "
     "twice as much."
 )
-_MODEL_IS_LOADED = Status(
+_MODEL_IS_LOADING = Status(
     "The model's server is loading the model. The answer begins when it is ready.",
     is_note=False,
 )
@@ -158,7 +160,7 @@ class _NextAttempt:
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
             self.loading_seconds += wait
-            return _MODEL_IS_LOADED, wait
+            return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted

@@ -7,7 +7,6 @@ response, and if the API refuses to resume, five minutes after the beginning.
 """
 
 import asyncio
-import json
 import re
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -22,11 +21,16 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+)
 from openai_responses.loop.attempt import IN_PROGRESS, Attempt
 from openai_responses.loop.events import RunEvent, RunEvents, Status
 from openai_responses.retries import retry_wait
-from openai_responses.transport.stream import END_OF_STREAM, ServerSentEvent
+from openai_responses.transport.stream import ServerSentEvent
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
@@ -53,8 +57,8 @@ class BackgroundAttempt(Attempt):
     """Whether the API may still resume the stream."""
     _is_polling: bool = field(default=False, init=False)
     """Whether the next request is for the response itself, not for its stream."""
-    _is_cancelled: bool = field(default=False, init=False)
-    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _has_nothing_to_cancel: bool = field(default=False, init=False)
+    """Because it was cancelled, or the server does not know it any more."""
     _is_ignored: bool = field(default=False, init=False)
     """Whether the server answers as if it were asked for no background response."""
 
@@ -102,9 +106,9 @@ class BackgroundAttempt(Attempt):
 
         The event is parsed twice; a background run has few events a second.
         """
-        if event.data == END_OF_STREAM:
+        wire = parse_json_object(event.data)
+        if wire is None:  # the end's mark, and a proxy's own words, have no number
             return True
-        wire = json.loads(event.data)
         response = as_mapping(wire.get("response"))
         self._note_id(response)
         # OpenAI and Azure repeat the parameter; vLLM answers with false.
@@ -169,7 +173,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
+            self._has_nothing_to_cancel = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
@@ -207,10 +211,10 @@ class BackgroundAttempt(Attempt):
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self.response.ending or self._is_cancelled or self._is_ignored:
+        if self.response.ending or self._has_nothing_to_cancel or self._is_ignored:
             return
         if self._response_id.done():
-            self._is_cancelled = True
+            self._has_nothing_to_cancel = True
             endpoint, connections, _, _ = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
             connections.do_later(connections.post_quietly(endpoint, path))

@@ -101,7 +101,11 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
+    """The last event of every run, however it ended.
+
+    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
+    fills them in.
+    """
 
     ending: Ending
     usage: Usage | None = None

@@ -162,7 +162,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        take = self._take_reason if self.ending and self.is_over else self._take
+        take = self._take_reason if self.is_over else self._take
         events = take(event)
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
@@ -406,6 +406,7 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        """End the response as its final snapshot says, with all that this has more."""
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing

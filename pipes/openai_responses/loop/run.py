@@ -254,7 +254,7 @@ class _Rounds:
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._decide(request, refusal):
+                for event in self._answer_approval(request, refusal):
                     yield event
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
@@ -410,7 +410,9 @@ class _Rounds:
         self._next_index += 1
         return index
 
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+    def _answer_approval(
+        self, request: Item, refusal: str | None
+    ) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
         response: Item = {
             "type": "mcp_approval_response",
@@ -427,7 +429,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return the end of the run: its own, or that of a task which was stopped."""
+        """Return the end of the run: its own, or that of a task that stopped it."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -465,6 +467,7 @@ async def _remote_refusals(
     names = [remote_name(request) for request in requests]
     if limit:
         texts = [toolset.texts.describe(name, limit) for name in names]
+        # `refused_pair` puts it in front again.
         return [text.removeprefix("Error: ") for text in texts]
     asked: list[AskedCall] = []
     for name, request in zip(names, requests, strict=True):

@@ -7,7 +7,7 @@ budget of its own, and counts for the run as well.
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -19,10 +19,10 @@ from openai_responses.models.usage import Usage, add_usage, sum_usages
 class Budget:
     """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
-    `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit; those of an only one are made. In
-    both cases one response without tools follows. `seconds` includes the model and the
-    tools that run here, but not the time that people need to decide.
+    `rounds` counts the responses that may call tools. The calls of the last of several
+    rounds are refused, so that the model learns of the limit. A budget of one round
+    makes its calls. Then the model answers once more, without tools. `seconds` includes
+    the model and the tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -137,7 +137,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides.
+        """Count no time while a person decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -145,8 +145,10 @@ class Spending:
         if self._pauses == 0:
             self._paused_at = self._now()
         self._pauses += 1
+        above = self._parent.pause() if self._parent else nullcontext()
         try:
-            yield
+            with above:
+                yield
         finally:
             self._pauses -= 1
             if self._pauses == 0:

@@ -51,7 +51,8 @@ class AskedCall(NamedTuple):
     name: str
     arguments: JsonObject
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
     default_rule: Approval | None = None
     """What holds if no rule is about it; None: what holds for all calls."""
 
@@ -344,7 +345,8 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
 
 
 class _StartedCall(NamedTuple):
@@ -582,7 +584,8 @@ def _exception_text(error: BaseException) -> str:
 
 
 NOTE_CHARACTERS = 60
-"""An output that was cut is longer than its limit by the note about that: by fewer."""
+"""The note in an output that was cut has fewer. By so many, such an output may be longer
+than its limit."""
 
 
 def cap_output(

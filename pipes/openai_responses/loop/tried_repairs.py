@@ -1,9 +1,15 @@
 """Follows the repairs of a run until the server accepts a request."""
 
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    Status,
+)
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import repairs_that_helped
-from openai_responses.transport.stream import ItemAdded
+from openai_responses.transport.stream import ItemAdded, ItemDone
 
 
 class TriedRepairs:
@@ -22,8 +28,11 @@ class TriedRepairs:
             if event.tried:
                 self._open.append(event.tried)
             return []
-        # A thought may begin in an answer that ends as a refusal.
-        is_answered = not isinstance(event, ItemAdded)
+        # These come of an answer that ends as a refusal, too: a thought that begins, the
+        # end of an earlier attempt's thought, and what the response says of itself.
+        is_answered = not isinstance(event, ItemAdded | ResponseDone)
+        if isinstance(event, ItemDone):
+            is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:

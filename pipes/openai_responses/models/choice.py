@@ -15,13 +15,14 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date, timedelta
 
 from openai_responses.endings import ASKED_MODEL
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.models.resolve import (
+    AUTO_MODEL,
     CATALOG_FACTS,
     ResolvedModel,
     resolve_model,
@@ -181,7 +182,7 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
@@ -190,18 +191,18 @@ _ATTACHED = ("input_file", "input_image")
 
 
 def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
 ) -> tuple[str, str] | None:
     """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
+    `earlier` has the families of the models that answered in this chat, in order.
     """
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
+    for model in earlier:
+        if model in (small, large):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:

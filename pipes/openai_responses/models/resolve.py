@@ -113,7 +113,8 @@ def resolve_model(
     )
 
 
-_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+AUTO_MODEL = "gpt-5-auto"
+_AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")

@@ -61,7 +61,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
+    """Return the sum of the counts and the costs; it has no tier, searches or images."""
     if first is None or second is None:
         return first or second
     cost = None

@@ -1,7 +1,7 @@
 """What is remembered of refusals: for whom, how long, and how much.
 
-For all users counts only what the server itself named in a request that is as its
-administrators configured it, and what helped at once: the next request was accepted.
+A repair counts for all users only if the server itself named what to change, the request
+was as its administrators configured it, and the next request was accepted.
 What may be about a user's own choice counts for that user, and what is about the items
 of a chat for that chat, if it can store it. The rest is forgotten.
 

@@ -25,6 +25,7 @@ from openai_responses.items import (
     tool_kind,
 )
 from openai_responses.json_input import JsonObject, clamp_number
+from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.refusal import SentRequest
 from openai_responses.repairs.request_repairs import (
@@ -188,18 +189,35 @@ def build_request(
             includes.insert(0, "reasoning.encrypted_content")
     fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = settings.background_store
-        is_standard = fields.get("service_tier") in (None, "auto", "default")
-        if settings.completion_window and is_standard:
-            window = settings.completion_window
-            fields["background_options"] = {"completion_window": window}
-            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    fields |= _background_fields(fields, settings)
+    _fit_to_model(fields, facts, effort_in_use)
+    return ResponsesRequest(**fields)
+
+
+def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
+    """Return the fields that make the answer one in the background, if it is to be."""
+    if not settings.background:
+        return {}
+    background: dict[str, Any] = {
+        "background": True,
+        "store": settings.background_store,
+    }
+    is_standard = fields.get("service_tier") in (None, "auto", "default")
+    if settings.completion_window and is_standard:
+        window = settings.completion_window
+        background["background_options"] = {"completion_window": window}
+        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    return background
+
+
+def _fit_to_model(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove sampling that a model refuses, and bring the length into its bounds."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
     takes_sampling = facts.sampling == "always"
     if facts.sampling == "with_none":
-        takes_sampling = effort_in_use == "none"
+        takes_sampling = effort == "none"
     if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
@@ -208,7 +226,6 @@ def build_request(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:

@@ -132,7 +132,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             value = own.pop(field, None) or flat
             if value:
                 own[field] = value
-        _read_values(own, f"{key}.", errors)
+        _read_values(own, key, errors)
         given[key] = own
     if "format" in given["text"]:
         given["text"]["format"] = _read_format(format_name, given["text"]["format"])
@@ -144,13 +144,15 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+def _read_values(values: dict[str, Any], parent: str, errors: list[str]) -> None:
     """Replace values by what they mean; those without a meaning are left out.
 
-    `prefix` is that of the names of these values, like `text.`.
+    `parent` is the object that holds them, like `text`; empty for the request itself.
     """
     for name, read in _VALUE_READERS.items():
-        key = name.removeprefix(prefix)
+        own_parent, _, key = name.rpartition(".")
+        if own_parent != parent:
+            continue
         value = values.pop(key, None)
         if value is None:
             continue

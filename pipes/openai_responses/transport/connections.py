@@ -257,8 +257,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 """For the body of a refusal, or the rest of an answer that has ended: people wait."""
-_MAX_ERROR_BODY = 64 * 1024
-"""Bytes of such a body, or rest, that are read."""
+_MAX_ERROR_BODY = 1024 * 1024
+"""Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
+Servers repeat what they refuse, as FastAPI does in its `detail`."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -597,6 +598,8 @@ class Connections:
                 if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
+                    if response.status < _FIRST_BAD_STATUS:
+                        raise _unreadable_answer(UNREADABLE)
                     raise await answer.refusal()
                 yield answer
 
@@ -663,6 +666,7 @@ async def _encode(payload: JsonObject) -> bytearray:
     """
     if not payload:
         return bytearray()
+    # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
     whole = _JSON.encode({**payload, "input": []})
     before, opening, after = whole.partition('"input": [')
     body = bytearray(f"{before}{opening}".encode(errors="replace"))

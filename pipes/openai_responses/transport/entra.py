@@ -17,6 +17,8 @@ from openai_responses.redaction import redact
 
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
+_PAUSE_AFTER_FAILURE = 30
+"""Seconds."""
 _MAX_REASON_CHARACTERS = 300
 
 
@@ -28,13 +30,21 @@ class EntraTokens:
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
         """The token of each scope, and its last second."""
+        self._next_try = 0
+        """From when on a token that still holds may be renewed."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
         """Return a token that holds for some minutes yet; raises InvalidRequest.
 
-        If there is no other, the one that ends is used until then.
+        If there is no other, the one that ends is used until then. As long as it holds,
+        one request at a time waits for the next one, and none for a while after a
+        failure, because Entra may take long to answer nothing.
         """
+        token, end = self._known.get(scope, ("", 0))
+        is_asked = self._lock.locked() or unix_seconds() < self._next_try
+        if is_asked and unix_seconds() < end:
+            return token
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
@@ -43,6 +53,7 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                    self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
                 now = unix_seconds()
                 for known, (_, known_end) in list(self._known.items()):
                     if known_end <= now:  # of earlier settings

@@ -236,7 +236,8 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows with it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`). It and `shown` are
+    empty here; a host fills them in.
     """
 
     output_index: int

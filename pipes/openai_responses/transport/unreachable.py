@@ -23,6 +23,11 @@ _NEVER_CONNECTED = (
 )
 """The last is of connecting: aiohttp is given no other limit."""
 
+_NAME_ERROR: type[Exception] = getattr(
+    aiohttp, "ClientConnectorDNSError", socket.gaierror
+)
+"""aiohttp 3.9, which the Pipelines server has, lacks it: there it is only a cause."""
+
 _IN_TIME = "it did not accept the connection in time"
 _CLOSED = "it closed the connection without an answer"
 _NO_ROUTE = "there is no route to it"
@@ -61,9 +66,9 @@ def _find_cause(
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
-        case (
-            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
-        ) if proxy:
+        case aiohttp.ClientConnectorError() if proxy and (
+            isinstance(error, aiohttp.ClientProxyConnectionError) or _is_of_name(error)
+        ):
             parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
@@ -82,6 +87,12 @@ def _find_cause(
     return "no_way" if may_need_proxy else "", endpoint.host, reason
 
 
+def _is_of_name(error: Exception) -> bool:
+    """Say whether a name could not be looked up; not every resolver says why."""
+    cause = getattr(error, "os_error", error)
+    return isinstance(cause, socket.gaierror) or isinstance(error, _NAME_ERROR)
+
+
 def _reason(error: Exception) -> str:
     """Return why a connection failed, as the end of a message."""
     cause = error
@@ -89,11 +100,9 @@ def _reason(error: Exception) -> str:
         cause = error.os_error
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
-    if isinstance(cause, socket.gaierror):
-        if cause.errno == socket.EAI_AGAIN:
-            return "the name server does not answer"
-        return "its name is not found"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
+    if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
+        return "the name server does not answer"
+    if _is_of_name(error):
         return "its name is not found"
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return _CLOSED

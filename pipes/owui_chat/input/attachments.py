@@ -68,7 +68,7 @@ def _readable_url(url: str) -> str:
 
     The API itself fetches images from the web.
     """
-    if url.startswith(("https://", "http://")):
+    if url[:8].lower().startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:

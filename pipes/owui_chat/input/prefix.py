@@ -39,7 +39,7 @@ _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
 
-def _find_injected_context(message: UserMessage) -> JsonObject | None:
+def _context_around(message: UserMessage) -> JsonObject | None:
     """Return what is around the words; None: nothing, too much, or other words.
 
     `words` is the digest of the user's words, `texts` are those of the message, the one
@@ -254,7 +254,7 @@ def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
     """Return what is around the message that is asked, the last one of the row."""
     for part in reversed(parts):
         if isinstance(part, UserMessage) and part.stored:
-            return _find_injected_context(part)
+            return _context_around(part)
     return None
 
 

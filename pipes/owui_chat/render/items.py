@@ -142,7 +142,7 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
+    """What the host has stored of an answer so far, and the events that show it."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -234,8 +234,8 @@ class OutputItems:
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
 
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
+        It has all files, so if they are many, it comes less often. With `is_last`, it
+        comes once more, for those that were not shown yet.
         """
         count = len(self.files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due

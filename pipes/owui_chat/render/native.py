@@ -107,11 +107,7 @@ class _OpenThought:
 
 
 class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
+    """Shows one run."""
 
     def __init__(
         self,
@@ -132,6 +128,7 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        """What the host has stored so far."""
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -140,9 +137,13 @@ class NativeRenderer:
         self._retries = 0
         self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
+        """The place of each item on the page among the host's, by its output index."""
         self._markers: dict[int, str] = {}
+        """The marker in front of its text."""
         self._started: dict[int, float] = {}
+        """When it began."""
         self._last_part: dict[int, int] = {}
+        """The part of its last text."""
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
         self._unfollowed: dict[int, _OpenThought] = {}
@@ -159,10 +160,9 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = self._commentary[event.output_index] = Commentary(
-                    self.shown
-                )
-                yield from commentary.render(event, self._take_marker())
+                commentary = Commentary(self.shown)
+                self._commentary[event.output_index] = commentary
+                yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
@@ -177,7 +177,8 @@ class NativeRenderer:
                     yield status_chunk(_COMPACTED)
             case TextDelta() | ItemDone() if event.output_index in self._commentary:
                 commentary = self._commentary[event.output_index]
-                yield from commentary.render(event, self._take_marker())
+                marker = self._take_marker() if isinstance(event, ItemDone) else ""
+                yield from commentary.render(event, marker)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 if self._hosted:
                     yield from self._hosted.render(event)

@@ -23,13 +23,13 @@ class AccountCapabilities(RecentTexts):
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty, but for the models that are `listed`."""
-        super().__init__(now)
+        super().__init__(now=now)
         self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
-        self.left_out = RecentTexts(now)
+        self.left_out = RecentTexts(now=now)
         """What the log has said of callers' requests: they choose the names in it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""

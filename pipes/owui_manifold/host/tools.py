@@ -25,7 +25,7 @@ from openai_responses.loop.tools import CallKind, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
-from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_chat.host_tools import CALL_TOOL, read_call_tool
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import (
     call_server,
@@ -76,6 +76,10 @@ def _cites(name: str, metadata: JsonObject) -> bool:
     return name in _CITED and setting is not False
 
 
+_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+
 def _is_error_text(text: str) -> bool:
     """Say whether a result reports an error.
 
@@ -83,7 +87,7 @@ def _is_error_text(text: str) -> bool:
     """
     result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
     if result is None:
-        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
+        return text.strip().lower().startswith(_ERROR_PREFIXES)
     if str(result.get("status")).strip().lower() in ("error", "failed"):
         return True
     error = result.get("error")

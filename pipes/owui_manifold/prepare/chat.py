@@ -235,12 +235,13 @@ def _choose_model(
     model = call.model
     reason = research_beginning(model)
     questions = list(user_messages(parts).values())
-    records = stored.records.values() if stored else ()
+    # By their ids, which begin with the time.
+    records = sorted(stored.records.items()) if stored else ()
     choice = choose_auto_model(
         call.model_name,
         questions[0].item if questions else None,
         tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
+        earlier=[record.origin.family for _, record in records],
     )
     if choice:
         name, why = choice

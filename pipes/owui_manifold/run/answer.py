@@ -63,7 +63,7 @@ async def answer_events(
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
-        set_waiting=lines.set_waiting, spent=presence.spent
+        set_waiting=lines.set_waiting, count_response=presence.spent
     )
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):

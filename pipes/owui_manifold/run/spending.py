@@ -62,9 +62,9 @@ def counted_run(
     counts = _RunCounts(prepared, account)
 
     def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
-        return counts.add(usages, output) or limits.spent(usages, output)
+        return counts.add(usages, output) or limits.count_response(usages, output)
 
-    events = _run(prepared, limits._replace(spent=spent), connections)
+    events = _run(prepared, limits._replace(count_response=spent), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
 

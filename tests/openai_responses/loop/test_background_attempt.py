@@ -18,6 +18,7 @@ from openai_responses.transport.stream import TextDelta
 from runs.against_server import asking, end_of, notes_of, report, simulated
 from runs.joining import joined
 from runs.log import answer_text, log_of
+from runs.streams import OTHERS
 from runs.transcripts import FOLDER
 from simulator import RecordedRequest, Simulator
 from upstream import wire
@@ -128,6 +129,21 @@ async def test_events_that_come_again(connections: Connections) -> None:
 
 def _transcript(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
+
+
+async def test_words_of_a_proxy_in_the_stream_end_the_run(
+    connections: Connections,
+) -> None:
+    """As they do without a background request: such words have no number."""
+    stream = (OTHERS / "error-of-plain-words.sse").read_bytes()
+    endings = []
+    for request in (background("Hi"), asking("Hi")):
+        async with Upstream(streaming(stream)) as upstream:
+            events = await report(connections, upstream.endpoint, request, HASTY)
+        endings.append(end_of(events).ending)
+
+    assert endings[0] == endings[1]
+    assert endings[0].is_failure
 
 
 async def test_expired_stream_is_polled_until_complete(

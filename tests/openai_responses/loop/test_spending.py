@@ -219,6 +219,24 @@ def test_time_of_people_does_not_count() -> None:
     assert run_skipping(work()) == [3.0, 3.0, 3.0, 4.0, 6.0]
 
 
+def test_time_of_people_who_are_asked_by_a_task_counts_nowhere() -> None:
+    """Neither for the task nor for the run above it, also while another task asks."""
+
+    async def work() -> list[float]:
+        above = Spending(Budget(seconds=10))
+        tasks = [Spending(Budget(), above) for _ in range(2)]
+
+        async def decide(task: Spending, takes: float) -> None:
+            with task.pause():
+                await asyncio.sleep(takes)
+
+        await asyncio.sleep(3)
+        await asyncio.gather(decide(tasks[0], 100), decide(tasks[1], 50))
+        return [above.seconds, *(task.seconds for task in tasks)]
+
+    assert run_skipping(work()) == [3.0, 3.0, 53.0]
+
+
 async def decided_by_person(_: Json) -> str:
     """Take a hundred seconds, as a person does."""
     await asyncio.sleep(100)

@@ -1,4 +1,6 @@
-"""Repairs are known to have helped when the server accepts a request."""
+"""A repair has helped once an answer came of the request, and not before."""
+
+import json
 
 import pytest
 
@@ -8,7 +10,11 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.tried_repairs import TriedRepairs
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, LeaveOutStrict
+from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, TextDelta
+from runs.against_server import asking, limits, report
+from upstream import wire
+from upstream.server import Upstream, in_turn, replying, streaming
 
 FIRST = TriedRepair(LeaveOutParameter("top_p"), ApiError("first"))
 SECOND = TriedRepair(LeaveOutStrict(), ApiError("second"))
@@ -50,3 +56,50 @@ def test_later_responses_have_repairs_of_their_own() -> None:
         assert helped == tried._replace(helped_at_once=True)
 
     assert [each.repair for each in repairs.confirmed] == [FIRST.repair, SECOND.repair]
+
+
+TOOLS = [{"type": "function", "name": name, "parameters": {}} for name in "ab"]
+REFUSAL = {"type": "invalid_request_error", "param": "tools[0]", "message": "Not here."}
+REFUSED = replying(json.dumps({"error": REFUSAL}), 400)
+THINKS = wire.added({**wire.reasoning_item(), "encrypted_content": "s"})
+
+
+def failed(code: str, *begun: wire.Event) -> wire.Events:
+    """A response that fails after it has begun."""
+    error = {"code": code, "message": "No."}
+    return [wire.created(), *begun, wire.ended("failed", error=error)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("streams", "confirmed"),
+    [
+        ([wire.whole_stream(wire.message("Hello"))], 1),
+        ([failed("invalid_prompt")], 0),
+        ([failed("server_error")] * 2, 0),
+        ([failed("server_error", THINKS), failed("server_error")], 0),
+        ([failed("server_error", THINKS)] * 2, 0),
+    ],
+    ids=[
+        "an answer",
+        "a refusal in a stream",
+        "a failure after the last retry",
+        "a failure after a thought of an earlier attempt",
+        "a failure after a thought",
+    ],
+)
+async def test_repair_is_confirmed_by_an_answer_alone(
+    connections: Connections, streams: list[wire.Events], confirmed: int
+) -> None:
+    """A response that fails says nothing about what was changed before it."""
+    answers = [streaming(wire.on_the_wire(*events)) for events in streams]
+    request = asking().model_copy(update={"tools": TOOLS})
+    tried = TriedRepairs()
+
+    async with Upstream(in_turn(REFUSED, *answers)) as upstream:
+        within = limits(retries=1, max_wait=0.6)
+        for event in await report(connections, upstream.endpoint, request, within):
+            tried.note(event)
+        assert len(upstream.requests) == 1 + len(streams)
+
+    assert len(tried.confirmed) == confirmed

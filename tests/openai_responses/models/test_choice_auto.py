@@ -49,6 +49,13 @@ NO_QUESTION = "there is no question to judge by"
             id="small chat",
         ),
         pytest.param(question("Hi"), False, [LARGE], (LARGE, EARLIER), id="large chat"),
+        pytest.param(
+            question("Hi"),
+            False,
+            [LARGE, SMALL],
+            (LARGE, EARLIER),
+            id="large chat with one small answer",
+        ),
         pytest.param(None, False, [], (LARGE, NO_QUESTION), id="no question"),
     ],
 )

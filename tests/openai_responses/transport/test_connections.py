@@ -8,6 +8,7 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiError,
@@ -113,6 +114,20 @@ async def test_refusal_in_pieces(connections: Connections) -> None:
                 await ask(connections, upstream.endpoint)
         assert refused.value.error.code == "insufficient_quota"
         assert len(upstream.connections) == 1
+
+
+@pytest.mark.parametrize(("size", "param"), [(70_000, "input[0].id"), (2**20, None)])
+async def test_refusal_that_repeats_the_chat_is_read_up_to_a_megabyte(
+    connections: Connections, size: int, param: str | None
+) -> None:
+    """FastAPI, and so vLLM, puts what it refuses into the body."""
+    row = {"loc": ["body", "input", 0, "id"], "msg": "Bad.", "input": "x" * size}
+    body = json.dumps({"detail": [row]})
+    async with Upstream(replying(body, 400)) as upstream:
+        with pytest.raises(ApiRefused) as refused:
+            await ask(connections, upstream.endpoint)
+
+    assert refused.value.error.param == param
 
 
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
@@ -350,18 +365,19 @@ async def test_answer_without_a_body_is_worth_another_try(
     assert (refused.value.failure is not None) is may_pass
 
 
-@pytest.mark.parametrize("status", [204, 206])
+@pytest.mark.parametrize("status", [202, 204, 206])
 async def test_what_is_asked_for_comes_with_200(
     connections: Connections, status: int
 ) -> None:
-    """A list or a file that is not there has no other good status."""
+    """A list or a file that is not there has no other good status; it is no redirection."""
     limits = Deadlines(Timeouts())
     async with Upstream(replying("", status=status)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
+        with pytest.raises(UnreadableAnswer) as refused:
             async with connections.request(upstream.endpoint, "/models", None, limits):
                 pass
 
-    assert refused.value.status == status
+    assert str(refused.value) == UNREADABLE.message
+    assert refused.value.fault.settings == UNREADABLE.fault.settings
 
 
 async def test_bytes_before_a_broken_connection_are_kept(

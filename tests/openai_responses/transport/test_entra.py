@@ -34,9 +34,11 @@ class Credential:
     def __init__(self) -> None:
         """Start without having been asked."""
         self.asked: list[str] = []
+        self.tries = 0
 
     def get_token(self, *scopes: str) -> AccessToken:
         """Give the next token."""
+        self.tries += 1
         if self.failure:
             raise RuntimeError(self.failure)
         self.asked += scopes
@@ -102,6 +104,27 @@ async def test_token_is_used_until_its_end(
     monkeypatch.setattr(entra, "unix_seconds", lambda: end)
     with pytest.raises(InvalidRequest, match="issued no token for this server"):
         await tokens.token(SCOPE)
+
+
+async def test_after_a_failure_the_token_is_used_for_a_while(
+    credential: Credential, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a minute without an answer would hold up each request after the other."""
+    credential.seconds = 290
+    tokens = EntraTokens()
+    await tokens.token(SCOPE)
+    credential.failure = "The network is down."
+
+    given = await asyncio.gather(*(tokens.token(SCOPE) for _ in range(10)))
+    given.append(await tokens.token(SCOPE))
+
+    assert set(given) == {"token-1"}
+    assert credential.tries == 2
+
+    credential.failure = ""
+    later = unix_seconds() + 31
+    monkeypatch.setattr(entra, "unix_seconds", lambda: later)
+    assert await tokens.token(SCOPE) == "token-2"
 
 
 async def test_reason_is_told_without_secrets(credential: Credential) -> None:

@@ -1,8 +1,11 @@
 """Why a server cannot be reached: each cause in its own words, with its own setting."""
 
+import asyncio
 import errno
+import json
 import socket
 import ssl
+import subprocess
 
 import aiohttp
 import pytest
@@ -11,6 +14,8 @@ from aioresponses import aioresponses
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from hosts.promises import PIPES
+from hosts.servers.offline import pipelines_python
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, SettingFault
 from openai_responses.transport.connections import Connections
@@ -207,6 +212,52 @@ async def test_proxy_of_the_environment(
         "that environment."
     )
     assert failed.value.fault.settings == ()
+
+
+# Prints what is told, by the aiohttp of the interpreter, about a stopped server and
+# about the same behind each proxy in its arguments.
+ASK = """
+import asyncio, json, sys
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ConnectionFailed
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+
+async def told(address, proxy):
+    connections = Connections()
+    endpoint = Endpoint(address, "key", proxy=proxy)
+    try:
+        async with connections.request(endpoint, "/x", {}, Deadlines(Timeouts())):
+            pass
+    except ConnectionFailed as error:
+        return [str(error), error.was_sent]
+    finally:
+        await connections.close()
+
+for proxy in ["", *sys.argv[2:]]:
+    print(json.dumps(asyncio.run(told(sys.argv[1], proxy))))
+"""
+
+
+@pytest.mark.pipelines
+async def test_the_oldest_aiohttp_has_the_same_words() -> None:
+    """It has no error of its own for a name; the name of a proxy is still told."""
+    ports = [free_port() for _ in range(2)]
+    proxies = [f"http://127.0.0.1:{ports[1]}", "http://no-such.invalid:3128"]
+    command = [str(pipelines_python()), "-c", ASK, f"http://127.0.0.1:{ports[0]}/v1"]
+
+    asked = await asyncio.create_subprocess_exec(
+        *(*command, *proxies), env={"PYTHONPATH": str(PIPES)}, stdout=subprocess.PIPE
+    )
+    printed, _ = await asked.communicate()
+
+    server, proxy, name = map(json.loads, printed.splitlines())
+    refused = "cannot be reached: it refused the connection."
+    assert server == [f"The model's server at 127.0.0.1 {refused} Try again.", False]
+    assert proxy == [f"The HTTP proxy at 127.0.0.1:{ports[1]} {refused}", False]
+    assert name[0].startswith(
+        "The HTTP proxy at no-such.invalid:3128 cannot be reached"
+    )
+    assert "name" in name[0]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,9 @@ def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
         assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
 
 
-@pytest.mark.parametrize("url", ["https://example.com/a", "http://127.0.0.1/a.png"])
+@pytest.mark.parametrize(
+    "url", ["https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png"]
+)
 def test_picture_on_the_web_stays_there(url: str) -> None:
     """The API fetches it by its address."""
     assert readable_url(url) == url

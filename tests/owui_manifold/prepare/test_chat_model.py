@@ -50,6 +50,21 @@ async def test_a_chat_stays_with_its_model(
     assert again == ["GPT-6.1 Terra answers: it began this chat."]
 
 
+async def test_the_first_of_its_models_that_answered_goes_on(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The user chose the other one by hand for one question."""
+    await ask(pipe, "sim:chat hello", tool_ids=["weather"])
+    by_hand = {**chat("sim:chat hello"), "model": f"f.{SMALL}"}
+    ids = {**IDS, "message_id": "m-2"}
+    await chunks_of(pipe, by_hand, __user__=USER, __metadata__=ids)
+    again = await ask(pipe, "sim:chat hello", message_id="m-3")
+
+    sent = [request.body["model"] for request in sim.requests]
+    assert sent == [LARGE, SMALL, LARGE]
+    assert again == ["GPT-6.1 Sol answers: it began this chat."]
+
+
 GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'
 
 
