@@ -84,6 +84,7 @@ from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
+from tempfile import mkstemp
 from threading import Lock, Thread, current_thread, main_thread
 from traceback import extract_tb
 from types import MappingProxyType
@@ -96,6 +97,7 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
+    TypeGuard,
     TypeVar,
 )
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
@@ -130,7 +132,10 @@ from pydantic.alias_generators import to_camel
 
 
 def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    """Return the SHA-256 of a text.
+
+    A text may have lone surrogates, which UTF-8 does not have.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -811,11 +816,11 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
-    several calls stays as long as one of them stays.
+    items", 5). Reasoning before several calls stays as long as one of them stays.
     """
     kept: list[Item] = []
     dangling: list[Item] = []
+    """Reasoning whose product has not come yet."""
     has_lost_call = False
     paired = _find_pairs(items)
     for index, item in enumerate(items):
@@ -1108,10 +1113,11 @@ def _texts(values: object) -> list[str]:
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  │   ├─ InvalidSetting     because of a field of the endpoint
 #  │   └─ InvalidParameter   because of a parameter of the caller
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ ConnectionFailed       no connection, or it broke, also in the middle of an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ ApiRefused             an HTTP status that is no answer (from 300 on), or an error
+#  │                         in its place
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -1183,7 +1189,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
+    """A failure before anything but a thought was shown.
 
     `status` is None without an HTTP answer, 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is what the server says.
@@ -1279,7 +1285,7 @@ class InvalidParameter(InvalidRequest):
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
+    """The server could not be reached, or the connection broke, also in an answer."""
 
     failure = Failure()
 
@@ -1332,7 +1338,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
+    """The API answered with an HTTP status from 300 on, or with an error."""
 
     def __init__(
         self,
@@ -2192,7 +2198,7 @@ def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_message(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     return message.format(
         code=_fill_in(_find_code(error)),
@@ -2206,7 +2212,7 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -2234,7 +2240,7 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -2249,7 +2255,7 @@ def refusal_message(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -2313,7 +2319,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _MESSAGES_BY_CODE)
+    word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -2333,10 +2339,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
+def _message_word(words: Iterable[str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in messages:
+        if word and word in _MESSAGES_BY_CODE:
             return word
     return ""
 
@@ -3557,7 +3563,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
+    """Return the sum of the counts and the costs; it has no tier, searches or images."""
     if first is None or second is None:
         return first or second
     cost = None
@@ -4076,7 +4082,8 @@ def resolve_model(
     )
 
 
-_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+AUTO_MODEL = "gpt-5-auto"
+_AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
@@ -5617,7 +5624,9 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
 
     llama.cpp says so with a status of 503. It has `waited` for so many seconds.
     """
-    has_time = policy.max_retries > 0 and waited < _MOST_LOADING
+    # Without a wait, requests would follow each other until the server is ready.
+    may_wait = min(policy.max_retries, policy.max_wait) > 0
+    has_time = may_wait and waited < _MOST_LOADING
     words = failure.error.message[:_MAX_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
@@ -5634,7 +5643,7 @@ def is_passing(error: ApiError) -> bool:
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
         if name in PASSING_CODES:
             return True
-        if name.isdecimal() and _is_retried_status(int(name)):
+        if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True
     return False
 
@@ -6154,7 +6163,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             value = own.pop(field, None) or flat
             if value:
                 own[field] = value
-        _read_values(own, f"{key}.", errors)
+        _read_values(own, key, errors)
         given[key] = own
     if "format" in given["text"]:
         given["text"]["format"] = _read_format(format_name, given["text"]["format"])
@@ -6166,13 +6175,15 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+def _read_values(values: dict[str, Any], parent: str, errors: list[str]) -> None:
     """Replace values by what they mean; those without a meaning are left out.
 
-    `prefix` is that of the names of these values, like `text.`.
+    `parent` is the object that holds them, like `text`; empty for the request itself.
     """
     for name, read in _VALUE_READERS.items():
-        key = name.removeprefix(prefix)
+        own_parent, _, key = name.rpartition(".")
+        if own_parent != parent:
+            continue
         value = values.pop(key, None)
         if value is None:
             continue
@@ -7473,18 +7484,35 @@ def build_request(
             includes.insert(0, "reasoning.encrypted_content")
     fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = settings.background_store
-        is_standard = fields.get("service_tier") in (None, "auto", "default")
-        if settings.completion_window and is_standard:
-            window = settings.completion_window
-            fields["background_options"] = {"completion_window": window}
-            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    fields |= _background_fields(fields, settings)
+    _fit_to_model(fields, facts, effort_in_use)
+    return ResponsesRequest(**fields)
+
+
+def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
+    """Return the fields that make the answer one in the background, if it is to be."""
+    if not settings.background:
+        return {}
+    background: dict[str, Any] = {
+        "background": True,
+        "store": settings.background_store,
+    }
+    is_standard = fields.get("service_tier") in (None, "auto", "default")
+    if settings.completion_window and is_standard:
+        window = settings.completion_window
+        background["background_options"] = {"completion_window": window}
+        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    return background
+
+
+def _fit_to_model(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove sampling that a model refuses, and bring the length into its bounds."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
     takes_sampling = facts.sampling == "always"
     if facts.sampling == "with_none":
-        takes_sampling = effort_in_use == "none"
+        takes_sampling = effort == "none"
     if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
@@ -7493,7 +7521,6 @@ def build_request(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -7934,7 +7961,8 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows with it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`). It and `shown` are
+    empty here; a host fills them in.
     """
 
     output_index: int
@@ -8345,7 +8373,11 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
+    """The last event of every run, however it ended.
+
+    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
+    fills them in.
+    """
 
     ending: Ending
     usage: Usage | None = None
@@ -9021,7 +9053,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        take = self._take_reason if self.ending and self.is_over else self._take
+        take = self._take_reason if self.is_over else self._take
         events = take(event)
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
@@ -9265,6 +9297,7 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        """End the response as its final snapshot says, with all that this has more."""
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
@@ -10057,7 +10090,7 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
@@ -10066,18 +10099,18 @@ _ATTACHED = ("input_file", "input_image")
 
 
 def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
 ) -> tuple[str, str] | None:
     """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
+    `earlier` has the families of the models that answered in this chat, in order.
     """
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
+    for model in earlier:
+        if model in (small, large):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:
@@ -10331,6 +10364,11 @@ _NEVER_CONNECTED = (
 )
 """The last is of connecting: aiohttp is given no other limit."""
 
+_NAME_ERROR: type[Exception] = getattr(
+    aiohttp, "ClientConnectorDNSError", socket.gaierror
+)
+"""aiohttp 3.9, which the Pipelines server has, lacks it: there it is only a cause."""
+
 _IN_TIME = "it did not accept the connection in time"
 _CLOSED = "it closed the connection without an answer"
 _NO_ROUTE = "there is no route to it"
@@ -10369,9 +10407,9 @@ def _find_cause(
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
-        case (
-            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
-        ) if proxy:
+        case aiohttp.ClientConnectorError() if proxy and (
+            isinstance(error, aiohttp.ClientProxyConnectionError) or _is_of_name(error)
+        ):
             parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
@@ -10390,6 +10428,12 @@ def _find_cause(
     return "no_way" if may_need_proxy else "", endpoint.host, reason
 
 
+def _is_of_name(error: Exception) -> bool:
+    """Say whether a name could not be looked up; not every resolver says why."""
+    cause = getattr(error, "os_error", error)
+    return isinstance(cause, socket.gaierror) or isinstance(error, _NAME_ERROR)
+
+
 def _reason(error: Exception) -> str:
     """Return why a connection failed, as the end of a message."""
     cause = error
@@ -10397,11 +10441,9 @@ def _reason(error: Exception) -> str:
         cause = error.os_error
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
-    if isinstance(cause, socket.gaierror):
-        if cause.errno == socket.EAI_AGAIN:
-            return "the name server does not answer"
-        return "its name is not found"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
+    if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
+        return "the name server does not answer"
+    if _is_of_name(error):
         return "its name is not found"
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return _CLOSED
@@ -10614,8 +10656,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 """For the body of a refusal, or the rest of an answer that has ended: people wait."""
-_MAX_ERROR_BODY = 64 * 1024
-"""Bytes of such a body, or rest, that are read."""
+_MAX_ERROR_BODY = 1024 * 1024
+"""Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
+Servers repeat what they refuse, as FastAPI does in its `detail`."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -10954,6 +10997,8 @@ class Connections:
                 if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
+                    if response.status < _FIRST_BAD_STATUS:
+                        raise _unreadable_answer(UNREADABLE)
                     raise await answer.refusal()
                 yield answer
 
@@ -11020,6 +11065,7 @@ async def _encode(payload: JsonObject) -> bytearray:
     """
     if not payload:
         return bytearray()
+    # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
     whole = _JSON.encode({**payload, "input": []})
     before, opening, after = whole.partition('"input": [')
     body = bytearray(f"{before}{opening}".encode(errors="replace"))
@@ -11128,8 +11174,8 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
-    """Takes the usages of the run so far and the output of each response; returns why
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
@@ -11392,8 +11438,8 @@ _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
 _LATE = 0.8
-"""If the next delta comes so many waits after a wait for more of them, they are slow. It
-is no smaller part, because in a busy process all of them come late."""
+"""A delta is slow if it comes later than this part of a wait after the wait. With a
+smaller part, a busy process would take all deltas for slow ones."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
@@ -11808,10 +11854,10 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 class Budget:
     """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
-    `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit; those of an only one are made. In
-    both cases one response without tools follows. `seconds` includes the model and the
-    tools that run here, but not the time that people need to decide.
+    `rounds` counts the responses that may call tools. The calls of the last of several
+    rounds are refused, so that the model learns of the limit. A budget of one round
+    makes its calls. Then the model answers once more, without tools. `seconds` includes
+    the model and the tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -11825,7 +11871,8 @@ class EarlierSpending(NamedTuple):
 
     rounds: int = 0
     calls: int = 0
-    usage: Usage | None = None
+    usages: tuple[Usage, ...] = ()
+    """One for each response whose tokens are known: its length decides its price."""
     seconds: float = 0.0
 
 
@@ -11844,14 +11891,15 @@ class Spending:
         self.last_usage: Usage | None = None
         """That of the last response."""
         self.usages: list[Usage] = []
-        """One for each response; all earlier rounds together are the first one."""
+        """One for each response, those of earlier rounds first."""
         self.delegated_usage: Usage | None = None
         """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usage: Usage | None = None
+        self._earlier_usages = 0
+        """How many of `usages` are those of earlier rounds."""
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
         """By the event loop's clock; each pause moves it ahead by its length."""
@@ -11862,10 +11910,9 @@ class Spending:
         """Count what earlier rounds took."""
         self.rounds = earlier.rounds
         self.calls = earlier.calls
-        self._earlier_usage = earlier.usage
+        self.usages += earlier.usages
+        self._earlier_usages = len(earlier.usages)
         self._started_at -= earlier.seconds
-        if earlier.usage is not None:
-            self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
         """Count a response that is requested; return its number, from 1."""
@@ -11898,14 +11945,12 @@ class Spending:
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
+        return sum_usages(self.usages) or Usage()
 
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]
+        return self.usages[self._earlier_usages :]
 
     @property
     def seconds(self) -> float:
@@ -11927,7 +11972,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides.
+        """Count no time while a person decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -11935,8 +11980,10 @@ class Spending:
         if self._pauses == 0:
             self._paused_at = self._now()
         self._pauses += 1
+        above = self._parent.pause() if self._parent else nullcontext()
         try:
-            yield
+            with above:
+                yield
         finally:
             self._pauses -= 1
             if self._pauses == 0:
@@ -12000,7 +12047,8 @@ class Spending:
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+"""Whichever comes later wins."""
 
 _Value = TypeVar("_Value")
 
@@ -12012,7 +12060,8 @@ class AskedCall(NamedTuple):
     name: str
     arguments: JsonObject
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
     default_rule: Approval | None = None
     """What holds if no rule is about it; None: what holds for all calls."""
 
@@ -12061,10 +12110,10 @@ class Approver:
         unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+            strictest = max(strictest, other_rule, key=STRICTNESS.index)
         for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
-                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
+                strictest = max(strictest, possible_rule, key=STRICTNESS.index)
         return strictest
 
     async def refusal(
@@ -12305,7 +12354,8 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
 
 
 class _StartedCall(NamedTuple):
@@ -12543,7 +12593,8 @@ def _exception_text(error: BaseException) -> str:
 
 
 NOTE_CHARACTERS = 60
-"""An output that was cut is longer than its limit by the note about that: by fewer."""
+"""The note in an output that was cut has fewer. By so many, such an output may be longer
+than its limit."""
 
 
 def cap_output(
@@ -12583,8 +12634,8 @@ def _called_name(call: Item) -> str:
 #
 # What is remembered of refusals: for whom, how long, and how much.
 #
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
+# A repair counts for all users only if the server itself named what to change, the request
+# was as its administrators configured it, and the next request was accepted.
 # What may be about a user's own choice counts for that user, and what is about the items
 # of a chat for that chat, if it can store it. The rest is forgotten.
 #
@@ -13049,8 +13100,11 @@ class TriedRepairs:
             if event.tried:
                 self._open.append(event.tried)
             return []
-        # A thought may begin in an answer that ends as a refusal.
-        is_answered = not isinstance(event, ItemAdded)
+        # These come of an answer that ends as a refusal, too: a thought that begins, the
+        # end of an earlier attempt's thought, and what the response says of itself.
+        is_answered = not isinstance(event, ItemAdded | ResponseDone)
+        if isinstance(event, ItemDone):
+            is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:
@@ -13098,8 +13152,8 @@ class BackgroundAttempt(Attempt):
     """Whether the API may still resume the stream."""
     _is_polling: bool = field(default=False, init=False)
     """Whether the next request is for the response itself, not for its stream."""
-    _is_cancelled: bool = field(default=False, init=False)
-    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _has_nothing_to_cancel: bool = field(default=False, init=False)
+    """Because it was cancelled, or the server does not know it any more."""
     _is_ignored: bool = field(default=False, init=False)
     """Whether the server answers as if it were asked for no background response."""
 
@@ -13147,9 +13201,9 @@ class BackgroundAttempt(Attempt):
 
         The event is parsed twice; a background run has few events a second.
         """
-        if event.data == END_OF_STREAM:
+        wire = parse_json_object(event.data)
+        if wire is None:  # the end's mark, and a proxy's own words, have no number
             return True
-        wire = json.loads(event.data)
         response = as_mapping(wire.get("response"))
         self._note_id(response)
         # OpenAI and Azure repeat the parameter; vLLM answers with false.
@@ -13214,7 +13268,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
+            self._has_nothing_to_cancel = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
@@ -13252,10 +13306,10 @@ class BackgroundAttempt(Attempt):
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self.response.ending or self._is_cancelled or self._is_ignored:
+        if self.response.ending or self._has_nothing_to_cancel or self._is_ignored:
             return
         if self._response_id.done():
-            self._is_cancelled = True
+            self._has_nothing_to_cancel = True
             endpoint, connections, _, _ = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
             connections.do_later(connections.post_quietly(endpoint, path))
@@ -13296,10 +13350,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         _, _, limits, deadlines = self._server
-        earlier_usages = len(self._usages)
+        earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
+        has_told_loading = False
         kind = BackgroundAttempt if request.background else Attempt
         while True:
             attempt = kind(
@@ -13318,17 +13373,18 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
-            waits_on = next_attempt.loading_seconds > wait
-            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
+            is_loading = status is _MODEL_IS_LOADING
+            if not (is_loading and has_told_loading):
                 yield status
+            has_told_loading = has_told_loading or is_loading
             limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
-        # Every response counts, also one that calls nothing.
         output = attempt.response.output
-        used_up = limits.spent(self._usages, output)
+        # Called for every response, because it counts them.
+        used_up = limits.count_response(self._usages, output)
         wants_to_continue = any(
             is_call(item) or is_approval_request(item) for item in output
         )
@@ -13338,7 +13394,7 @@ class Attempts:
             ending=attempt.ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_usages:]),
+            usages=tuple(self._usages[earlier_count:]),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
@@ -13353,7 +13409,7 @@ _STANDARD_TIER = (
     "The model's server has no flex capacity: answering at the standard tier, which costs "
     "twice as much."
 )
-_MODEL_IS_LOADED = Status(
+_MODEL_IS_LOADING = Status(
     "The model's server is loading the model. The answer begins when it is ready.",
     is_note=False,
 )
@@ -13403,7 +13459,7 @@ class _NextAttempt:
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
             self.loading_seconds += wait
-            return _MODEL_IS_LOADED, wait
+            return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
@@ -13676,7 +13732,7 @@ class _Rounds:
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._decide(request, refusal):
+                for event in self._answer_approval(request, refusal):
                     yield event
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
@@ -13832,7 +13888,9 @@ class _Rounds:
         self._next_index += 1
         return index
 
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+    def _answer_approval(
+        self, request: Item, refusal: str | None
+    ) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
         response: Item = {
             "type": "mcp_approval_response",
@@ -13849,7 +13907,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return the end of the run: its own, or that of a task which was stopped."""
+        """Return the end of the run: its own, or that of a task that stopped it."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -13887,6 +13945,7 @@ async def _remote_refusals(
     names = [remote_name(request) for request in requests]
     if limit:
         texts = [toolset.texts.describe(name, limit) for name in names]
+        # `refused_pair` puts it in front again.
         return [text.removeprefix("Error: ") for text in texts]
     asked: list[AskedCall] = []
     for name, request in zip(names, requests, strict=True):
@@ -13973,8 +14032,8 @@ class RecentTexts:
 
     def __init__(
         self,
-        now: Callable[[], float] = monotonic_seconds,
         seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty."""
         self._now = now
@@ -14382,15 +14441,12 @@ def _sorted_json(value: object) -> bytes:
 # --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
-# What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
 # --------------------------------------------------------------------------------------
 
 
 CALL_TOOL = "call_tool"
 """The builtin tool that runs another one by its name."""
-
-HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
@@ -15656,7 +15712,7 @@ class StoredName(NamedTuple):
 
 
 def shorten_name(name: str) -> str:
-    """Return at most 200 characters of a foreign name: its begin and its ending.
+    """Return at most 200 characters of a foreign name: its beginning and its ending.
 
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
@@ -15814,7 +15870,7 @@ def _readable_url(url: str) -> str:
 
     The API itself fetches images from the web.
     """
-    if url.startswith(("https://", "http://")):
+    if url[:8].lower().startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
@@ -16201,7 +16257,8 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 #
 # Their answers name other people and how the server is set up. So a command and its answer
 # are left out of later requests, and of what tasks quote. Whoever may not use a command
-# sends it to the model like any other words: it is told by its answer.
+# sends it to the model like any other words. So the answer shows whether a message was a
+# command.
 # --------------------------------------------------------------------------------------
 
 
@@ -16229,7 +16286,7 @@ def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 _QUOTED_COMMAND = re.compile(
-    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
     # Up to the next message, or to what an administrator's prompt says below them.
     + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
@@ -17467,6 +17524,11 @@ def _key(annotation: Item) -> str:
     return ""
 
 
+def _is_position(value: object) -> TypeGuard[int]:
+    """Say whether this can be a place in a text; some servers write -1 for none."""
+    return isinstance(value, int) and value >= 0
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
@@ -17475,7 +17537,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
-    if not isinstance(start, int) or not isinstance(last, int):
+    if not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]
@@ -17569,7 +17631,7 @@ def _position_finder(text: str) -> Callable[[object], int]:
 
     def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_position = position if isinstance(position, int) else len(text)
+        old_position = position if _is_position(position) else len(text)
         return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
@@ -17938,7 +18000,7 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
+    """What the host has stored of an answer so far, and the events that show it."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -18030,8 +18092,8 @@ class OutputItems:
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
 
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
+        It has all files, so if they are many, it comes less often. With `is_last`, it
+        comes once more, for those that were not shown yet.
         """
         count = len(self.files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due
@@ -18282,11 +18344,7 @@ class _OpenThought:
 
 
 class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
+    """Shows one run."""
 
     def __init__(
         self,
@@ -18307,6 +18365,7 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        """What the host has stored so far."""
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -18315,9 +18374,13 @@ class NativeRenderer:
         self._retries = 0
         self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
+        """The place of each item on the page among the host's, by its output index."""
         self._markers: dict[int, str] = {}
+        """The marker in front of its text."""
         self._started: dict[int, float] = {}
+        """When it began."""
         self._last_part: dict[int, int] = {}
+        """The part of its last text."""
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
         self._unfollowed: dict[int, _OpenThought] = {}
@@ -18334,10 +18397,9 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = self._commentary[event.output_index] = Commentary(
-                    self.shown
-                )
-                yield from commentary.render(event, self._take_marker())
+                commentary = Commentary(self.shown)
+                self._commentary[event.output_index] = commentary
+                yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
@@ -18352,7 +18414,8 @@ class NativeRenderer:
                     yield status_chunk(_COMPACTED)
             case TextDelta() | ItemDone() if event.output_index in self._commentary:
                 commentary = self._commentary[event.output_index]
-                yield from commentary.render(event, self._take_marker())
+                marker = self._take_marker() if isinstance(event, ItemDone) else ""
+                yield from commentary.render(event, marker)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 if self._hosted:
                     yield from self._hosted.render(event)
@@ -18741,7 +18804,11 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a setting in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default.
+
+    The fields from `word` on belong to one kind of setting each; they are empty at all
+    others.
+    """
 
     text: str
     pipelines: str = ""
@@ -18919,11 +18986,13 @@ def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
     placed = {name for names in followers.values() for name in names}
+    # The first shared valve, if no row names it, comes after all of the class's own.
     first: list[str] = []
     for before, name in zip(["", *shared], shared, strict=False):
         if name not in placed:
             followers.get(before, first).append(name)
     order: list[str] = []
+    # A stack: what follows a name comes right after it.
     waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
     while waiting:
         name = waiting.pop()
@@ -19054,7 +19123,7 @@ _SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
 _SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
 _TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
 
-_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+_OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
     "pipe": {
         "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
         "WEB_SEARCH_CONTEXT_SIZE": OldName(
@@ -19098,7 +19167,7 @@ def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
             default = expert_keys.model_fields[key].default
             instead = f"Set `{key}` in `EXPERT_JSON` instead."
             names[name] = OldName(instead, (default,))
-    return {**names, **_OTHERS[door]}
+    return {**names, **_OLD_VALVES[door]}
 
 
 # --------------------------------------------------------------------------------------
@@ -19421,10 +19490,10 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
     if not unknown:
         return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
@@ -19452,6 +19521,7 @@ def read_json_valve(
     consequence: str = "Its default applies.",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
+
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
@@ -19664,7 +19734,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
     calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
+    rules, unread = _read_entries(text, "=", _read_approval, _ANSWERS)
     if not unread:
         return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
@@ -19723,9 +19793,15 @@ def _read_timeout(word: str) -> float | None:
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Parsed | None]
+    text: str,
+    sign: str,
+    read: Callable[[str], _Parsed | None],
+    no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry."""
+    """Return the values by patterns of names, and the first invalid entry.
+
+    The words of `no_patterns` lack their pattern, rather than being one.
+    """
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -19735,128 +19811,12 @@ def _read_entries(
         left_side, _, right_side = entry.partition(sign)
         pattern = left_side.strip()
         value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in no_patterns
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:
             unread = entry
     return rows, unread
-
-
-# --------------------------------------------------------------------------------------
-# shells.model_list
-#
-# What the server of the valves says of its models: which there are, and their limits.
-#
-# Every page load lists the models, so the list is answered from memory. It is fetched in
-# the background when a host lists our models; the last one stays until a newer one
-# arrives, also if the server cannot be reached. No answer waits for it.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long a request keeps the next one away, until it has succeeded."""
-_FIRST_LIST_SECONDS = 2.0
-"""How long a page may wait for the first list."""
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_MAX_LIST_BYTES = 5_000_000
-LISTS_NOTHING = frozenset({404, 405, 501})
-"""Statuses of servers that have no list: other servers of this API need none."""
-
-
-async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
-    """Return what `GET /models` says; raises ResponsesError."""
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return await answer.read_json(_MAX_LIST_BYTES)
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    return read_models(await _fetch_list(endpoint, connections))
-
-
-class ModelList:
-    """The models that the key of the valves can use, as far as they are known.
-
-    One account is remembered: that of the valves when the models were last listed.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._base_url = ""
-        self._known: dict[str, str] | None = None
-        self._context_windows: dict[str, int] = {}
-        self._next_request = 0.0
-        self._answered = asyncio.Event()
-
-    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        """Fetch the models in the background if what is known of them is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._base_url = endpoint.base_url
-            self._known = None
-            self._context_windows = {}
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            self._answered = asyncio.Event()
-            connections.do_later(self._fetch(endpoint, connections, self._answered))
-
-    async def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones.
-
-        While none are known, the answer is waited for, but not for long.
-        """
-        self.refresh(endpoint, connections)
-        if self._known is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_LIST_SECONDS):
-                    await self._answered.wait()
-        return self._known
-
-    async def _fetch(
-        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
-    ) -> None:
-        """Fetch the models; after an error the known ones stay."""
-        listed: object = None
-        is_final = True
-        try:
-            listed = await _fetch_list(endpoint, connections)
-        except ResponsesError as error:
-            is_final = error.status in LISTS_NOTHING
-        if is_final and endpoint.account() == self._account:  # the valves are the same
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-            if listed is not None:
-                self._known = read_models(listed)
-                self._context_windows = read_context_windows(listed)
-                self.shutdown_dates.clear()
-                self.shutdown_dates.update(self._known)
-        answered.set()
-
-    def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-        """Return a model with the context window that its server names, if it does.
-
-        Not at OpenAI and Azure, of which the catalog knows more.
-        """
-        if endpoint.serves_openai or endpoint.base_url != self._base_url:
-            return model
-        windows = self._context_windows
-        window = windows.get(model.id) or windows.get("")
-        if not window:
-            return model
-        facts = model.facts._replace(context_window=window, max_input_tokens=None)
-        return model._replace(facts=facts)
 
 
 # --------------------------------------------------------------------------------------
@@ -19913,6 +19873,126 @@ def endpoint_of_valves(
         proxy=proxy,
         compatibility=valves.COMPATIBILITY,
     )
+
+
+# --------------------------------------------------------------------------------------
+# shells.model_list
+#
+# What the server of the valves says of its models: which there are, and their limits.
+#
+# Every page load lists the models, so the list is answered from memory. It is fetched in
+# the background when a host lists our models; the last one stays until a newer one
+# arrives, also if the server cannot be reached. No answer waits for it.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    return read_models(await _fetch_list(endpoint, connections))
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
+
+
+class ModelList:
+    """The models that the key of the valves can use, as far as they are known.
+
+    One account is remembered: that of the valves when the models were last listed.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._account = ""
+        self._base_url = ""
+        self._known: dict[str, str] | None = None
+        """The last days of the models, empty for those that have none."""
+        self._context_windows: dict[str, int] = {}
+        self._next_request = 0.0
+        self._answered = asyncio.Event()
+
+    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Fetch the models in the background if what is known of them is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._base_url = endpoint.base_url
+            self._known = None
+            self._context_windows = {}
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            self._answered = asyncio.Event()
+            connections.do_later(self._fetch(endpoint, connections, self._answered))
+
+    async def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
+        self.refresh(endpoint, connections)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
+        return self._known
+
+    async def _fetch(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
+        """Fetch the models; after an error the known ones stay."""
+        listed: object = None
+        is_final = True
+        try:
+            try:
+                listed = await _fetch_list(endpoint, connections)
+            except ResponsesError as error:
+                is_final = error.status in LISTS_NOTHING
+            if is_final and endpoint.account() == self._account:  # the same valves
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+                if listed is not None:
+                    self._known = read_models(listed)
+                    self._context_windows = read_context_windows(listed)
+        finally:
+            answered.set()
+
+    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the last day and the context window that its server names.
+
+        The context windows of OpenAI and Azure are those of the catalog, which knows
+        more. Of another server than the one that was asked, nothing is known.
+        """
+        if endpoint.base_url != self._base_url:
+            return model
+        facts = model.facts
+        known = self._known or {}
+        if known.get(model.id):
+            facts = facts._replace(shutdown=known[model.id])
+        windows = self._context_windows
+        window = windows.get(model.id) or windows.get("")
+        if window and not endpoint.serves_openai:
+            facts = facts._replace(context_window=window, max_input_tokens=None)
+        return model._replace(facts=facts)
 
 
 # --------------------------------------------------------------------------------------
@@ -20091,6 +20171,9 @@ def with_error_id(log: AnswerLog, message: str) -> str:
 
 
 _SETTING = "caller_may_set"
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
 def unknown_permissions(
@@ -20122,11 +20205,6 @@ def left_out_line(
     if not new:
         return ""
     return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
-
-
-_LONGEST_LEFT_OUT = 60
-_MAX_LEFT_OUT = 50
-"""Callers choose names, and how many they send."""
 
 
 # --------------------------------------------------------------------------------------
@@ -20922,7 +21000,7 @@ def _parse_window(policy: str) -> int:
 # --------------------------------------------------------------------------------------
 
 
-_HOST_POLICIES: Mapping[str, str] = {
+_HOST_TOOL_USES: Mapping[str, str] = {
     "create_tasks": (
         "- For work of several steps write the steps with `create_tasks` before the "
         "first one. Mark each with `update_task` when you begin it and when it is done: "
@@ -20958,7 +21036,7 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    lines = [line for name, line in _HOST_POLICIES.items() if name in host_tools]
+    lines = [line for name, line in _HOST_TOOL_USES.items() if name in host_tools]
     blocks = (
         instruction,
         "\n".join(["<host_tools>", *lines, "</host_tools>"]) if lines else "",
@@ -21128,17 +21206,15 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags.
-
-    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
-    the text so far that may be the beginning of a tag, `_previous` the one character
-    before it.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         self._is_thought = False
-        self._previous = ""
+        """Whether the text is inside a tag now."""
         self._held = ""
+        """The end of the text so far that may be the beginning of a tag."""
+        self._previous = ""
+        """The one character before it."""
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
@@ -21340,13 +21416,13 @@ class _Message:
     """Whether the model has written a thought."""
     thought: ShownPart | None = None
     """The thought that is open on the page."""
-    whole: Item | None = None
+    ended: Item | None = None
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
 
     @property
-    def owner(self) -> str:
+    def id(self) -> str:
         """The id that its parts are named after."""
         return str(self.added.item.get("id") or "msg")
 
@@ -21361,7 +21437,7 @@ class ShownThoughts:
     def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
         self._are_shown = are_shown
         self._keeps_messages = keeps_messages
-        self._turns_steps = are_shown and not keeps_messages
+        self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
         self._has_called = False
         """Whether the current response calls a tool."""
@@ -21397,13 +21473,15 @@ class ShownThoughts:
                         shown += _begin_message(message)
                 if item_type(event.item) == "message":
                     is_step = self._has_called or is_commentary(event.item)
-                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    message = _Message(
+                        event, is_step=is_step and self._steps_as_thoughts
+                    )
                     self._messages[event.output_index] = message
                     self._open[event.output_index] = message
                     return shown  # its beginning waits
                 if is_call(event.item) and not self._has_called:
                     self._has_called = True
-                    if self._turns_steps:
+                    if self._steps_as_thoughts:
                         shown += self._turn_messages()
                     if self._are_shown and not self._has_words:
                         # A response without a word: a thought names the tool.
@@ -21452,7 +21530,7 @@ class ShownThoughts:
                 turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
                 text = "".join(message.texts)
-                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                step = ShownPart(index, message.id, is_thought=True, text=text)
                 turned.append(step.end_event())
             message.is_step = True
         return turned
@@ -21468,12 +21546,12 @@ class ShownThoughts:
                 # Whoever records the message does it at its first text.
                 shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
-            message.whole = event.item
+            message.ended = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
             del self._messages[index]
         if message.has_begun and not message.is_step:
-            if message.whole:
-                self._answers[index] = answer_text(message_text(message.whole))
+            if message.ended:
+                self._answers[index] = answer_text(message_text(message.ended))
             shown.append(event._replace(shown=answer_text(event.shown)))
         return shown
 
@@ -21489,13 +21567,13 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if self._turns_steps and messages and not self._has_called:
+        if self._steps_as_thoughts and messages and not self._has_called:
             index, last = messages[-1]
-            text = answer_text(message_text(last.whole or {})).strip()
+            text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
                 part_index = self.new_index()
-                part_id = f"{last.owner}_{-part_index}"
+                part_id = f"{last.id}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
                 shown += last.repeated.events(text)
                 self._answers[index] = text
@@ -21522,7 +21600,7 @@ class ShownThoughts:
                     text = text.lstrip()
                     if not text:
                         continue
-                    message.thought = self._new_thought(message.owner)
+                    message.thought = self._new_thought(message.id)
                     shown.append(message.thought.start_event())
                 shown.append(message.thought.add_text(text))
                 continue
@@ -21547,7 +21625,7 @@ class ShownThoughts:
             return event._replace(item=_answer_item(event.item))
         return event
 
-    def whole(self, ended: RunDone) -> RunDone:
+    def shown_end(self, ended: RunDone) -> RunDone:
         """Return the end of a run with its output as it is shown."""
         output: list[Item] = []
         for item in ended.output:
@@ -21998,18 +22076,8 @@ def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
 # --------------------------------------------------------------------------------------
 # manifold.models
 #
-# The model that answers, as the server that is asked has it.
+# The model that answers, and what is told of its end.
 # --------------------------------------------------------------------------------------
-
-
-def model_at(
-    model: ResolvedModel, endpoint: Endpoint, listed: ModelList
-) -> ResolvedModel:
-    """Return a model with the last day and the context that its server names, if any."""
-    last_day = listed.shutdown_dates.get(model.id)
-    if last_day:
-        model = model._replace(facts=model.facts._replace(shutdown=last_day))
-    return listed.with_context(model, endpoint)
 
 
 def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
@@ -22022,7 +22090,14 @@ def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
 
 
 def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
-    """Return the notice about the end of a model; empty unless it is near."""
+    """Return the notice about the end of a model; empty unless it is near.
+
+    At Azure the catalog's day is not told, which is OpenAI's, but that of an
+    administrator is.
+    """
+    openais_day = resolve_model(asked.id).facts.shutdown
+    if endpoint.is_azure and asked.facts.shutdown == openais_day:
+        return ""
     answering = answering_model(asked, endpoint)
     return retirement_notice(asked, utc_today(), answering)
 
@@ -24653,9 +24728,12 @@ class SandboxTools:
 # --------------------------------------------------------------------------------------
 
 
+MAX_SEEN_IMAGES = 20
+MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
+"""Of the pictures that the model sees in one answer: each round sends them again."""
 _MAX_OUTPUTS = 1000
-_MAX_CHARACTERS = 96 * 1024 * 1024
-"""Of all outputs; those of one answer have at most a quarter of it."""
+_MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
+"""Of all outputs that are kept."""
 
 
 class _SeenOutput(NamedTuple):
@@ -24709,6 +24787,21 @@ class PictureMemory:
             self._outputs = [kept for kept in self._outputs if kept.chat != chat]
 
 
+def seen_pictures(items: Sequence[Item]) -> list[str]:
+    """Return the addresses of pictures in the outputs of calls of the current answer.
+
+    They come after the last message of the user.
+    """
+    pictures: list[str] = []
+    for item in items:
+        if item.get("role") == "user":
+            pictures = []
+        elif is_call_output(item):
+            for part in content_parts(item.get("output")):
+                pictures += filter(None, [as_text(part.get("image_url"))])
+    return pictures
+
+
 def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
     """Return the output of a call as the model saw it; other items as they are."""
     output = outputs.get(str(item.get("call_id")))
@@ -24738,6 +24831,18 @@ and `failed` are ends."""
 StepKind = Literal["round", "model", "tool"]
 
 
+def step_label(kind: StepKind, name: str, task: int = 0) -> str:
+    """Return the label of a step."""
+    match kind:
+        case "round":
+            label = f"ROUND {name}"
+        case "model":
+            label = f"{name} Thought"
+        case "tool":
+            label = f"CALL {name}"
+    return f"TASK {task} > {label}" if task else label
+
+
 class StateChanged(NamedTuple):
     """The agent is doing something else now."""
 
@@ -24747,16 +24852,28 @@ class StateChanged(NamedTuple):
 class StepStarted(NamedTuple):
     """A step of the log began; `parent` is the id of its outer step, or empty.
 
-    `may_call` says whether the model may call tools in this round. `detail` is for
-    debugging only.
+    `name` is the number of a round, or the name of the model or the tool; `task` is the
+    number of the task that it belongs to, 0 for none. `may_call` says whether the model
+    may call tools in this round. `detail` is for debugging only.
     """
 
     id: str
     parent: str
     kind: StepKind
-    label: str
+    name: str
+    task: int = 0
     may_call: bool = False
     detail: str = ""
+
+    @property
+    def label(self) -> str:
+        """What logs and programs call it; people read a line (agent/steps.py)."""
+        return step_label(self.kind, self.name, self.task)
+
+    @property
+    def begins_round(self) -> bool:
+        """Whether a round of the answer begins, not one of a task."""
+        return self.kind == "round" and not self.parent
 
 
 class StepEnded(NamedTuple):
@@ -24966,11 +25083,6 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
-def no_notices() -> Sequence[str]:
-    """Return no notice."""
-    return ()
-
-
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
@@ -24988,18 +25100,18 @@ class AgentRequest(NamedTuple):
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
+    repairs: RepairMemory
+    """What earlier refusals showed."""
     caller: PipelineCaller = PipelineCaller()
     limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
-    take_notices: Callable[[], Sequence[str]] = no_notices
+    take_notices: Callable[[], Sequence[str]] = tuple
     """Returns what is read above a complete answer; it is shown then."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
-    repairs: RepairMemory | None = None
-    """What earlier refusals showed; without it nothing is remembered."""
     pictures: PictureMemory | None = None
-    """What the model saw in earlier rounds of this answer."""
+    """What the model saw in earlier rounds of this answer; a task has none."""
 
     @property
     def sign(self) -> Sign:
@@ -25122,6 +25234,7 @@ class DelegateTool(NamedTuple):
                 delegates=False,
             ),
             on_request=ignore_report,
+            pictures=None,  # a task is one call, which nobody continues
         )
 
 
@@ -25500,11 +25613,23 @@ class EarlierRounds(NamedTuple):
         return self.spending.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
+Turns = Sequence[Sequence[DetailTurn]]
+"""The answers of the model that each message of a chat carries as details."""
+
+
+def read_turns(messages: Sequence[Message], sign: Sign) -> Turns:
+    """Return the answers in the details of each message; their signatures are checked."""
+    return [read_details(message.get(DETAILS_FIELD), sign) for message in messages]
+
+
+def read_earlier_rounds(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
-    run = messages[starts[-1] + 1 :] if starts else messages
-    turns = _read_turns(run, sign)
+    first = starts[-1] + 1 if starts else 0
+    run = messages[first:]
+    turns = list(chain.from_iterable(turns_by_message[first:]))
     answers = read_confirmations(run)
     closed = drop_question_calls(run)
     outputs: dict[str, str] = {}
@@ -25513,7 +25638,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     for message in closed:
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
-            outputs[call_id] = str(message.get("content") or "")
+            outputs[call_id] = as_text(message.get("content"))
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
@@ -25521,11 +25646,13 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
-    usage: Usage | None = None
+    usages: list[Usage] = []
     noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
-        usage = add_usage(usage, _read_usage(turn))
+        usage = _read_usage(turn)
+        if usage:
+            usages.append(usage)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
@@ -25534,7 +25661,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         spending=EarlierSpending(
             rounds=round_count,
             calls=len(calls),
-            usage=usage,
+            usages=tuple(usages),
             seconds=sum(_read_seconds(turn) for turn in turns),
         ),
         failed=(*_find_failed_calls(calls, outputs), *noted_failures),
@@ -25546,12 +25673,12 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_notes(
-    messages: Sequence[Message], sign: Sign
+    turns_by_message: Turns,
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
     style: ChosenStyle | None = None
     permissions: set[str] = set()
-    for turn in _read_turns(messages, sign):
+    for turn in chain.from_iterable(turns_by_message):
         style = style or _read_style(turn)
         permissions.update(
             str(permission) for permission in as_list(turn.notes.get("allowed"))
@@ -25569,12 +25696,14 @@ def _read_style(turn: DetailTurn) -> ChosenStyle | None:
     return None
 
 
-def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
-    """Return the answers of the model that messages carry as details."""
-    turns: list[DetailTurn] = []
-    for message in messages:
-        turns += read_details(message.get(DETAILS_FIELD), sign)
-    return turns
+def drop_last_turn_details(
+    messages: Sequence[Message], turns_by_message: Turns
+) -> list[Message]:
+    """Return the messages without the details of the last answer that has any."""
+    last = max(index for index, turns in enumerate(turns_by_message) if turns)
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _find_open_turn(
@@ -25655,9 +25784,6 @@ _MAX_FILES = 10
 """Of one call; each is an upload."""
 _MAX_SHOWN_BYTES = 4_000
 """Of a text that is shown because it cannot be stored."""
-_MAX_SEEN_IMAGES = 20
-_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
-"""Of the pictures that the model sees in one answer; each round sends them again."""
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
@@ -25777,14 +25903,20 @@ class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(
-        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+        self,
+        tools: Sequence[Tool],
+        store_file: StoreFile | None = None,
+        seen: Sequence[str] = (),
     ) -> None:
-        """Give files to the user with `store_file`."""
+        """Give files to the user with `store_file`.
+
+        `seen` are the pictures of earlier rounds, which the model sees again.
+        """
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
         self._store_file = store_file
-        self._images_left = _MAX_SEEN_IMAGES
-        self._characters_left = _MAX_SEEN_CHARACTERS
+        self._images_left = MAX_SEEN_IMAGES - len(seen)
+        self._characters_left = MAX_SEEN_CHARACTERS - sum(map(len, seen))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that cannot be read is a failure of the tool."""
@@ -25848,10 +25980,12 @@ class OwnTools:
         return f"{text} is sent to the user.", f"[{name}]({path})"
 
     def _take_room(self, url: str) -> bool:
-        """Count a picture; say whether there was room for it in this answer."""
+        """Count a picture if there is room for it in this answer; say whether there is."""
+        if self._images_left < 1 or self._characters_left < len(url):
+            return False
         self._images_left -= 1
         self._characters_left -= len(url)
-        return self._images_left >= 0 and self._characters_left >= 0
+        return True
 
 
 def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
@@ -25910,29 +26044,32 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if not model.facts.functions:
         raise InvalidRequest(
             f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
+            "administrator has to choose another one in MODEL, for example gpt-5.2.",
+            remedy="setup",
         )
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     parameters = request.parameters
 
     # The chat as the host gives it, with what it carries for its later rounds.
-    earlier = read_earlier_rounds(request.messages, request.sign)
-    noted_style, permissions = read_chat_notes(request.messages, request.sign)
-    messages = drop_question_calls(request.messages)
+    turns = read_turns(request.messages, request.sign)
+    earlier = read_earlier_rounds(request.messages, turns)
+    noted_style, permissions = read_chat_notes(turns)
+    messages: Sequence[Message] = request.messages
     if earlier.open_turn:
-        messages = _drop_last_turn_details(messages, request.sign)
+        messages = drop_last_turn_details(messages, turns)
+    messages = drop_question_calls(messages)
     chat = parse_chat(messages, request.sign, parameters)
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not parts)
-    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    own_names = {tool.name for tool in request.own_tools.tools}
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools.items:
         name = tools.names.own_name(str(tool["name"]))
-        if name not in own_tools.schemas:
+        if name not in own_names:
             host_schemas[name] = tool.get("parameters") or {}
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
@@ -25950,16 +26087,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
         items = request.pictures.restore(request.caller.workspace, items)
-    repairs: Sequence[Repair] = ()
-    if request.repairs:
-        scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-        repairs = request.repairs.repairs(scope)
+    own_tools = OwnTools(
+        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
+    )
+    scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
     most_output = request.own_tools.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
             "instructions": instructions or None,
-            "repairs": repairs,
+            "repairs": request.repairs.repairs(scope),
         }
     )
 
@@ -26023,18 +26160,6 @@ def _build_fields(
 def _leave_large_image(_encoded: str) -> bytes:
     """Return nothing: the Pipelines server has no library that makes images smaller."""
     return b""
-
-
-def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    """Return the messages without the details of the last answer that has any."""
-    last = max(
-        index
-        for index, message in enumerate(messages)
-        if read_details(message.get(DETAILS_FIELD), sign)
-    )
-    kept = dict(messages[last])
-    del kept[DETAILS_FIELD]
-    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 # --------------------------------------------------------------------------------------
@@ -26166,9 +26291,6 @@ def _may_continue(beginning: str, pattern: str) -> bool:
 # --------------------------------------------------------------------------------------
 
 
-_RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-
-
 class _OfferedTools:
     """All tools that the model is offered; only the agent's own run here."""
 
@@ -26210,7 +26332,7 @@ class ChatJudge:
         self.question: Item | None = None
         self.requests: list[ToolCallRequested] = []
         self.new_permissions: set[str] = set()
-        self._settings = request.own_tools
+        self._own_tools = request.own_tools
         self._chat = request.caller.workspace
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
@@ -26231,7 +26353,7 @@ class ChatJudge:
         return Toolset(
             tools=self._tools,
             approver=self._approver,
-            limits=self._settings.limits,
+            limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
             budget=build_budget(request.parameters),
@@ -26242,12 +26364,12 @@ class ChatJudge:
     @property
     def holds_calls(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
-        if not self._settings.asks_in_chat:
+        if not self._own_tools.asks_in_chat:
             return False
         if CALL_TOOL in self._host_names and self._has_rule_that_asks():
             return True  # the tool that it passes a call on to is not known yet
         names = (*self._own_names, *self._host_names)
-        return any(self._needs_approval(name) for name in names)
+        return any(self._approver.rule_for(name) == "ask" for name in names)
 
     def _has_rule_that_asks(self) -> bool:
         if self._approver.default_rule == "ask":
@@ -26304,8 +26426,10 @@ class ChatJudge:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why is None and self._lacks_approval(call):
-            why = self._why_not_asked(self._resolve_for_rules(call))
+        if why is None:
+            resolved = self._resolve_for_rules(call)
+            if self._lacks_approval(resolved):
+                why = self._why_not_asked(resolved)
         if why is None and self._approver.rules and names_no_tool(call):
             why = "tool arguments validation error: no tool to call is named"
         return why
@@ -26313,8 +26437,8 @@ class ChatJudge:
     def _why_not_asked(self, call: Item) -> str | None:
         """Return why no person is asked about a call that needs an approval."""
         name = call["name"]
-        asks_in_chat = self._settings.asks_in_chat
-        if not (asks_in_chat or self._settings.approver.ask):
+        asks_in_chat = self._own_tools.asks_in_chat
+        if not (asks_in_chat or self._own_tools.approver.ask):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. "
                 "Continue without it."
@@ -26344,11 +26468,11 @@ class ChatJudge:
         arguments = call.arguments
         if self._is_permitted(name, arguments):
             return True
-        if self._settings.asks_in_chat:
+        if self._own_tools.asks_in_chat:
             confirmation = compute_confirmation_id(call.call_id, name, arguments)
             decision = self._decisions.pop(confirmation, "deny")  # it counts once
             return decision != "deny"
-        ask = self._settings.approver.ask
+        ask = self._own_tools.approver.ask
         return ask is not None and any(await ask([call]))
 
     def _resolve_for_rules(self, call: Item) -> Item:
@@ -26365,7 +26489,7 @@ class ChatJudge:
 
     def _strictness(self, call: Item) -> int:
         """Return a number that is higher for a stricter rule."""
-        return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
+        return STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
         """Remember that a person allowed calls like this one for the whole chat."""
@@ -26383,22 +26507,19 @@ class ChatJudge:
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
-    def _lacks_approval(self, call: Item) -> bool:
+    def _lacks_approval(self, resolved: Item) -> bool:
         """Say whether a call needs an approval that was not given for the chat."""
-        resolved = self._resolve_for_rules(call)
         name = resolved["name"]
-        return self._needs_approval(name) and not self._is_permitted(
+        return self._approver.rule_for(name) == "ask" and not self._is_permitted(
             name, parse_arguments(resolved)
         )
 
-    def _must_ask(self, call: Item) -> bool:
+    def _must_ask(self, resolved: Item) -> bool:
         """Say whether the host has to ask a person about a call."""
-        if not (self._settings.asks_in_chat and self._lacks_approval(call)):
+        if not (self._own_tools.asks_in_chat and self._lacks_approval(resolved)):
             return False
-        return build_confirmation_request(call).confirmation_id not in self._decisions
-
-    def _needs_approval(self, name: str) -> bool:
-        return self._approver.rule_for(name) == "ask"
+        request = build_confirmation_request(resolved)
+        return request.confirmation_id not in self._decisions
 
 
 def _build_verdicts(
@@ -26434,7 +26555,7 @@ class StepLog:
         """The id of the round that began last."""
         self._outer = ""
         """Of a task, the round that began it."""
-        self._prefix = ""
+        self._task = 0
         self._tasks = count(1)
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
@@ -26445,7 +26566,7 @@ class StepLog:
         """
         log = copy(self)
         log._outer = self._round
-        log._prefix = f"TASK {next(self._tasks)} > "
+        log._task = next(self._tasks)
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
@@ -26494,23 +26615,25 @@ class StepLog:
     def start(
         self,
         kind: StepKind,
-        label: str,
+        name: str,
         *,
         parent: str = "",
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        label = f"{self._prefix}{label}"
         parent = parent or self._outer
-        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        step_id = step_label(kind, name, self._task)
+        if parent:
+            step_id = f"{parent}/{len(self._started) + 1}"
         if kind == "round":
             self._round = step_id
         step = StepStarted(
             id=step_id,
             parent=parent,
             kind=kind,
-            label=label,
+            name=name,
+            task=self._task,
             may_call=may_call,
             detail=detail if self._debug else "",
         )
@@ -26554,32 +26677,25 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
-_STEP_NAME = re.compile(r"(?:TASK (?P<task>\d+) > )?(?P<name>.*)", re.DOTALL)
-
-
 def describe_step(ended: StepEnded) -> str:
     """Return a step as a line for people who read the page.
 
     The label is for logs and programs, as is the line of `format_step`.
     """
-    match = _STEP_NAME.fullmatch(ended.step.label)
-    name = match["name"] if match else ended.step.label
+    step = ended.step
     seconds = f"{ended.seconds:.0f} s" if ended.seconds >= 1 else "under a second"
-    match ended.step.kind:
+    match step.kind:
         case "round":
-            line = f"Step {name.removeprefix('ROUND ')} took {seconds}"
+            line = f"Step {step.name} took {seconds}"
         case "model":
-            model = name.removesuffix(" Thought")
             verb = "failed in" if ended.failed else "answered in"
-            line = f"{model} {verb} {seconds}"
+            line = f"{step.name} {verb} {seconds}"
         case "tool":
-            tool = name.removeprefix("CALL ")
             verb = "failed in" if ended.failed else "ended in"
-            line = f"{tool} {verb} {seconds}"
+            line = f"{step.name} {verb} {seconds}"
     if ended.usage:
         line = f"{line} · {ended.usage.total:,} tokens"
-    task = match["task"] if match else None
-    return f"Task {task}: {line}" if task else line
+    return f"Task {step.task}: {line}" if step.task else line
 
 
 # --------------------------------------------------------------------------------------
@@ -26617,7 +26733,7 @@ class _Agent:
         self._steps = steps
         self._judge = ChatJudge(request, prepared)
         self._learning = RepairLearning(
-            request.repairs or RepairMemory(),
+            request.repairs,
             repair_scope(
                 request.endpoint, prepared.request.model, request.caller.user_id
             ),
@@ -26626,9 +26742,13 @@ class _Agent:
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
-        self._round_began = 0.0
+        self._noted_until = prepared.earlier_rounds.spending.seconds
+        """What the notes of the rounds so far say of the time, when they are added up."""
+        self._round_began = self._noted_until
+        """The same before the notes of the current round: own tools run after a note, and
+        count for the next one."""
         self._delegated: Usage | None = None
-        """What tasks have used since the end of the last response."""
+        """What tasks used after the last response and before this one."""
         self._round_step: StepStarted | None = None
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
@@ -26740,7 +26860,7 @@ class _Agent:
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
         """Return the step of a round that begins."""
-        step = self._steps.start("round", f"ROUND {number}", may_call=may_call)
+        step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step
 
@@ -26749,12 +26869,12 @@ class _Agent:
         if self._round_step:
             yield self._steps.end(self._round_step)
         self._delegated = self._spending.take_delegated()
-        self._round_began = self._spending.seconds
+        self._round_began = self._noted_until
         yield StateChanged("thinking")
         round_step = self._start_round(event.number, may_call=event.may_call)
         yield round_step
-        label = f"{self._request.model.id} Thought"
-        self._model_step = self._steps.start("model", label, parent=round_step.id)
+        model = self._request.model.id
+        self._model_step = self._steps.start("model", model, parent=round_step.id)
         yield self._model_step
 
     def _end_response(self, event: RoundDone) -> Iterator[AgentEvent]:
@@ -26776,10 +26896,9 @@ class _Agent:
         if made:
             yield StateChanged("executing_tool")
         for call in made:
-            tool_name = self._prepared.with_own_name(call)["name"]
             step = self._steps.start(
                 "tool",
-                f"CALL {tool_name}",
+                self._prepared.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -26821,10 +26940,11 @@ class _Agent:
         """Return the end of a round, with the notes for later rounds."""
         tasks = add_usage(self._delegated, self._spending.delegated_usage)
         usage = add_usage(event.usage, tasks)
+        self._noted_until = self._spending.seconds
         notes = {
             "style": self._prepared.style,
             "usage": _noted_counts(usage),
-            "seconds": round(self._spending.seconds - self._round_began, 3),
+            "seconds": round(self._noted_until - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
         }
@@ -26946,7 +27066,10 @@ def _final_events(
 
 
 def _noted_counts(usage: Usage | None) -> dict[str, Any]:
-    """Return the tokens that later rounds count; a sum has no tools."""
+    """Return the tokens that later rounds count.
+
+    What OpenAI's tools took is left out: a sum has none of it.
+    """
     counts = usage._asdict() if usage else {}
     return {key: counts[key] for key in counts if key not in ("searches", "images")}
 
@@ -26992,8 +27115,10 @@ _LEASE_SECONDS = 5.0
 """How long an answer may go unread before it is cancelled: its reader has left."""
 _BEAT_SECONDS = 1.0
 """How often a silent answer lets the server look whether its reader is there."""
-_BRIDGE_CLOSE_SECONDS = 5.0
+_TASK_END_SECONDS = 3.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
+_BRIDGE_CLOSE_SECONDS = 5.0
+"""The same, with what is closed after the tools."""
 
 
 class BridgeClosed(Exception):
@@ -27088,7 +27213,8 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        At `close`, `last_piece` ends each open answer, then `on_close` is awaited.
+        `last_piece` ends an answer that nobody reads, and at `close` each open one; then
+        `on_close` is awaited.
         """
         self._last_piece = last_piece
         self._on_close = on_close
@@ -27163,7 +27289,7 @@ class AsyncBridge:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
+            await asyncio.wait(tasks, timeout=_TASK_END_SECONDS)
         await self._on_close()
 
 
@@ -27221,8 +27347,9 @@ _NOT_THE_USERS = (
 class HostFiles:
     """The files of a user: those that are `attached` to a chat, by id, and new ones.
 
-    Without an address, a key or a user each call raises HostFileError. No redirection
-    is followed, because the key would go along.
+    Without an address, a key or a user nothing is read or stored: `store` raises
+    HostFileError, `read` returns why. No redirection is followed, because the key would
+    go along.
     """
 
     def __init__(
@@ -27266,7 +27393,11 @@ class HostFiles:
         return f"/api/v1/files/{row.get('id')}/content"
 
     async def _key_owner_id(self) -> str:
-        """Return the id of the user whose key it is; raises HostFileError."""
+        """Return the id of the user whose key it is; raises HostFileError.
+
+        Stop between the two requests leaves the file of one byte in that account: what
+        would remove it then had to outlive the answer.
+        """
         if not self._owner_id:
             row = await self._upload(*_OWNER_CHECK)
             await self._remove(row)
@@ -27319,7 +27450,11 @@ class HostFiles:
         media_type: str = "application/json",
     ) -> bytes:
         """Return the body of an answer; raises HostFileError."""
-        if not (self._url and self._key and self._user_id):
+        if not self._user_id:
+            raise HostFileError(
+                "A file has to belong to a person, and who asks is unknown."
+            )
+        if not (self._url and self._key):
             raise HostFileError(
                 "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
                 "the valves of this pipeline."
@@ -27482,6 +27617,20 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def seal_values(typed: str) -> str:
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
+    values = parse_json_object(typed)
+    if values is None:
+        return seal_secret(typed)
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
+
+
 def signing_secret(api_key: str) -> str:
     """Return what signatures are made with: the API key, which no caller has.
 
@@ -27498,31 +27647,6 @@ def signing_secret(api_key: str) -> str:
         return _open_sealing_key().decode()
     except (OSError, ValueError):  # without a file, the secret of the process
         return _process_key().decode()
-
-
-def _new_key() -> bytes:
-    """Return a key in the form that Fernet takes."""
-    return base64.urlsafe_b64encode(os.urandom(32))
-
-
-@lru_cache(maxsize=1)
-def _process_key() -> bytes:
-    """Return a key that is the same as long as the process runs."""
-    return _new_key()
-
-
-def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    values = parse_json_object(typed)
-    if values is None:
-        return seal_secret(typed)
-    sealed = {}
-    for name, value in values.items():
-        if isinstance(value, str):
-            sealed[name] = seal_secret(value)
-        else:
-            sealed[name] = value
-    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
@@ -27546,7 +27670,8 @@ def reveal_secret(stored: str, valve: str) -> str:
     raise InvalidRequest(
         f"The secret in {valve} cannot be read. An administrator has to enter it again "
         "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
-        "file that the Pipelines server can read."
+        "file that the Pipelines server can read.",
+        remedy="setup",
     )
 
 
@@ -27564,23 +27689,55 @@ def _decrypt(token: str) -> str:
 
 
 def _open_sealing_key() -> bytes:
-    """Return the key of this server, which is made if there is none; raises OSError."""
+    """Return the key of this server, which is made if there is none.
+
+    Raises OSError, or ValueError for a file without a key.
+    """
     folder = pipelines_folder()
-    if folder:
-        opener = partial(os.open, mode=0o600)  # only its owner can read it
-        path = os.path.join(folder, _KEY_FILE)
-        with suppress(FileExistsError), open(path, "xb", opener=opener) as file:
-            file.write(_new_key())
+    path = os.path.join(folder, _KEY_FILE)
+    if folder and not os.path.exists(path):
+        # The file appears with its content: no process reads it before, and a full disk
+        # leaves none. The key of the first process stays.
+        made, made_path = mkstemp(prefix=_KEY_FILE, dir=folder)  # for its owner alone
+        try:
+            with open(made, "wb") as file:
+                file.write(_new_key())
+            try:
+                os.link(made_path, path)
+            except FileExistsError:
+                pass
+            except OSError:  # some volumes have no links
+                os.replace(made_path, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(made_path)
     return _read_sealing_key()
 
 
 def _read_sealing_key() -> bytes:
-    """Return the key of this server; raises OSError without its file."""
+    """Return the key of this server; raises OSError without its file.
+
+    Raises ValueError for an empty one, with which everybody could sign.
+    """
     folder = pipelines_folder()
     if not folder:
         return _process_key()
     with open(os.path.join(folder, _KEY_FILE), "rb") as file:
-        return file.read().strip()
+        key = file.read().strip()
+    if not key:
+        raise ValueError("the key's file is empty")
+    return key
+
+
+def _new_key() -> bytes:
+    """Return a key in the form that Fernet takes."""
+    return base64.urlsafe_b64encode(os.urandom(32))
+
+
+@lru_cache(maxsize=1)
+def _process_key() -> bytes:
+    """Return a key that is the same as long as the process runs."""
+    return _new_key()
 
 
 def pipelines_folder() -> str:
@@ -27602,8 +27759,8 @@ def pipelines_folder() -> str:
 #
 # A stored value that pydantic refuses would stop the whole Pipelines server from
 # starting, and the error message would quote the value. So numbers are moved into their
-# range, and any other invalid value becomes the default. Secrets are sealed on
-# assignment.
+# range, and any other invalid value becomes the default. Secrets are sealed when
+# valves are read.
 # --------------------------------------------------------------------------------------
 
 
@@ -27741,6 +27898,8 @@ class ValveSettings(NamedTuple):
     expert: AgentExpertKeys
     sandbox: SandboxOptions
     timeouts: ReadTimeouts
+    rules: ApprovalRules
+    """Of TOOL_APPROVAL."""
     problems: tuple[str, ...]
 
 
@@ -27753,13 +27912,15 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    approval = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     problems = [*expert_problems, *sandbox_problems]
-    if timeouts.problem:
-        problems.append(timeouts.problem)
+    problems += filter(None, (timeouts.problem, approval.problem))
     # Only the page that saves the valves removes an old name, so it is told until then.
     for name, instead in valves.without_effect().items():
         problems.append(f"The stored valve {name} has no effect. {instead}")
-    return ValveSettings(valves, expert, sandbox, timeouts, tuple(problems))
+    return ValveSettings(
+        valves, expert, sandbox, timeouts, approval.rules, tuple(problems)
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -27884,7 +28045,7 @@ def open_host_files(
 
 
 _MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for the answers that use them."""
+"""Sandboxes of earlier valves stay for a while; the runs of the oldest end with it."""
 
 
 class OwnToolPool:
@@ -27908,7 +28069,7 @@ class OwnToolPool:
     ) -> OwnToolOffer:
         """Return the tools of an answer to `messages`; without a sandbox why not."""
         if not settings.valves.SANDBOX:
-            return OwnToolOffer()
+            return NO_OFFER
         sandbox = self._open_sandbox(settings)
         await self._close_oldest()
         try:
@@ -27966,7 +28127,8 @@ class OwnToolPool:
 def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
     """Say whether a chat shows calls of tools with these names."""
     for message in messages:
-        for call in read_tool_calls(message):
+        # A message that is no object is refused when the request is prepared.
+        for call in read_tool_calls(as_mapping(message)):
             if str(value_at(call, "function", "name")) in names:
                 return True
     return False
@@ -28119,7 +28281,7 @@ def find_preset(name: str, folder: str = "") -> Guide:
         root = realpath(folder.strip())
         with suppress(OSError, ValueError):
             found = realpath(join(root, f"{name}.json"))
-            getsize(found)
+            getsize(found)  # raises if there is no such file
             # A name cannot lead out of the folder, not even by a link.
             path = found if commonpath((root, found)) == root else ""
     if path:
@@ -28140,7 +28302,8 @@ def _preset_error(name: str, problem: str) -> InvalidRequest:
     """Return the error of a preset that an administrator corrects."""
     return InvalidRequest(
         f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
+        "valves, or the file.",
+        remedy="setup",
     )
 
 
@@ -28187,7 +28350,8 @@ def usable_settings(valves: Valves) -> ValveSettings:
     secrets = _changed_secrets(valves, allowed)
     inactive = list(disabled)
     for name, secret in secrets.items():
-        if UNREADABLE_SECRET in secret:  # of the headers it may be one value
+        values = parse_json_object(secret) or {}  # of the headers it may be one value
+        if UNREADABLE_SECRET in (secret, *values.values()):
             inactive.append(name)
     sandbox = settings.sandbox
     if sandbox.wheels.strip() and _WHEELS not in allowed:
@@ -28361,12 +28525,15 @@ class SharedState:
     notices: RecentTexts = field(
         default_factory=partial(RecentTexts, seconds=_NOTICE_SECONDS)
     )
-    """Those that were shown."""
+    """Those that were shown: an administrator's notice once an hour for all of them, the
+    end of a model once an hour in each chat."""
 
     async def close(self) -> None:
         """Close the tools and the connections."""
-        await self.own_tools.close()
-        await self.connections.close()
+        try:
+            await self.own_tools.close()
+        finally:
+            await self.connections.close()
 
 
 class PipelineCall(NamedTuple):
@@ -28420,13 +28587,10 @@ def build_agent_request(
     valves = call.valves
     expert = call.settings.expert
     parameters = _build_parameters(call)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    if rules.problem:
-        log.warn(rules.problem)
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
-    asked = model_at(resolve_model(parameters.model), endpoint, shared.listed)
+    asked = shared.listed.as_listed(resolve_model(parameters.model), endpoint)
     model = answering_model(asked, endpoint)
 
     # The page shows the last one, so the most serious one comes last.
@@ -28435,7 +28599,7 @@ def build_agent_request(
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
     if call.caller.is_admin:
-        problems = (*call.notices, *offer.problems, rules.problem)
+        problems = (*call.notices, *offer.problems)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:
@@ -28458,7 +28622,7 @@ def build_agent_request(
             context_window=model.facts.context_window,
         ),
         settings=_build_request_settings(call, endpoint, model),
-        own_tools=_build_tool_settings(call, rules.rules, offer.tools, store_file),
+        own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
         caller=call.caller,
         log=log,
@@ -28476,7 +28640,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     valves = call.valves
     values = valves.parameters()
     values["model"] = call.model
-    values["guide"] = find_preset(valves.PRESET, valves.PRESETS_DIR)
+    values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
         if not row.request_key or name == "model":
             continue
@@ -28495,24 +28659,37 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
 
 def _build_tool_settings(
     call: PipelineCall,
-    rules: ApprovalRules,
     tools: Sequence[Tool],
     store_file: StoreFile | None,
 ) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
+
+    def build_approver(own_names: Iterable[str]) -> Approver:
+        names = replace(call.attached.tool_names, own_tools=frozenset(own_names))
+        return Approver(
+            call.settings.rules,
+            other_names=names.other_names,
+            may_match=names.may_match,
+        )
+
     valves = call.valves
-    own_tools = frozenset([DELEGATE, *(tool.name for tool in tools)])
-    names = replace(call.attached.tool_names, own_tools=own_tools)
-    return OwnToolSettings(
+    own_names = [tool.name for tool in tools]
+    own = OwnToolSettings(
         tools=tools,
-        approver=Approver(
-            rules, other_names=names.other_names, may_match=names.may_match
-        ),
+        approver=build_approver(own_names),
         limits=call_limits(valves, call.settings.timeouts),
         asks_in_chat=call.caller.can_ask,
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
+    if not (own.delegates and task_tools(own)):
+        return own
+    return own._replace(approver=build_approver([*own_names, DELEGATE]))
+
+
+def read_guide(valves: Valves) -> Guide:
+    """Return the guide that PRESET names; raises InvalidRequest."""
+    return find_preset(valves.PRESET, valves.PRESETS_DIR)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -28537,7 +28714,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         raise InvalidRequest(
             "The Pipelines server does not allow the address in BASE_URL. An "
             "administrator has to correct this valve, or to add the address to the "
-            f"server's environment variable {ACCESS_VARIABLE}."
+            f"server's environment variable {ACCESS_VARIABLE}.",
+            remedy="setup",
         )
     key = _read_api_key(valves)
     if not key:
@@ -28568,7 +28746,7 @@ def _build_request_settings(
         valves,
         endpoint,
         hash_ids("chat", call.caller.user_id, call.caller.chat_id),
-        streams=bool(call.body.get("stream")),
+        streams=call.caller.streams,
         compaction_tokens=most_tokens,
     )
     return shared._replace(
@@ -28691,10 +28869,9 @@ class HostRenderer:
         """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
-                match event:
-                    case StepStarted(kind="round", parent=""):  # not one of a task
-                        self._texts.begin_round(may_call=event.may_call)
-                        self._round_start = len(self._native.shown.items)
+                if isinstance(event, StepStarted) and event.begins_round:
+                    self._texts.begin_round(may_call=event.may_call)
+                    self._round_start = len(self._native.shown.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -28794,7 +28971,7 @@ class ClientRenderer:
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted(kind="round", parent=""):
+            case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
@@ -28834,6 +29011,7 @@ class ClientRenderer:
 DONE_LINE = "data: [DONE]"
 
 _Events = AsyncGenerator[AgentEvent, None]
+_Event = TypeVar("_Event")
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -28917,18 +29095,17 @@ async def _open_run(
 
 
 async def _report_run(
-    call: PipelineCall, events: _Events, audit: AuditLog | None
-) -> _Events:
-    """Yield the events, the last one as it is reported."""
+    call: PipelineCall, events: AsyncGenerator[_Event, None], audit: AuditLog | None
+) -> AsyncGenerator[_Event | RunDone, None]:
+    """Yield the events; log the last one, which gets the error id of a failure."""
     async for event in events:
-        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
-
-
-def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
-    """Log an end, and return it; a failure gets the error id of the log."""
-    if audit:
-        audit.note_end(ended)
-    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
+        if not isinstance(event, RunDone):
+            yield event
+            continue
+        if audit:
+            audit.note_end(event)
+        is_admin = call.caller.is_admin
+        yield report_run(call.log, event, PIPELINE_SHELL, is_admin=is_admin)
 
 
 def _choose_renderer(request: AgentRequest) -> _Renderer:
@@ -28972,28 +29149,31 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     """Yield the events of a task, without the loop; the log gets a failure."""
     log = call.log
     endpoint = build_endpoint(call.valves, log)
-    settings = build_agent_request(call, endpoint)
-    request = _build_task(settings, settings.body, call.caller.task)
+    question = build_agent_request(call, endpoint)
+    request = _build_task(question, question.body, call.caller.task)
 
     def is_as_configured() -> bool:
-        return request == _build_task(settings, {}, call.caller.task)
+        return request == _build_task(question, {}, call.caller.task)
 
-    memory = settings.repairs or RepairMemory()
+    memory = call.shared.repairs
     scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
     audit = open_audit_log(call.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)
-    events = run(repaired, endpoint, call.shared.connections, settings.limits)
-    async with aclosing(events):
-        async for event in events:
+    events = run(repaired, endpoint, call.shared.connections, question.limits)
+    async with (
+        aclosing(events),
+        aclosing(_report_run(call, events, audit)) as reported_events,
+    ):
+        async for event in reported_events:
             learning.note(event)
-            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+            yield event
 
 
 def _build_task(
-    settings: AgentRequest, body: Mapping[str, Any], task: str
+    question: AgentRequest, body: Mapping[str, Any], task: str
 ) -> ResponsesRequest:
     """Return the request of a task, with what `body` sets; raises InvalidRequest.
 
@@ -29003,15 +29183,15 @@ def _build_task(
     at_own_effort = task not in SMALL_TASKS
     if at_own_effort:
         body = without_hosts_limit(body, task)
-        if settings.settings.effort:
-            body = {"reasoning_effort": settings.settings.effort, **body}
+        if question.settings.effort:
+            body = {"reasoning_effort": question.settings.effort, **body}
     return task_request(
-        settings.model,
-        settings.messages,
+        question.model,
+        question.messages,
         body,
         task,
         at_own_effort=at_own_effort,
-        stream=settings.settings.stream,
+        stream=question.settings.stream,
     )
 
 
@@ -29030,7 +29210,6 @@ _CHAT_KEYS = frozenset(
         "model",
         "messages",
         "stream",
-        CONTEXT_KEY,
         # The sender runs these tools: only functions are offered to the model.
         "tools",
         "tool_choice",
@@ -29062,16 +29241,14 @@ _SETTINGS = frozenset(
         "reasoning_summary",
         "verbosity",
     }
-).union(ResponsesRequest.model_fields)
-"""The keys that mean something here or to the API; others are dropped anyway."""
-
-_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
-"""Keys of the API that no setting opens."""
+).union(ANSWER_KEYS, ACCOUNT_KEYS, _FIELD_KEYS)
+"""The keys that mean something here if they are opened. Others, such as `store`, are
+dropped whatever the setting says, so the log does not name it for them."""
 
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
+    known = _SETTINGS | _CHAT_KEYS
     advice = "No key that requests may set has such a name."
     return unknown_permissions(comma_list(may_set.lower()), known, advice)
 
@@ -29123,8 +29300,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
-    "answer. Ask again."
+    "This answer was ended: the Pipelines server was stopped or reloaded its pipelines, "
+    "or nobody read the answer for some seconds. Ask again."
 )
 
 
@@ -29153,11 +29330,11 @@ class Pipeline:
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models, and ask their server for its own.
 
-        OpenAI's and Azure's is not asked: only the contexts of its models count here.
+        OpenAI's and Azure's is not asked: the catalog knows more of their models.
         """
         with suppress(InvalidRequest):
             valves = usable_settings(self.valves).valves
-            endpoint = build_endpoint(valves, AgentLog(new_ulid()[-10:]))
+            endpoint = build_endpoint(valves, _new_log())
             if not endpoint.serves_openai:
                 self._bridge.begin(self._refresh_models(endpoint))
         return [
@@ -29170,10 +29347,18 @@ class Pipeline:
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped.
 
-        What is wrong with the valves is in the log before anybody asks.
+        What is wrong with the valves is in the log before anybody asks, also what will
+        refuse each question.
         """
         _raise_thread_limit()
-        self._find_notices(usable_settings(self.valves), AgentLog(new_ulid()[-10:]))
+        log = _new_log()
+        settings = usable_settings(self.valves)
+        self._find_notices(settings, log)
+        for read in (read_guide, partial(build_endpoint, log=log)):
+            try:
+                read(settings.valves)
+            except InvalidRequest as refused:
+                log.warn(str(refused))
         self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
@@ -29208,7 +29393,7 @@ class Pipeline:
         if not _is_from_inlet(body, settings.valves):
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
-        log = AgentLog(new_ulid()[-10:])
+        log = _new_log()
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
@@ -29255,6 +29440,11 @@ class Pipeline:
             if self._logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
+
+
+def _new_log() -> AgentLog:
+    """Return a log whose lines have an id of their own."""
+    return AgentLog(new_ulid()[-10:])
 
 
 def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:

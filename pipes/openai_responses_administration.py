@@ -44,7 +44,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from importlib import import_module
 from inspect import signature
-from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
 from typing import (
@@ -297,8 +296,8 @@ class RecentTexts:
 
     def __init__(
         self,
-        now: Callable[[], float] = monotonic_seconds,
         seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty."""
         self._now = now
@@ -373,7 +372,10 @@ class UserReports:
 
 
 def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    """Return the SHA-256 of a text.
+
+    A text may have lone surrogates, which UTF-8 does not have.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -386,10 +388,11 @@ def hex_digest(text: str) -> str:
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  │   ├─ InvalidSetting     because of a field of the endpoint
 #  │   └─ InvalidParameter   because of a parameter of the caller
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ ConnectionFailed       no connection, or it broke, also in the middle of an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ ApiRefused             an HTTP status that is no answer (from 300 on), or an error
+#  │                         in its place
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -461,7 +464,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
+    """A failure before anything but a thought was shown.
 
     `status` is None without an HTTP answer, 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is what the server says.
@@ -557,7 +560,7 @@ class InvalidParameter(InvalidRequest):
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
+    """The server could not be reached, or the connection broke, also in an answer."""
 
     failure = Failure()
 
@@ -610,7 +613,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
+    """The API answered with an HTTP status from 300 on, or with an error."""
 
     def __init__(
         self,
@@ -1246,6 +1249,8 @@ def _environment_proxy(url: str) -> str | None:
 
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
+_PAUSE_AFTER_FAILURE = 30
+"""Seconds."""
 _MAX_REASON_CHARACTERS = 300
 
 
@@ -1257,13 +1262,21 @@ class EntraTokens:
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
         """The token of each scope, and its last second."""
+        self._next_try = 0
+        """From when on a token that still holds may be renewed."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
         """Return a token that holds for some minutes yet; raises InvalidRequest.
 
-        If there is no other, the one that ends is used until then.
+        If there is no other, the one that ends is used until then. As long as it holds,
+        one request at a time waits for the next one, and none for a while after a
+        failure, because Entra may take long to answer nothing.
         """
+        token, end = self._known.get(scope, ("", 0))
+        is_asked = self._lock.locked() or unix_seconds() < self._next_try
+        if is_asked and unix_seconds() < end:
+            return token
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
@@ -1272,6 +1285,7 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                    self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
                 now = unix_seconds()
                 for known, (_, known_end) in list(self._known.items()):
                     if known_end <= now:  # of earlier settings
@@ -1778,7 +1792,7 @@ def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_message(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     return message.format(
         code=_fill_in(_find_code(error)),
@@ -1792,7 +1806,7 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -1820,7 +1834,7 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -1835,7 +1849,7 @@ def refusal_message(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -1899,7 +1913,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _MESSAGES_BY_CODE)
+    word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -1919,10 +1933,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
+def _message_word(words: Iterable[str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in messages:
+        if word and word in _MESSAGES_BY_CODE:
             return word
     return ""
 
@@ -3200,7 +3214,8 @@ def resolve_model(
     )
 
 
-_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+AUTO_MODEL = "gpt-5-auto"
+_AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
@@ -3895,11 +3910,11 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
-    several calls stays as long as one of them stays.
+    items", 5). Reasoning before several calls stays as long as one of them stays.
     """
     kept: list[Item] = []
     dangling: list[Item] = []
+    """Reasoning whose product has not come yet."""
     has_lost_call = False
     paired = _find_pairs(items)
     for index, item in enumerate(items):
@@ -4232,7 +4247,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
+    """Return the sum of the counts and the costs; it has no tier, searches or images."""
     if first is None or second is None:
         return first or second
     cost = None
@@ -4792,7 +4807,7 @@ class UsageAllowance(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong with the rules, for administrators; empty texts say nothing."""
+        """What is wrong with the rules alone, whoever calls; empty texts say nothing."""
 
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
@@ -4810,7 +4825,7 @@ class UsageAllowance(Protocol):
         """Return the lines about what is left, if a rule wants them shown."""
 
     def complaints(self) -> Sequence[str]:
-        """Return what is wrong with the rules, for administrators alone."""
+        """Return what is wrong with the rules or their table, if an administrator calls."""
 
     @property
     def is_counting(self) -> bool:
@@ -4939,10 +4954,10 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
     if not unknown:
         return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
@@ -4970,6 +4985,7 @@ def read_json_valve(
     consequence: str = "Its default applies.",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
+
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
@@ -7004,7 +7020,7 @@ class _Run:
             kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
             attributes=attributes,
         )
-        self._began = monotonic()
+        self._began = monotonic_seconds()
         self._has_text = False
         self._error = "cancelled"
 
@@ -7083,7 +7099,7 @@ class _Run:
         self._span.end()
 
     def _seconds(self) -> float:
-        return monotonic() - self._began
+        return monotonic_seconds() - self._began
 
     def _count(self, name: str, unit: str, number: float) -> None:
         counter = self._meter.create_counter(f"openai_responses.{name}", unit)

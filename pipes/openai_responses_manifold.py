@@ -89,6 +89,7 @@ from typing import (
     Protocol,
     Self,
     TypeAlias,
+    TypeGuard,
     TypeVar,
     TypedDict,
 )
@@ -345,10 +346,11 @@ def as_text(value: object) -> str:
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  │   ├─ InvalidSetting     because of a field of the endpoint
 #  │   └─ InvalidParameter   because of a parameter of the caller
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ ConnectionFailed       no connection, or it broke, also in the middle of an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ ApiRefused             an HTTP status that is no answer (from 300 on), or an error
+#  │                         in its place
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -420,7 +422,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
+    """A failure before anything but a thought was shown.
 
     `status` is None without an HTTP answer, 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is what the server says.
@@ -516,7 +518,7 @@ class InvalidParameter(InvalidRequest):
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
+    """The server could not be reached, or the connection broke, also in an answer."""
 
     failure = Failure()
 
@@ -569,7 +571,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
+    """The API answered with an HTTP status from 300 on, or with an error."""
 
     def __init__(
         self,
@@ -1429,7 +1431,7 @@ def failure_message(error: ApiError) -> str:
     """Return the message for an error after the request was accepted."""
     if error.status:
         return refusal_message(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     return message.format(
         code=_fill_in(_find_code(error)),
@@ -1443,7 +1445,7 @@ def failure_fault(error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an error like that."""
     if error.status:
         return refusal_fault(error.status, error)
-    word = _first_known(_list_failure_words(error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_failure_words(error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -1471,7 +1473,7 @@ def _list_failure_words(error: ApiError) -> list[str]:
 
 def refusal_message(status: int, error: ApiError) -> str:
     """Return the message for an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -1486,7 +1488,7 @@ def refusal_message(status: int, error: ApiError) -> str:
 
 def refusal_fault(status: int, error: ApiError) -> SettingFault:
     """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_list_refusal_words(status, error), _MESSAGES_BY_CODE)
+    word = _message_word(_list_refusal_words(status, error))
     return FAULTS.get(("refused", word), NO_FAULT)
 
 
@@ -1550,7 +1552,7 @@ def names_model(status: int, error: ApiError) -> bool:
     words = _list_failure_words(error)
     if status:
         words = _list_refusal_words(status, error)
-    word = _first_known(words, _MESSAGES_BY_CODE)
+    word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
@@ -1570,10 +1572,10 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _first_known(words: Iterable[str], messages: Mapping[str, str]) -> str:
+def _message_word(words: Iterable[str]) -> str:
     """Return the first word that has a message of its own, "" if none has."""
     for word in words:
-        if word and word in messages:
+        if word and word in _MESSAGES_BY_CODE:
             return word
     return ""
 
@@ -1676,7 +1678,10 @@ def api_word(word: str | None) -> str | None:
 
 
 def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    """Return the SHA-256 of a text.
+
+    A text may have lone surrogates, which UTF-8 does not have.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -2169,11 +2174,11 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
-    several calls stays as long as one of them stays.
+    items", 5). Reasoning before several calls stays as long as one of them stays.
     """
     kept: list[Item] = []
     dangling: list[Item] = []
+    """Reasoning whose product has not come yet."""
     has_lost_call = False
     paired = _find_pairs(items)
     for index, item in enumerate(items):
@@ -3583,7 +3588,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
+    """Return the sum of the counts and the costs; it has no tier, searches or images."""
     if first is None or second is None:
         return first or second
     cost = None
@@ -4102,7 +4107,8 @@ def resolve_model(
     )
 
 
-_AUTO_NAMES = {"gpt-5-auto": "GPT Auto (chooses for each chat)"}
+AUTO_MODEL = "gpt-5-auto"
+_AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
 _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
@@ -5643,7 +5649,9 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
 
     llama.cpp says so with a status of 503. It has `waited` for so many seconds.
     """
-    has_time = policy.max_retries > 0 and waited < _MOST_LOADING
+    # Without a wait, requests would follow each other until the server is ready.
+    may_wait = min(policy.max_retries, policy.max_wait) > 0
+    has_time = may_wait and waited < _MOST_LOADING
     words = failure.error.message[:_MAX_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
@@ -5660,7 +5668,7 @@ def is_passing(error: ApiError) -> bool:
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
         if name in PASSING_CODES:
             return True
-        if name.isdecimal() and _is_retried_status(int(name)):
+        if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True
     return False
 
@@ -6180,7 +6188,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
             value = own.pop(field, None) or flat
             if value:
                 own[field] = value
-        _read_values(own, f"{key}.", errors)
+        _read_values(own, key, errors)
         given[key] = own
     if "format" in given["text"]:
         given["text"]["format"] = _read_format(format_name, given["text"]["format"])
@@ -6192,13 +6200,15 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+def _read_values(values: dict[str, Any], parent: str, errors: list[str]) -> None:
     """Replace values by what they mean; those without a meaning are left out.
 
-    `prefix` is that of the names of these values, like `text.`.
+    `parent` is the object that holds them, like `text`; empty for the request itself.
     """
     for name, read in _VALUE_READERS.items():
-        key = name.removeprefix(prefix)
+        own_parent, _, key = name.rpartition(".")
+        if own_parent != parent:
+            continue
         value = values.pop(key, None)
         if value is None:
             continue
@@ -7499,18 +7509,35 @@ def build_request(
             includes.insert(0, "reasoning.encrypted_content")
     fields["include"] = [name for name in includes if name] or None
     fields |= {**settings.defaults, **passed_on}
-    if settings.background:
-        fields["background"] = True
-        fields["store"] = settings.background_store
-        is_standard = fields.get("service_tier") in (None, "auto", "default")
-        if settings.completion_window and is_standard:
-            window = settings.completion_window
-            fields["background_options"] = {"completion_window": window}
-            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    fields |= _background_fields(fields, settings)
+    _fit_to_model(fields, facts, effort_in_use)
+    return ResponsesRequest(**fields)
+
+
+def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
+    """Return the fields that make the answer one in the background, if it is to be."""
+    if not settings.background:
+        return {}
+    background: dict[str, Any] = {
+        "background": True,
+        "store": settings.background_store,
+    }
+    is_standard = fields.get("service_tier") in (None, "auto", "default")
+    if settings.completion_window and is_standard:
+        window = settings.completion_window
+        background["background_options"] = {"completion_window": window}
+        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
+    return background
+
+
+def _fit_to_model(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove sampling that a model refuses, and bring the length into its bounds."""
     # "logprobs are not supported with reasoning models." (recorded, 630)
     takes_sampling = facts.sampling == "always"
     if facts.sampling == "with_none":
-        takes_sampling = effort_in_use == "none"
+        takes_sampling = effort == "none"
     if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
@@ -7519,7 +7546,6 @@ def build_request(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-    return ResponsesRequest(**fields)
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -7960,7 +7986,8 @@ class ItemDone(NamedTuple):
     Its encrypted content is whole only here, not in `response.output_item.added` (types
     of openai-python 3.54.0, `response_reasoning_item_param.py`).
 
-    `card` holds what a host shows with it (`files`, `links`, `notes`).
+    `card` holds what a host shows with it (`files`, `links`, `notes`). It and `shown` are
+    empty here; a host fills them in.
     """
 
     output_index: int
@@ -8371,7 +8398,11 @@ SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
+    """The last event of every run, however it ended.
+
+    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
+    fills them in.
+    """
 
     ending: Ending
     usage: Usage | None = None
@@ -9195,6 +9226,11 @@ _NEVER_CONNECTED = (
 )
 """The last is of connecting: aiohttp is given no other limit."""
 
+_NAME_ERROR: type[Exception] = getattr(
+    aiohttp, "ClientConnectorDNSError", socket.gaierror
+)
+"""aiohttp 3.9, which the Pipelines server has, lacks it: there it is only a cause."""
+
 _IN_TIME = "it did not accept the connection in time"
 _CLOSED = "it closed the connection without an answer"
 _NO_ROUTE = "there is no route to it"
@@ -9233,9 +9269,9 @@ def _find_cause(
     reason = _reason(error)
     match error:
         # With a proxy no other name is looked up here.
-        case (
-            aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError()
-        ) if proxy:
+        case aiohttp.ClientConnectorError() if proxy and (
+            isinstance(error, aiohttp.ClientProxyConnectionError) or _is_of_name(error)
+        ):
             parts = urlsplit(proxy)
             port = f":{parts.port}" if parts.port else ""
             word = "proxy" if endpoint.proxy.strip() else "environment_proxy"
@@ -9254,6 +9290,12 @@ def _find_cause(
     return "no_way" if may_need_proxy else "", endpoint.host, reason
 
 
+def _is_of_name(error: Exception) -> bool:
+    """Say whether a name could not be looked up; not every resolver says why."""
+    cause = getattr(error, "os_error", error)
+    return isinstance(cause, socket.gaierror) or isinstance(error, _NAME_ERROR)
+
+
 def _reason(error: Exception) -> str:
     """Return why a connection failed, as the end of a message."""
     cause = error
@@ -9261,11 +9303,9 @@ def _reason(error: Exception) -> str:
         cause = error.os_error
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
-    if isinstance(cause, socket.gaierror):
-        if cause.errno == socket.EAI_AGAIN:
-            return "the name server does not answer"
-        return "its name is not found"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
+    if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
+        return "the name server does not answer"
+    if _is_of_name(error):
         return "its name is not found"
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return _CLOSED
@@ -9478,8 +9518,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 """For the body of a refusal, or the rest of an answer that has ended: people wait."""
-_MAX_ERROR_BODY = 64 * 1024
-"""Bytes of such a body, or rest, that are read."""
+_MAX_ERROR_BODY = 1024 * 1024
+"""Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
+Servers repeat what they refuse, as FastAPI does in its `detail`."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
@@ -9818,6 +9859,8 @@ class Connections:
                 if method == "GET":  # one that has nothing to return has failed
                     is_good = response.status == _STATUS_OK
                 if not is_good:
+                    if response.status < _FIRST_BAD_STATUS:
+                        raise _unreadable_answer(UNREADABLE)
                     raise await answer.refusal()
                 yield answer
 
@@ -9884,6 +9927,7 @@ async def _encode(payload: JsonObject) -> bytearray:
     """
     if not payload:
         return bytearray()
+    # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
     whole = _JSON.encode({**payload, "input": []})
     before, opening, after = whole.partition('"input": [')
     body = bytearray(f"{before}{opening}".encode(errors="replace"))
@@ -9978,8 +10022,8 @@ class RecentTexts:
 
     def __init__(
         self,
-        now: Callable[[], float] = monotonic_seconds,
         seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty."""
         self._now = now
@@ -10051,8 +10095,8 @@ class UserReports:
 #
 # What is remembered of refusals: for whom, how long, and how much.
 #
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
+# A repair counts for all users only if the server itself named what to change, the request
+# was as its administrators configured it, and the next request was accepted.
 # What may be about a user's own choice counts for that user, and what is about the items
 # of a chat for that chat, if it can store it. The rest is forgotten.
 #
@@ -10426,7 +10470,7 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
 """The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
@@ -10435,18 +10479,18 @@ _ATTACHED = ("input_file", "input_image")
 
 
 def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
 ) -> tuple[str, str] | None:
     """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
+    `earlier` has the families of the models that answered in this chat, in order.
     """
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
+    for model in earlier:
+        if model in (small, large):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:
@@ -10754,10 +10798,10 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 class Budget:
     """The limits of a run; 0 `seconds` or `tokens` mean no limit.
 
-    `rounds` counts the responses that may call tools. The calls of the last one are
-    refused, so that the model hears of the limit; those of an only one are made. In
-    both cases one response without tools follows. `seconds` includes the model and the
-    tools that run here, but not the time that people need to decide.
+    `rounds` counts the responses that may call tools. The calls of the last of several
+    rounds are refused, so that the model learns of the limit. A budget of one round
+    makes its calls. Then the model answers once more, without tools. `seconds` includes
+    the model and the tools that run here, but not the time that people need to decide.
     """
 
     rounds: int = 10
@@ -10771,7 +10815,8 @@ class EarlierSpending(NamedTuple):
 
     rounds: int = 0
     calls: int = 0
-    usage: Usage | None = None
+    usages: tuple[Usage, ...] = ()
+    """One for each response whose tokens are known: its length decides its price."""
     seconds: float = 0.0
 
 
@@ -10790,14 +10835,15 @@ class Spending:
         self.last_usage: Usage | None = None
         """That of the last response."""
         self.usages: list[Usage] = []
-        """One for each response; all earlier rounds together are the first one."""
+        """One for each response, those of earlier rounds first."""
         self.delegated_usage: Usage | None = None
         """That of tasks since it was last taken."""
         self._budget = budget
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usage: Usage | None = None
+        self._earlier_usages = 0
+        """How many of `usages` are those of earlier rounds."""
         self._now = asyncio.get_running_loop().time
         self._started_at = self._now()
         """By the event loop's clock; each pause moves it ahead by its length."""
@@ -10808,10 +10854,9 @@ class Spending:
         """Count what earlier rounds took."""
         self.rounds = earlier.rounds
         self.calls = earlier.calls
-        self._earlier_usage = earlier.usage
+        self.usages += earlier.usages
+        self._earlier_usages = len(earlier.usages)
         self._started_at -= earlier.seconds
-        if earlier.usage is not None:
-            self.usages.append(earlier.usage)
 
     def begin_round(self) -> int:
         """Count a response that is requested; return its number, from 1."""
@@ -10844,14 +10889,12 @@ class Spending:
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self._earlier_usage, self.usage) or Usage()
+        return sum_usages(self.usages) or Usage()
 
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        if self._earlier_usage is None:
-            return self.usages
-        return self.usages[1:]
+        return self.usages[self._earlier_usages :]
 
     @property
     def seconds(self) -> float:
@@ -10873,7 +10916,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides.
+        """Count no time while a person decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -10881,8 +10924,10 @@ class Spending:
         if self._pauses == 0:
             self._paused_at = self._now()
         self._pauses += 1
+        above = self._parent.pause() if self._parent else nullcontext()
         try:
-            yield
+            with above:
+                yield
         finally:
             self._pauses -= 1
             if self._pauses == 0:
@@ -10946,7 +10991,8 @@ class Spending:
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+"""Whichever comes later wins."""
 
 _Value = TypeVar("_Value")
 
@@ -10958,7 +11004,8 @@ class AskedCall(NamedTuple):
     name: str
     arguments: JsonObject
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
     default_rule: Approval | None = None
     """What holds if no rule is about it; None: what holds for all calls."""
 
@@ -11007,10 +11054,10 @@ class Approver:
         unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+            strictest = max(strictest, other_rule, key=STRICTNESS.index)
         for pattern, possible_rule in unmatched:
             if self.may_match(name, pattern):
-                strictest = max(strictest, possible_rule, key=_STRICTNESS.index)
+                strictest = max(strictest, possible_rule, key=STRICTNESS.index)
         return strictest
 
     async def refusal(
@@ -11251,7 +11298,8 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """The tool that was called, if that passes the call on."""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
 
 
 class _StartedCall(NamedTuple):
@@ -11489,7 +11537,8 @@ def _exception_text(error: BaseException) -> str:
 
 
 NOTE_CHARACTERS = 60
-"""An output that was cut is longer than its limit by the note about that: by fewer."""
+"""The note in an output that was cut has fewer. By so many, such an output may be longer
+than its limit."""
 
 
 def cap_output(
@@ -11890,7 +11939,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        take = self._take_reason if self.ending and self.is_over else self._take
+        take = self._take_reason if self.is_over else self._take
         events = take(event)
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
@@ -12134,6 +12183,7 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        """End the response as its final snapshot says, with all that this has more."""
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
@@ -12786,8 +12836,8 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
-    """Takes the usages of the run so far and the output of each response; returns why
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
@@ -13050,8 +13100,8 @@ _SECOND_ANSWER = 10.0
 """Seconds that a stream may be silent after the end of a response without any item."""
 _ENDLESS = float("inf")
 _LATE = 0.8
-"""If the next delta comes so many waits after a wait for more of them, they are slow. It
-is no smaller part, because in a busy process all of them come late."""
+"""A delta is slow if it comes later than this part of a wait after the wait. With a
+smaller part, a busy process would take all deltas for slow ones."""
 _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
@@ -13510,8 +13560,11 @@ class TriedRepairs:
             if event.tried:
                 self._open.append(event.tried)
             return []
-        # A thought may begin in an answer that ends as a refusal.
-        is_answered = not isinstance(event, ItemAdded)
+        # These come of an answer that ends as a refusal, too: a thought that begins, the
+        # end of an earlier attempt's thought, and what the response says of itself.
+        is_answered = not isinstance(event, ItemAdded | ResponseDone)
+        if isinstance(event, ItemDone):
+            is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not self._open or not is_answered:
@@ -13559,8 +13612,8 @@ class BackgroundAttempt(Attempt):
     """Whether the API may still resume the stream."""
     _is_polling: bool = field(default=False, init=False)
     """Whether the next request is for the response itself, not for its stream."""
-    _is_cancelled: bool = field(default=False, init=False)
-    """Whether nothing is left to cancel, also of a response that is unknown now."""
+    _has_nothing_to_cancel: bool = field(default=False, init=False)
+    """Because it was cancelled, or the server does not know it any more."""
     _is_ignored: bool = field(default=False, init=False)
     """Whether the server answers as if it were asked for no background response."""
 
@@ -13608,9 +13661,9 @@ class BackgroundAttempt(Attempt):
 
         The event is parsed twice; a background run has few events a second.
         """
-        if event.data == END_OF_STREAM:
+        wire = parse_json_object(event.data)
+        if wire is None:  # the end's mark, and a proxy's own words, have no number
             return True
-        wire = json.loads(event.data)
         response = as_mapping(wire.get("response"))
         self._note_id(response)
         # OpenAI and Azure repeat the parameter; vLLM answers with false.
@@ -13675,7 +13728,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._is_cancelled = error is not None and error.status == 404
+            self._has_nothing_to_cancel = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
@@ -13713,10 +13766,10 @@ class BackgroundAttempt(Attempt):
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self.response.ending or self._is_cancelled or self._is_ignored:
+        if self.response.ending or self._has_nothing_to_cancel or self._is_ignored:
             return
         if self._response_id.done():
-            self._is_cancelled = True
+            self._has_nothing_to_cancel = True
             endpoint, connections, _, _ = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
             connections.do_later(connections.post_quietly(endpoint, path))
@@ -13757,10 +13810,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         _, _, limits, deadlines = self._server
-        earlier_usages = len(self._usages)
+        earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
+        has_told_loading = False
         kind = BackgroundAttempt if request.background else Attempt
         while True:
             attempt = kind(
@@ -13779,17 +13833,18 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
-            waits_on = next_attempt.loading_seconds > wait
-            if status != _MODEL_IS_LOADED or not waits_on:  # it is told once
+            is_loading = status is _MODEL_IS_LOADING
+            if not (is_loading and has_told_loading):
                 yield status
+            has_told_loading = has_told_loading or is_loading
             limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
-        # Every response counts, also one that calls nothing.
         output = attempt.response.output
-        used_up = limits.spent(self._usages, output)
+        # Called for every response, because it counts them.
+        used_up = limits.count_response(self._usages, output)
         wants_to_continue = any(
             is_call(item) or is_approval_request(item) for item in output
         )
@@ -13799,7 +13854,7 @@ class Attempts:
             ending=attempt.ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_usages:]),
+            usages=tuple(self._usages[earlier_count:]),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
@@ -13814,7 +13869,7 @@ _STANDARD_TIER = (
     "The model's server has no flex capacity: answering at the standard tier, which costs "
     "twice as much."
 )
-_MODEL_IS_LOADED = Status(
+_MODEL_IS_LOADING = Status(
     "The model's server is loading the model. The answer begins when it is ready.",
     is_note=False,
 )
@@ -13864,7 +13919,7 @@ class _NextAttempt:
         wait = loading_wait(policy, self.loading_seconds, failure)
         if wait is not None:
             self.loading_seconds += wait
-            return _MODEL_IS_LOADED, wait
+            return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
@@ -14137,7 +14192,7 @@ class _Rounds:
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._decide(request, refusal):
+                for event in self._answer_approval(request, refusal):
                     yield event
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
@@ -14293,7 +14348,9 @@ class _Rounds:
         self._next_index += 1
         return index
 
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+    def _answer_approval(
+        self, request: Item, refusal: str | None
+    ) -> Iterator[RunEvent]:
         """Approve a remote call, which will appear itself, or show that it is denied."""
         response: Item = {
             "type": "mcp_approval_response",
@@ -14310,7 +14367,7 @@ class _Rounds:
         yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
-        """Return the end of the run: its own, or that of a task which was stopped."""
+        """Return the end of the run: its own, or that of a task that stopped it."""
         answer = self._answer
         ending = answer.ending
         trace = answer.trace
@@ -14348,6 +14405,7 @@ async def _remote_refusals(
     names = [remote_name(request) for request in requests]
     if limit:
         texts = [toolset.texts.describe(name, limit) for name in names]
+        # `refused_pair` puts it in front again.
         return [text.removeprefix("Error: ") for text in texts]
     asked: list[AskedCall] = []
     for name, request in zip(names, requests, strict=True):
@@ -14945,7 +15003,7 @@ class StoredName(NamedTuple):
 
 
 def shorten_name(name: str) -> str:
-    """Return at most 200 characters of a foreign name: its begin and its ending.
+    """Return at most 200 characters of a foreign name: its beginning and its ending.
 
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
@@ -15427,6 +15485,11 @@ def _key(annotation: Item) -> str:
     return ""
 
 
+def _is_position(value: object) -> TypeGuard[int]:
+    """Say whether this can be a place in a text; some servers write -1 for none."""
+    return isinstance(value, int) and value >= 0
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
@@ -15435,7 +15498,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
-    if not isinstance(start, int) or not isinstance(last, int):
+    if not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]
@@ -15529,7 +15592,7 @@ def _position_finder(text: str) -> Callable[[object], int]:
 
     def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_position = position if isinstance(position, int) else len(text)
+        old_position = position if _is_position(position) else len(text)
         return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find
@@ -16341,7 +16404,8 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 #
 # Their answers name other people and how the server is set up. So a command and its answer
 # are left out of later requests, and of what tasks quote. Whoever may not use a command
-# sends it to the model like any other words: it is told by its answer.
+# sends it to the model like any other words. So the answer shows whether a message was a
+# command.
 # --------------------------------------------------------------------------------------
 
 
@@ -16369,7 +16433,7 @@ def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 _QUOTED_COMMAND = re.compile(
-    "^USER: /(?:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
     # Up to the next message, or to what an administrator's prompt says below them.
     + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
@@ -17690,7 +17754,7 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
+    """What the host has stored of an answer so far, and the events that show it."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -17782,8 +17846,8 @@ class OutputItems:
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
 
-        It has all files, so if they are many, it comes less often; the last one for
-        them.
+        It has all files, so if they are many, it comes less often. With `is_last`, it
+        comes once more, for those that were not shown yet.
         """
         count = len(self.files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due
@@ -18034,11 +18098,7 @@ class _OpenThought:
 
 
 class NativeRenderer:
-    """Shows one run; `shown` has what the host stored so far.
-
-    Of each item on the page, by its output index: its place among the host's items,
-    the marker in front of its text, when it began, and the part of its last text.
-    """
+    """Shows one run."""
 
     def __init__(
         self,
@@ -18059,6 +18119,7 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        """What the host has stored so far."""
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -18067,9 +18128,13 @@ class NativeRenderer:
         self._retries = 0
         self._is_compacting = False
         self._host_indexes: dict[int, int] = {}
+        """The place of each item on the page among the host's, by its output index."""
         self._markers: dict[int, str] = {}
+        """The marker in front of its text."""
         self._started: dict[int, float] = {}
+        """When it began."""
         self._last_part: dict[int, int] = {}
+        """The part of its last text."""
         self._thoughts: dict[int, _OpenThought] = {}
         """Those that the run has not ended, by their output indexes."""
         self._unfollowed: dict[int, _OpenThought] = {}
@@ -18086,10 +18151,9 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._host_indexes:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = self._commentary[event.output_index] = Commentary(
-                    self.shown
-                )
-                yield from commentary.render(event, self._take_marker())
+                commentary = Commentary(self.shown)
+                self._commentary[event.output_index] = commentary
+                yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case ItemDone() if event.output_index in self._host_indexes:
@@ -18104,7 +18168,8 @@ class NativeRenderer:
                     yield status_chunk(_COMPACTED)
             case TextDelta() | ItemDone() if event.output_index in self._commentary:
                 commentary = self._commentary[event.output_index]
-                yield from commentary.render(event, self._take_marker())
+                marker = self._take_marker() if isinstance(event, ItemDone) else ""
+                yield from commentary.render(event, marker)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 if self._hosted:
                     yield from self._hosted.render(event)
@@ -18392,15 +18457,12 @@ def _length_of(model_prompt: str, instructions: str) -> int | None:
 # --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
-# What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
 # --------------------------------------------------------------------------------------
 
 
 CALL_TOOL = "call_tool"
 """The builtin tool that runs another one by its name."""
-
-HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
@@ -18477,7 +18539,7 @@ def _readable_url(url: str) -> str:
 
     The API itself fetches images from the web.
     """
-    if url.startswith(("https://", "http://")):
+    if url[:8].lower().startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
@@ -19219,7 +19281,7 @@ _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
 
-def _find_injected_context(message: UserMessage) -> JsonObject | None:
+def _context_around(message: UserMessage) -> JsonObject | None:
     """Return what is around the words; None: nothing, too much, or other words.
 
     `words` is the digest of the user's words, `texts` are those of the message, the one
@@ -19434,7 +19496,7 @@ def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
     """Return what is around the message that is asked, the last one of the row."""
     for part in reversed(parts):
         if isinstance(part, UserMessage) and part.stored:
-            return _find_injected_context(part)
+            return _context_around(part)
     return None
 
 
@@ -20532,7 +20594,11 @@ Door = Literal["pipe", "pipelines"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a setting in addition to its name, type and default."""
+    """What is known of a setting in addition to its name, type and default.
+
+    The fields from `word` on belong to one kind of setting each; they are empty at all
+    others.
+    """
 
     text: str
     pipelines: str = ""
@@ -20710,11 +20776,13 @@ def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
     rows = rows_of(valves)
     followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
     placed = {name for names in followers.values() for name in names}
+    # The first shared valve, if no row names it, comes after all of the class's own.
     first: list[str] = []
     for before, name in zip(["", *shared], shared, strict=False):
         if name not in placed:
             followers.get(before, first).append(name)
     order: list[str] = []
+    # A stack: what follows a name comes right after it.
     waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
     while waiting:
         name = waiting.pop()
@@ -20987,7 +21055,7 @@ _SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
 _SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
 _TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
 
-_OTHERS: Mapping[Door, Mapping[str, OldName]] = {
+_OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
     "pipe": {
         "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
         "WEB_SEARCH_CONTEXT_SIZE": OldName(
@@ -21031,7 +21099,7 @@ def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
             default = expert_keys.model_fields[key].default
             instead = f"Set `{key}` in `EXPERT_JSON` instead."
             names[name] = OldName(instead, (default,))
-    return {**names, **_OTHERS[door]}
+    return {**names, **_OLD_VALVES[door]}
 
 
 # --------------------------------------------------------------------------------------
@@ -21206,19 +21274,19 @@ LISTS_NOTHING = frozenset({404, 405, 501})
 """Statuses of servers that have no list: other servers of this API need none."""
 
 
-async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
-    """Return what `GET /models` says; raises ResponsesError."""
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return await answer.read_json(_MAX_LIST_BYTES)
-
-
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
     """Return the chat models of `GET /models`, with their last days if they have one.
 
     Raises ResponsesError.
     """
     return read_models(await _fetch_list(endpoint, connections))
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
 
 
 class ModelList:
@@ -21229,10 +21297,10 @@ class ModelList:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
         self._account = ""
         self._base_url = ""
         self._known: dict[str, str] | None = None
+        """The last days of the models, empty for those that have none."""
         self._context_windows: dict[str, int] = {}
         self._next_request = 0.0
         self._answered = asyncio.Event()
@@ -21273,30 +21341,34 @@ class ModelList:
         listed: object = None
         is_final = True
         try:
-            listed = await _fetch_list(endpoint, connections)
-        except ResponsesError as error:
-            is_final = error.status in LISTS_NOTHING
-        if is_final and endpoint.account() == self._account:  # the valves are the same
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-            if listed is not None:
-                self._known = read_models(listed)
-                self._context_windows = read_context_windows(listed)
-                self.shutdown_dates.clear()
-                self.shutdown_dates.update(self._known)
-        answered.set()
+            try:
+                listed = await _fetch_list(endpoint, connections)
+            except ResponsesError as error:
+                is_final = error.status in LISTS_NOTHING
+            if is_final and endpoint.account() == self._account:  # the same valves
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+                if listed is not None:
+                    self._known = read_models(listed)
+                    self._context_windows = read_context_windows(listed)
+        finally:
+            answered.set()
 
-    def with_context(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-        """Return a model with the context window that its server names, if it does.
+    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the last day and the context window that its server names.
 
-        Not at OpenAI and Azure, of which the catalog knows more.
+        The context windows of OpenAI and Azure are those of the catalog, which knows
+        more. Of another server than the one that was asked, nothing is known.
         """
-        if endpoint.serves_openai or endpoint.base_url != self._base_url:
+        if endpoint.base_url != self._base_url:
             return model
+        facts = model.facts
+        known = self._known or {}
+        if known.get(model.id):
+            facts = facts._replace(shutdown=known[model.id])
         windows = self._context_windows
         window = windows.get(model.id) or windows.get("")
-        if not window:
-            return model
-        facts = model.facts._replace(context_window=window, max_input_tokens=None)
+        if window and not endpoint.serves_openai:
+            facts = facts._replace(context_window=window, max_input_tokens=None)
         return model._replace(facts=facts)
 
 
@@ -21328,10 +21400,10 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
     if not unknown:
         return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
@@ -21359,6 +21431,7 @@ def read_json_valve(
     consequence: str = "Its default applies.",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
+
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
@@ -21571,7 +21644,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
     calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
+    rules, unread = _read_entries(text, "=", _read_approval, _ANSWERS)
     if not unread:
         return ReadRules(rules)
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
@@ -21630,9 +21703,15 @@ def _read_timeout(word: str) -> float | None:
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Parsed | None]
+    text: str,
+    sign: str,
+    read: Callable[[str], _Parsed | None],
+    no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry."""
+    """Return the values by patterns of names, and the first invalid entry.
+
+    The words of `no_patterns` lack their pattern, rather than being one.
+    """
     rows: list[tuple[str, _Parsed]] = []
     unread = ""
     for part in text.replace("\n", ",").split(","):
@@ -21642,7 +21721,7 @@ def _read_entries(
         left_side, _, right_side = entry.partition(sign)
         pattern = left_side.strip()
         value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in no_patterns
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:
@@ -21833,7 +21912,7 @@ class UsageAllowance(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong with the rules, for administrators; empty texts say nothing."""
+        """What is wrong with the rules alone, whoever calls; empty texts say nothing."""
 
     def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request is not sent, or an empty text.
@@ -21851,7 +21930,7 @@ class UsageAllowance(Protocol):
         """Return the lines about what is left, if a rule wants them shown."""
 
     def complaints(self) -> Sequence[str]:
-        """Return what is wrong with the rules, for administrators alone."""
+        """Return what is wrong with the rules or their table, if an administrator calls."""
 
     @property
     def is_counting(self) -> bool:
@@ -21963,6 +22042,9 @@ class Administration(Protocol):
 
 
 _SETTING = "caller_may_set"
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
 def unknown_permissions(
@@ -21994,11 +22076,6 @@ def left_out_line(
     if not new:
         return ""
     return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
-
-
-_LONGEST_LEFT_OUT = 60
-_MAX_LEFT_OUT = 50
-"""Callers choose names, and how many they send."""
 
 
 # --------------------------------------------------------------------------------------
@@ -22916,7 +22993,7 @@ def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_HOST_POLICIES: Mapping[str, str] = {
+_HOST_TOOL_USES: Mapping[str, str] = {
     "create_tasks": (
         "- For work of several steps write the steps with `create_tasks` before the "
         "first one. Mark each with `update_task` when you begin it and when it is done: "
@@ -22952,7 +23029,7 @@ def build_strategy_instructions(
     instruction = build_system_instruction(
         base, parameters.prompt_policy_overrides, style
     )
-    lines = [line for name, line in _HOST_POLICIES.items() if name in host_tools]
+    lines = [line for name, line in _HOST_TOOL_USES.items() if name in host_tools]
     blocks = (
         instruction,
         "\n".join(["<host_tools>", *lines, "</host_tools>"]) if lines else "",
@@ -23165,17 +23242,15 @@ class TextSpan(NamedTuple):
 
 
 class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags.
-
-    `_is_thought` says whether the text is inside a tag now. `_held` is the end of
-    the text so far that may be the beginning of a tag, `_previous` the one character
-    before it.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         self._is_thought = False
-        self._previous = ""
+        """Whether the text is inside a tag now."""
         self._held = ""
+        """The end of the text so far that may be the beginning of a tag."""
+        self._previous = ""
+        """The one character before it."""
 
     def feed(self, text: str, *, at_end: bool = False) -> list[TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
@@ -23377,13 +23452,13 @@ class _Message:
     """Whether the model has written a thought."""
     thought: ShownPart | None = None
     """The thought that is open on the page."""
-    whole: Item | None = None
+    ended: Item | None = None
     """The message as it ended."""
     repeated: ShownPart | None = None
     """The step that is shown again as the answer, because there is no other."""
 
     @property
-    def owner(self) -> str:
+    def id(self) -> str:
         """The id that its parts are named after."""
         return str(self.added.item.get("id") or "msg")
 
@@ -23398,7 +23473,7 @@ class ShownThoughts:
     def __init__(self, *, are_shown: bool, keeps_messages: bool) -> None:
         self._are_shown = are_shown
         self._keeps_messages = keeps_messages
-        self._turns_steps = are_shown and not keeps_messages
+        self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
         self._has_called = False
         """Whether the current response calls a tool."""
@@ -23434,13 +23509,15 @@ class ShownThoughts:
                         shown += _begin_message(message)
                 if item_type(event.item) == "message":
                     is_step = self._has_called or is_commentary(event.item)
-                    message = _Message(event, is_step=is_step and self._turns_steps)
+                    message = _Message(
+                        event, is_step=is_step and self._steps_as_thoughts
+                    )
                     self._messages[event.output_index] = message
                     self._open[event.output_index] = message
                     return shown  # its beginning waits
                 if is_call(event.item) and not self._has_called:
                     self._has_called = True
-                    if self._turns_steps:
+                    if self._steps_as_thoughts:
                         shown += self._turn_messages()
                     if self._are_shown and not self._has_words:
                         # A response without a word: a thought names the tool.
@@ -23489,7 +23566,7 @@ class ShownThoughts:
                 turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
                 text = "".join(message.texts)
-                step = ShownPart(index, message.owner, is_thought=True, text=text)
+                step = ShownPart(index, message.id, is_thought=True, text=text)
                 turned.append(step.end_event())
             message.is_step = True
         return turned
@@ -23505,12 +23582,12 @@ class ShownThoughts:
                 # Whoever records the message does it at its first text.
                 shown.append(TextDelta(index, "text", 0, ""))
         if item_type(event.item) == "message":
-            message.whole = event.item
+            message.ended = event.item
         else:  # its text was a thought (loop/tagged_thoughts.py)
             del self._messages[index]
         if message.has_begun and not message.is_step:
-            if message.whole:
-                self._answers[index] = answer_text(message_text(message.whole))
+            if message.ended:
+                self._answers[index] = answer_text(message_text(message.ended))
             shown.append(event._replace(shown=answer_text(event.shown)))
         return shown
 
@@ -23526,13 +23603,13 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if self._turns_steps and messages and not self._has_called:
+        if self._steps_as_thoughts and messages and not self._has_called:
             index, last = messages[-1]
-            text = answer_text(message_text(last.whole or {})).strip()
+            text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
             if text and is_missing and index not in self._answers:
                 part_index = self.new_index()
-                part_id = f"{last.owner}_{-part_index}"
+                part_id = f"{last.id}_{-part_index}"
                 last.repeated = ShownPart(part_index, part_id, is_thought=False)
                 shown += last.repeated.events(text)
                 self._answers[index] = text
@@ -23559,7 +23636,7 @@ class ShownThoughts:
                     text = text.lstrip()
                     if not text:
                         continue
-                    message.thought = self._new_thought(message.owner)
+                    message.thought = self._new_thought(message.id)
                     shown.append(message.thought.start_event())
                 shown.append(message.thought.add_text(text))
                 continue
@@ -23584,7 +23661,7 @@ class ShownThoughts:
             return event._replace(item=_answer_item(event.item))
         return event
 
-    def whole(self, ended: RunDone) -> RunDone:
+    def shown_end(self, ended: RunDone) -> RunDone:
         """Return the end of a run with its output as it is shown."""
         output: list[Item] = []
         for item in ended.output:
@@ -23807,18 +23884,8 @@ def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
 # --------------------------------------------------------------------------------------
 # manifold.models
 #
-# The model that answers, as the server that is asked has it.
+# The model that answers, and what is told of its end.
 # --------------------------------------------------------------------------------------
-
-
-def model_at(
-    model: ResolvedModel, endpoint: Endpoint, listed: ModelList
-) -> ResolvedModel:
-    """Return a model with the last day and the context that its server names, if any."""
-    last_day = listed.shutdown_dates.get(model.id)
-    if last_day:
-        model = model._replace(facts=model.facts._replace(shutdown=last_day))
-    return listed.with_context(model, endpoint)
 
 
 def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
@@ -23831,7 +23898,14 @@ def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
 
 
 def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
-    """Return the notice about the end of a model; empty unless it is near."""
+    """Return the notice about the end of a model; empty unless it is near.
+
+    At Azure the catalog's day is not told, which is OpenAI's, but that of an
+    administrator is.
+    """
+    openais_day = resolve_model(asked.id).facts.shutdown
+    if endpoint.is_azure and asked.facts.shutdown == openais_day:
+        return ""
     answering = answering_model(asked, endpoint)
     return retirement_notice(asked, utc_today(), answering)
 
@@ -24225,11 +24299,12 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         if not await may_read(file_id, "read", user):
             return None
     facts = as_mapping(row.meta)
+    size = facts.get("size")
     return StoredFile(
         path=row.path,
         name=str(row.filename or ""),
         media_type=str(facts.get("content_type") or ""),
-        size=int(facts.get("size") or 0),
+        size=size if isinstance(size, int) else 0,
     )
 
 
@@ -24448,13 +24523,13 @@ class AccountCapabilities(RecentTexts):
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
         """Start empty, but for the models that are `listed`."""
-        super().__init__(now)
+        super().__init__(now=now)
         self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
-        self.left_out = RecentTexts(now)
+        self.left_out = RecentTexts(now=now)
         """What the log has said of callers' requests: they choose the names in it."""
         self.dropped = Counter[str]()
         """How often the API left items out of the input, by its reasons."""
@@ -26213,7 +26288,7 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model = self.resolve(answering_name(name, self.config.agent))
-        listed = model_at(model, self.endpoint, self.capabilities.listed)
+        listed = self.capabilities.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
 
 
@@ -26244,7 +26319,7 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = model_at(chosen, endpoint, call.capabilities.listed)
+    chosen = call.capabilities.listed.as_listed(chosen, endpoint)
     return CheckedCall(
         body=call.body,
         caller=caller,
@@ -28550,6 +28625,10 @@ def _cites(name: str, metadata: JsonObject) -> bool:
     return name in _CITED and setting is not False
 
 
+_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+
 def _is_error_text(text: str) -> bool:
     """Say whether a result reports an error.
 
@@ -28557,7 +28636,7 @@ def _is_error_text(text: str) -> bool:
     """
     result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
     if result is None:
-        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
+        return text.strip().lower().startswith(_ERROR_PREFIXES)
     if str(result.get("status")).strip().lower() in ("error", "failed"):
         return True
     error = result.get("error")
@@ -29832,12 +29911,13 @@ def _choose_model(
     model = call.model
     reason = research_beginning(model)
     questions = list(user_messages(parts).values())
-    records = stored.records.values() if stored else ()
+    # By their ids, which begin with the time.
+    records = sorted(stored.records.items()) if stored else ()
     choice = choose_auto_model(
         call.model_name,
         questions[0].item if questions else None,
         tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
+        earlier=[record.origin.family for _, record in records],
     )
     if choice:
         name, why = choice
@@ -31083,9 +31163,9 @@ def counted_run(
     counts = _RunCounts(prepared, account)
 
     def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
-        return counts.add(usages, output) or limits.spent(usages, output)
+        return counts.add(usages, output) or limits.count_response(usages, output)
 
-    events = _run(prepared, limits._replace(spent=spent), connections)
+    events = _run(prepared, limits._replace(count_response=spent), connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
@@ -31621,7 +31701,7 @@ async def answer_events(
     lines = WaitingLines(page_emitter(call.caller, call.host), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
-        set_waiting=lines.set_waiting, spent=presence.spent
+        set_waiting=lines.set_waiting, count_response=presence.spent
     )
     events = counted_run(prepared, limits, connections)
     async with aclosing(events), aclosing(lines):
@@ -31720,7 +31800,7 @@ class _Answer:
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
-        return self._thoughts.whole(ended) if self._thoughts else ended
+        return self._thoughts.shown_end(ended) if self._thoughts else ended
 
     def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return an event with its sources; plain clients get the model's own texts."""

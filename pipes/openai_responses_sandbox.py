@@ -264,10 +264,11 @@ def as_text(value: object) -> str:
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  │   ├─ InvalidSetting     because of a field of the endpoint
 #  │   └─ InvalidParameter   because of a parameter of the caller
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ ConnectionFailed       no connection, or it broke, also in the middle of an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ ApiRefused             an HTTP status that is no answer (from 300 on), or an error
+#  │                         in its place
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -339,7 +340,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
+    """A failure before anything but a thought was shown.
 
     `status` is None without an HTTP answer, 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is what the server says.
@@ -435,7 +436,7 @@ class InvalidParameter(InvalidRequest):
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
+    """The server could not be reached, or the connection broke, also in an answer."""
 
     failure = Failure()
 
@@ -488,7 +489,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
+    """The API answered with an HTTP status from 300 on, or with an error."""
 
     def __init__(
         self,
@@ -768,7 +769,7 @@ class StoredName(NamedTuple):
 
 
 def shorten_name(name: str) -> str:
-    """Return at most 200 characters of a foreign name: its begin and its ending.
+    """Return at most 200 characters of a foreign name: its beginning and its ending.
 
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
@@ -835,10 +836,10 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = {word[:_MAX_WORD_CHARACTERS] for word in words}.difference(known)
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
     if not unknown:
         return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
@@ -866,6 +867,7 @@ def read_json_valve(
     consequence: str = "Its default applies.",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
+
     `form` names the known keys with their types, ranges and defaults. Each problem is a
     message for administrators; `consequence` is what follows from an invalid value.
     """
@@ -3566,11 +3568,12 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         if not await may_read(file_id, "read", user):
             return None
     facts = as_mapping(row.meta)
+    size = facts.get("size")
     return StoredFile(
         path=row.path,
         name=str(row.filename or ""),
         media_type=str(facts.get("content_type") or ""),
-        size=int(facts.get("size") or 0),
+        size=size if isinstance(size, int) else 0,
     )
 
 
