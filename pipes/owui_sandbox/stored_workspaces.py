@@ -82,17 +82,26 @@ class StoredWorkspaces:
             workspace = Workspace(run_folder)
             workspace.archive = _find_archive(folder)
             workspace.received = _read_received(folder)
+            has_returned = False
             try:
                 yield workspace
+                has_returned = True
             finally:
+                # The server may be killed at any line. So the old archive is there until
+                # the new one is, and no file counts as received before its archive.
                 archive = workspace.archive
+                kept = archive and archive.path
                 if archive is not None and archive.path.parent == run_folder:
-                    _remove_archives(folder)
-                    archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
-                _remove_if_empty(run_folder)
+                    kept = archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                _remove_archives(folder, except_for=kept)
                 if workspace.received != _read_received(folder):
-                    received = json.dumps(list(workspace.received))
-                    (folder / _RECEIVED).write_text(received, "utf-8")
+                    received = run_folder / _RECEIVED
+                    received.write_text(json.dumps(list(workspace.received)), "utf-8")
+                    received.rename(folder / _RECEIVED)
+                if has_returned:
+                    _remove_if_empty(run_folder)
+                else:  # nobody will read what it has returned
+                    remove_folder(run_folder)
                 if is_temporary:
                     _remove_archives(folder)
                     (folder / _RECEIVED).unlink(missing_ok=True)
@@ -199,21 +208,23 @@ def _find_archive(folder: Path) -> WorkspaceArchive | None:
     archives = list(folder.glob(f"{_ARCHIVE}*"))
     if not archives:
         return None
-    path = archives[0]
+    # A server that was killed when it replaced one has left both.
+    path = max(archives, key=lambda archive: archive.stat().st_mtime_ns)
     return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
 def _read_received(folder: Path) -> dict[str, None]:
     try:
         ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):  # none yet, or a killed server's half
+    except (FileNotFoundError, ValueError):  # none yet, or half of one: a full disk
         return {}
     return dict.fromkeys(ids)
 
 
-def _remove_archives(folder: Path) -> None:
+def _remove_archives(folder: Path, except_for: Path | None = None) -> None:
     for path in folder.glob(f"{_ARCHIVE}*"):
-        path.unlink()
+        if path != except_for:
+            path.unlink()
 
 
 def _remove_if_empty(folder: Path) -> None:

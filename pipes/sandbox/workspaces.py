@@ -144,10 +144,14 @@ class Workspace:
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Remove the stored workspace."""
-        if self.archive is not None:
+        """Forget the stored workspace.
+
+        One that an earlier call stored is kept elsewhere, and is removed by whoever
+        keeps it: a server that is killed in this call must not lose it.
+        """
+        if self.archive is not None and self.archive.path.parent == self._folder:
             self.archive.path.unlink()
-            self.archive = None
+        self.archive = None
 
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
