@@ -346,7 +346,7 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         status = job()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a command that no process can be given
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
 

@@ -1,6 +1,7 @@
 """What the tools give back when no one attacks them."""
 
 import asyncio
+import json
 import os
 import shutil
 import tempfile
@@ -413,6 +414,23 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
 
     assert ran.result is True
     assert asked == ["f-1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("echo a\0b", "embedded null byte"), ("echo \ud800", "surrogates not allowed")],
+)
+async def test_command_that_cannot_be_started_fails(
+    chat: Chat, command: str, words: str
+) -> None:
+    """The model is told why, as of any command that fails."""
+    arguments = {"command": command}
+    answer = await chat.tools.call(chat.key, "shell_execute", arguments)
+
+    told = json.loads(answer.text)
+    assert (told["status"], told["stdout"]) == ("failed", "")
+    assert words in told["stderr"]
+    assert answer.failed
 
 
 async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:
