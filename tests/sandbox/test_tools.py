@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 
 from sandbox.backend import MEBIBYTE
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import WorkspacePool
+from sandbox.workspaces import WorkspaceKey, WorkspacePool
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
 
@@ -431,6 +432,107 @@ async def test_command_that_cannot_be_started_fails(
     assert (told["status"], told["stdout"]) == ("failed", "")
     assert words in told["stderr"]
     assert answer.failed
+
+
+def offer(file_id: str, name: str, content: bytes) -> OfferedFile:
+    """A file that the user attached."""
+
+    async def read() -> bytes:
+        return content
+
+    return OfferedFile(file_id, name, read)
+
+
+async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
+    """None replaces another, nor what the code wrote; the model is told their names."""
+    await chat.file("write", path="data.tar.gz", content="the code's")
+    names = ["a.csv", "b/a.csv", "a.csv", ".env", ".env", "data.tar.gz", "a (2).csv"]
+    offered = [offer(f"f-{n}", name, name.encode()) for n, name in enumerate(names)]
+
+    notes = await chat.tools.receive(chat.key, offered)
+    again = await chat.tools.receive(chat.key, offered)
+    ran = await chat.run("import os\n{n: open(n).read() for n in os.listdir()}")
+
+    assert ran.result == {
+        "a.csv": "a.csv",
+        "a (2).csv": "b/a.csv",
+        "a (3).csv": "a.csv",
+        ".env": ".env",
+        ".env (2)": ".env",
+        "data.tar.gz": "the code's",
+        "data.tar (2).gz": "data.tar.gz",
+        "a (2) (2).csv": "a (2).csv",
+    }
+    assert notes == [
+        "The attached b/a.csv is named a (2).csv in the workspace.",
+        "The attached a.csv is named a (3).csv in the workspace.",
+        "The attached .env is named .env (2) in the workspace.",
+        "The attached data.tar.gz is named data.tar (2).gz in the workspace.",
+        "The attached a (2).csv is named a (2) (2).csv in the workspace.",
+    ]
+    assert again == []
+
+
+async def test_attached_file_of_a_call_without_chat_is_told() -> None:
+    """Its workspace would be gone before the call; the file is not even read."""
+
+    async def read() -> bytes:
+        raise AssertionError
+
+    for user in ("", "ada"):
+        async with sandboxed() as chat:
+            notes = await chat.tools.receive(
+                WorkspaceKey(user, ""), [OfferedFile("f-1", "a.txt", read)]
+            )
+
+        assert notes == [
+            "Attached files are not in the workspace, because this call belongs to no "
+            "chat."
+        ]
+
+
+async def test_attached_file_may_be_as_large_as_a_workspace() -> None:
+    """Neither the server nor a run with little memory holds it more than once."""
+    limits = TIGHT._replace(
+        memory=64 * MEBIBYTE, disk=24 * MEBIBYTE, file=24 * MEBIBYTE
+    )
+    content = bytes(limits.file)
+    async with sandboxed(limits) as chat:
+        tracemalloc.start()
+        notes = await chat.tools.receive(chat.key, [offer("f-1", "a", content)])
+        _, peak_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        ran = await chat.run("import os\nos.path.getsize('a')")
+
+        assert (notes, ran.result) == ([], limits.file)
+        assert peak_bytes < 8 * MEBIBYTE
+
+
+async def test_attached_file_that_finds_no_room_is_told_each_time(chat: Chat) -> None:
+    """It does not count as received; the workspace is as before."""
+    full = f"for n in range({TIGHT.files}): open(f'{{n}}', 'w')"
+    assert not (await chat.run(full)).answer.failed
+    large = offer("f-2", "large.txt", bytes(TIGHT.file + 1))
+
+    notes = [
+        await chat.tools.receive(chat.key, [file])
+        for file in (
+            offer("f-1", "a.txt", b"rain"),
+            offer("f-1", "a.txt", b"rain"),
+            large,
+        )
+    ]
+
+    reason = (
+        "Nothing in the workspace was kept, because it holds more than 50 files and "
+        "folders: it is as it was before."
+    )
+    assert notes == [
+        [f"a.txt is not in the workspace. {reason}"],
+        [f"a.txt is not in the workspace. {reason}"],
+        ["large.txt is not in the workspace. File too large."],
+    ]
+    assert (await chat.run("import os\nlen(os.listdir())")).result == TIGHT.files
 
 
 async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:
