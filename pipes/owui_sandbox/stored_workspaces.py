@@ -26,7 +26,6 @@ from secrets import token_hex
 from typing import NamedTuple
 
 from sandbox.backend import SharedLimits
-from sandbox.queues import RunQueue
 from sandbox.runs import WorkspaceArchive
 from sandbox.workspaces import (
     SandboxFile,
@@ -58,11 +57,14 @@ class _StoredFolder(NamedTuple):
 class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
-    def __init__(self, folder: Path, limits: SharedLimits) -> None:
-        self.runs = RunQueue(limits)
+    def __init__(
+        self, folder: Path, limits: SharedLimits, shared: WorkspacePool | None = None
+    ) -> None:
+        """`shared` has the queue of this process's runs, and their packages."""
+        self._shared = shared or WorkspacePool(limits)
+        self.runs = self._shared.runs
         self._folder = folder
         self._limits = limits
-        self._packages = WorkspacePool()
 
     @asynccontextmanager
     async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
@@ -116,14 +118,7 @@ class StoredWorkspaces:
 
     async def install(self, wheels: Path) -> Path:
         """Unpack wheels into a new folder, which all runs can read; return it."""
-        return await self._packages.install(wheels)
-
-    def refuse_new(self) -> None:
-        """Lend nothing any more: other processes still do."""
-
-    async def close(self) -> None:
-        """Remove the installed packages; the workspaces outlive the server."""
-        await self._packages.close()
+        return await self._shared.install(wheels)
 
     def _path_of(self, key: WorkspaceKey) -> Path:
         return self._folder / _folder_name(key.user) / _folder_name(key.chat)

@@ -280,9 +280,10 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces
-        self._workspaces = WorkspacePool() if workspaces is None else workspaces
+        self._own_workspaces: WorkspacePool | None = None
+        if workspaces is None:
+            workspaces = self._own_workspaces = WorkspacePool()
+        self._workspaces: Workspaces = workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -415,15 +416,15 @@ class SandboxTools:
     async def close(self) -> None:
         """End what runs; remove the packages, and workspaces that are their own."""
         self._is_closed = True
-        if self._has_own_workspaces:
-            self._workspaces.refuse_new()
+        if self._own_workspaces is not None:
+            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._has_own_workspaces:
-            await self._workspaces.close()
+        if self._own_workspaces is not None:
+            await self._own_workspaces.close()
         elif self._packages_folder is not None:
             remove_folder(self._packages_folder)
 

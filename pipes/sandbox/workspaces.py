@@ -201,12 +201,6 @@ class Workspaces(Protocol):
     async def install(self, wheels: Path) -> Path:
         """Unpack wheels into a new folder, which all runs can read; return it."""
 
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-
-    async def close(self) -> None:
-        """Remove what does not outlive the server."""
-
 
 class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time.
