@@ -1,5 +1,6 @@
 """A call of a tool: the workspace that it uses, and where its files go."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -126,7 +127,8 @@ async def _store_and_show(
     for file in files:
         entry = None
         if user is not None:
-            new_file = NewFile(file.name, file.path.read_bytes())
+            content = await asyncio.to_thread(file.path.read_bytes)
+            new_file = NewFile(file.name, content)
             entry = await store_file(call.request, new_file, message, user)
         if entry is None:
             refused.append(file.name)

@@ -448,7 +448,15 @@ class SandboxTools:
                 # The user gets the files that a run wrote, or the one that was read.
                 returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
                 returned = reply.changed if returns_files else ()
-                files = workspace.export_files(spool, returned, self._limits.disk)
+                copying = asyncio.create_task(
+                    asyncio.to_thread(
+                        workspace.export_files, spool, returned, self._limits.disk
+                    )
+                )
+                try:
+                    files = await asyncio.shield(copying)
+                finally:  # the thread of a cancelled call still reads the spool
+                    await asyncio.wait({copying})
                 workspace.store_archive(spool, reply)
                 if "id" in request and reply.archive is not None:
                     workspace.add_received(request["id"])

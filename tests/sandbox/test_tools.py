@@ -7,18 +7,29 @@ import shutil
 import tempfile
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
 
-from sandbox.backend import MEBIBYTE
+from sandbox.backend import MEBIBYTE, SharedLimits
+from sandbox.queues import RunQueue
+from sandbox.runs import FileSlice
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import WorkspaceKey, WorkspacePool
+from sandbox.workspaces import (
+    SandboxFile,
+    Workspace,
+    WorkspaceKey,
+    WorkspacePool,
+)
+from sandboxes.pretended import Pretended, confined_answering
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -132,6 +143,89 @@ async def test_written_files_come_back(chat: Chat) -> None:
     files = [(f.name, f.media_type, f.path.read_bytes()) for f in ran.answer.files]
     assert files == [("b.csv", "text/csv", b"1,2"), ("a.png", "image/png", b"PNG")]
     assert ran.told["files"] == ["b.csv", "plots/a.png"]
+
+
+class Watched(Workspace):
+    """A workspace that knows which threads copied files, and what was there to copy."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.threads: list[Thread] = []
+        self.had_spool: list[bool] = []
+        self.go_on = Event()
+        self.go_on.set()
+
+    def export_files(
+        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
+    ) -> tuple[SandboxFile, ...]:
+        """Copy them, once it may go on."""
+        self.threads.append(current_thread())
+        self.go_on.wait(10)
+        self.had_spool.append(spool.exists())
+        return super().export_files(spool, parts, max_bytes)
+
+
+class OneWorkspace:
+    """Lends the same workspace to all."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunQueue(SharedLimits())
+        self._workspace = workspace
+
+    @asynccontextmanager
+    async def acquire(self, _key: WorkspaceKey) -> AsyncIterator[Workspace]:
+        """Lend it."""
+        yield self._workspace
+
+    def has_workspace(self, _key: WorkspaceKey) -> bool:
+        """It is there."""
+        return True
+
+    async def install(self, wheels: Path) -> Path:
+        """There are none."""
+        raise FileNotFoundError(wheels)
+
+
+def tools_of(workspace: Workspace) -> SandboxTools:
+    """The tools of a server with one workspace, in which each run writes one file."""
+    answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
+    changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
+    return SandboxTools(
+        make_backends=lambda _: [Pretended(changed)], workspaces=OneWorkspace(workspace)
+    )
+
+
+async def test_cancelled_call_waits_for_the_thread_that_copies(tmp_path: Path) -> None:
+    """What it reads is removed afterward; the workspace is as it was."""
+    workspace = Watched(tmp_path)
+    tools = tools_of(workspace)
+    workspace.go_on.clear()
+    task = asyncio.create_task(Chat(tools).run(""))
+    await until(lambda: bool(workspace.threads))
+
+    task.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    workspace.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await tools.close()
+
+    assert workspace.had_spool == [True]
+    assert workspace.archive is None
+
+
+async def test_server_goes_on_while_files_are_copied(tmp_path: Path) -> None:
+    """They may have 64 MB: no other answer waits for them."""
+    workspace = Watched(tmp_path)
+    tools = tools_of(workspace)
+
+    result = await Chat(tools).run("")
+    await tools.close()
+
+    [file] = result.answer.files
+    assert file.path.read_bytes() == b"rain"
+    assert current_thread() not in workspace.threads
 
 
 async def test_changed_file_comes_back(chat: Chat) -> None:
