@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def store(folder: Path) -> StoredWorkspaces:
 def found(folder: Path, pattern: str) -> list[Path]:
     """The files and folders below a folder whose names fit."""
     return list(folder.rglob(pattern))
+
+
+def age(folder: Path, seconds: float) -> None:
+    """Let the last use of a folder be so long ago."""
+    used = time.time() - seconds
+    os.utime(folder, (used, used))
 
 
 async def stored(folder: Path) -> tuple[bytes | None, list[str]]:
@@ -112,3 +119,39 @@ async def test_failed_call_leaves_no_files_of_its_own(tmp_path: Path) -> None:
 
     assert await stored(tmp_path) == (b"new", [])
     assert found(tmp_path, "run-*") == []
+
+
+@pytest.mark.asyncio
+async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -> None:
+    """One that nobody has removed yet is better than none."""
+    workspaces = store(tmp_path)
+    folders = {}
+    for chat in ("back", "over", "used"):
+        async with workspaces.acquire(WorkspaceKey("ada", chat)) as workspace:
+            end_run(workspace, chat.encode())
+            assert workspace.archive
+            folders[chat] = workspace.archive.path.parent.parent
+    for chat, seconds in {"back": 3700, "over": 3700, "used": 3500}.items():
+        age(folders[chat], seconds)
+
+    async with workspaces.acquire(WorkspaceKey("ada", "back")) as workspace:
+        assert workspace.archive
+        assert workspace.archive.path.read_bytes() == b"answer\nback"
+    assert not workspaces.has_workspace(WorkspaceKey("ada", "over"))
+    assert workspaces.has_workspace(WorkspaceKey("ada", "used"))
+
+
+@pytest.mark.asyncio
+async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) -> None:
+    """Not at once: another call of the chat may still read what it returned."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"text")
+    [archive] = found(tmp_path, "archive.*")
+    for name, seconds in {"run-read": 500, "run-left": 700}.items():
+        (archive.parent / name).mkdir()
+        (archive.parent / name / "1").touch()
+        age(archive.parent / name, seconds)
+
+    await stored(tmp_path)
+
+    assert [path.name for path in found(tmp_path, "run-*")] == ["run-read"]
