@@ -34,6 +34,27 @@ class Page:
         ]
 
 
+def test_call_is_read_of_what_open_webui_gives() -> None:
+    """Notes and collections are no files; what is missing is empty."""
+    file = {"type": "file", "id": "f-1", "name": "a.txt"}
+    others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
+    metadata = {"chat_id": "c", "message_id": "m", "files": [*others, file]}
+
+    calls = [
+        read_sandbox_call({"id": "ada"}, metadata, None, None),
+        read_sandbox_call({"id": "ada"}, {"files": None, "chat_id": None}, None, None),
+        read_sandbox_call(None, None, None, None),
+        read_sandbox_call(None, metadata, None, None),
+    ]
+
+    assert [(call.key, call.message_id, call.attached) for call in calls] == [
+        (("ada", "c"), "m", (("f-1", "a.txt"),)),
+        (("ada", ""), "", ()),
+        (("", ""), "", ()),
+        (("", ""), "m", (("f-1", "a.txt"),)),
+    ]
+
+
 SAVED = {"chat_id": "chat-1", "message_id": "m-1"}
 REFUSED = "Open WebUI did not store large.txt, so the user does not see it."
 GIVEN: dict[str, tuple[str, dict[str, str], list[str], int, list[str]]] = {

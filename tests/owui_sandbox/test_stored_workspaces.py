@@ -155,3 +155,12 @@ async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) 
     await stored(tmp_path)
 
     assert [path.name for path in found(tmp_path, "run-*")] == ["run-read"]
+
+
+@pytest.mark.asyncio
+async def test_workspace_of_a_call_without_chat_leaves_nothing(tmp_path: Path) -> None:
+    """No file, and no empty folder either: such calls may come for years."""
+    async with store(tmp_path).acquire(WorkspaceKey("ada", "")) as workspace:
+        end_run(workspace, b"text", "f-1")
+
+    assert found(tmp_path, "*") == []
