@@ -82,7 +82,12 @@ class StoredWorkspaces:
                     remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
-            workspace.archive = _find_archive(folder)
+            # A server that was killed when it replaced an archive has left both.
+            archives = list(folder.glob(f"{_ARCHIVE}*"))
+            if archives:
+                path = max(archives, key=lambda archive: archive.stat().st_mtime_ns)
+                start = int(path.name.removeprefix(_ARCHIVE))
+                workspace.archive = WorkspaceArchive(path, start)
             workspace.received = _read_received(folder)
             has_returned = False
             try:
@@ -196,16 +201,6 @@ def _try_lock(folder: Path) -> int | None:
                 return lock
         os.close(lock)
     return None
-
-
-def _find_archive(folder: Path) -> WorkspaceArchive | None:
-    """Return the stored workspace of a chat, if it has one."""
-    archives = list(folder.glob(f"{_ARCHIVE}*"))
-    if not archives:
-        return None
-    # A server that was killed when it replaced one has left both.
-    path = max(archives, key=lambda archive: archive.stat().st_mtime_ns)
-    return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
 
 
 def _read_received(folder: Path) -> dict[str, None]:
