@@ -164,3 +164,13 @@ async def test_workspace_of_a_call_without_chat_leaves_nothing(tmp_path: Path) -
         end_run(workspace, b"text", "f-1")
 
     assert found(tmp_path, "*") == []
+
+
+@pytest.mark.asyncio
+async def test_only_the_server_reads_what_is_stored(tmp_path: Path) -> None:
+    """Its machine may have other users; the data folder is often open to all."""
+    async with store(tmp_path / "sandbox").acquire(KEY) as workspace:
+        end_run(workspace, b"text")
+
+    [folder, *_] = found(tmp_path, "*")
+    assert folder.stat().st_mode & 0o777 == 0o700
