@@ -80,6 +80,8 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
         (f"reports_{LONG}", LONG_ID, LONG, False),
         (LONG.replace("delete", "remove"), "reports", LONG, False),
         ("generate_the_yearly_*", "reports", LONG, False),
+        ("reports_generate_*", "reports", LONG, True),
+        ("reports_send_*", "reports", LONG, False),
         ("send_*", "reports", LONG, False),
         ("send_*", LONG_ID, LONG, True),  # nothing of its own name is left
         (LONG, LONG_ID, LONG, True),
