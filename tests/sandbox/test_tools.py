@@ -342,6 +342,7 @@ async def test_file_tools_work_together(chat: Chat) -> None:
         await chat.file("mkdir", path="/work/empty/inner"),
         await chat.file("list", path="."),
         await chat.file("read", path="texts/a.txt"),
+        await chat.file("list", path="texts"),
         await chat.file("remove", path="empty"),
         await chat.file("remove", path="texts/a.txt"),
         await chat.file("list", path="texts"),
@@ -352,6 +353,7 @@ async def test_file_tools_work_together(chat: Chat) -> None:
         "The folder is there.",
         '[{"name": "empty", "kind": "folder"}, {"name": "texts", "kind": "folder"}]',
         "Zürich",
+        '[{"name": "a.txt", "kind": "file", "size": 7}]',
         "Removed.",
         "Removed.",
         "[]",
@@ -371,11 +373,31 @@ async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
 
 async def test_long_text_is_read_in_part(chat: Chat) -> None:
     """Up to the limit of the output, also through the middle of a character."""
-    await chat.run("open('long', 'w').write('é' * 6000 + 'x')")
+    await chat.run(
+        "open('long', 'w').write('é' * 6000 + 'x')\n"
+        "open('fits', 'w').write('é' * 5000)\nopen('longer', 'w').write('x' * 10_001)"
+    )
 
-    text = (await chat.file("read", path="long")).text
+    texts = [
+        (await chat.file("read", path=path)).text for path in ("long", "fits", "longer")
+    ]
 
-    assert text == "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]"
+    assert texts == [
+        "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]",
+        "é" * 5000,
+        "x" * 10_000 + "\n\n[The file continues: it has 10001 bytes.]",
+    ]
+
+
+async def test_passage_is_replaced_wherever_it_is(chat: Chat) -> None:
+    """At both ends as well, and although a part of it comes twice."""
+    await chat.file("write", path="a", content="one two two three")
+
+    for old, new in (("one ", "1 "), ("two two", "2 2"), (" three", "")):
+        answer = await chat.file("edit", path="a", old=old, new=new)
+        assert not answer.failed, answer.text
+
+    assert (await chat.file("read", path="a")).text == "1 2 2"
 
 
 async def test_tools_are_described(chat: Chat) -> None:
