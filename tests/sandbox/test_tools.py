@@ -607,6 +607,18 @@ async def test_attached_file_of_a_call_without_chat_is_told() -> None:
         ]
 
 
+async def test_attached_file_without_a_sandbox_is_told() -> None:
+    """What stops the work on all of them is one line."""
+    tools = SandboxTools(make_backends=lambda _: [])
+    offered = [offer(f"f-{n}", f"{n}.txt", b"rain") for n in range(2)]
+
+    assert await tools.receive(WorkspaceKey("ada", "chat"), offered) == [
+        "Attached files are not in the workspace. Error: There is no sandbox on this "
+        "server."
+    ]
+    await tools.close()
+
+
 async def test_attached_file_may_be_as_large_as_a_workspace() -> None:
     """Neither the server nor a run with little memory holds it more than once."""
     limits = TIGHT._replace(

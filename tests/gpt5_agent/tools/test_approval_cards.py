@@ -51,6 +51,7 @@ def test_end_of_long_code_is_shown() -> None:
     question, block = card_and_block({"code": f"{LONG_CODE}\n{HARM}", "seconds": 5})
 
     reference = question.removesuffix(".")[-4:]
+    assert set(reference) <= set("0123456789abcdef")
     assert len(question) <= 500
     assert f"({reference})" in block
     lines = block.splitlines()
