@@ -126,6 +126,8 @@ def test_other_machines_and_second_numbers(machine: str) -> None:
     assert verdict(machine, 20, architecture=0x40000003) == KILL
     assert verdict(machine, 20, architecture=0x40000028) == KILL
     assert verdict(machine, 0x40000000 + 53, [1]) == REFUSE
+    assert verdict(machine, 0x40000000) == REFUSE
+    assert verdict(machine, 0x3FFFFFFF) == UNKNOWN
 
 
 def test_both_machines_refuse_the_same() -> None:
