@@ -1,6 +1,7 @@
 """A call of a tool: the workspace that it uses, and where its files go."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -106,35 +107,26 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
         return []
     if call.request is None or call.emit is None:
         return ["There is no page that could show files to the user."]
-    try:
-        return await _store_and_show(call, call.emit, files)
-    except HostTooOld as missing:
-        return [f"The user does not see the files. {missing}"]
-
-
-async def _store_and_show(
-    call: SandboxCall, emit: EmitEvent, files: Iterable[SandboxFile]
-) -> list[str]:
-    """Store files and show them below the answer; return which the host refused.
-
-    Raises HostTooOld.
-    """
-    user = await user_model(call.user_id)
-    message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
     entries: list[dict[str, Any]] = []
     refused: list[str] = []
-    for file in files:
-        entry = None
-        if user is not None:
-            new_file = NewFile(file.name, file.path.read_bytes())
-            entry = await store_file(call.request, new_file, message, user)
-        if entry is None:
-            refused.append(file.name)
-        else:
-            entries.append(entry)
-    if entries:
-        shown = await add_to_message(message, entries)
-        await emit({"type": "chat:message:files", "data": {"files": shown}})
+    try:
+        user = await user_model(call.user_id)
+        message = await find_saved_message(call.chat_id, call.message_id, call.user_id)
+        for file in files:
+            entry = None
+            if user is not None:
+                content = await asyncio.to_thread(file.path.read_bytes)
+                new_file = NewFile(file.name, content)
+                entry = await store_file(call.request, new_file, message, user)
+            if entry is None:
+                refused.append(file.name)
+            else:
+                entries.append(entry)
+        if entries:
+            shown = await add_to_message(message, entries)
+            await call.emit({"type": "chat:message:files", "data": {"files": shown}})
+    except HostTooOld as missing:
+        return [f"The user does not see the files. {missing}"]
     if refused:
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]

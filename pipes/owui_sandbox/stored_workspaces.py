@@ -26,7 +26,6 @@ from secrets import token_hex
 from typing import NamedTuple
 
 from sandbox.backend import SharedLimits
-from sandbox.queues import RunQueue
 from sandbox.runs import WorkspaceArchive
 from sandbox.workspaces import (
     SandboxFile,
@@ -58,11 +57,14 @@ class _StoredFolder(NamedTuple):
 class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
-    def __init__(self, folder: Path, limits: SharedLimits) -> None:
-        self.runs = RunQueue(limits)
+    def __init__(
+        self, folder: Path, limits: SharedLimits, shared: WorkspacePool | None = None
+    ) -> None:
+        """`shared` has the queue of this process's runs, and their packages."""
+        self._shared = shared or WorkspacePool(limits)
+        self.runs = self._shared.runs
         self._folder = folder
         self._limits = limits
-        self._packages = WorkspacePool()
 
     @asynccontextmanager
     async def acquire(self, key: WorkspaceKey) -> AsyncGenerator[Workspace, None]:
@@ -80,19 +82,33 @@ class StoredWorkspaces:
                     remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
-            workspace.archive = _find_archive(folder)
+            # A server that was killed when it replaced an archive has left both.
+            archives = list(folder.glob(f"{_ARCHIVE}*"))
+            if archives:
+                path = max(archives, key=lambda archive: archive.stat().st_mtime_ns)
+                start = int(path.name.removeprefix(_ARCHIVE))
+                workspace.archive = WorkspaceArchive(path, start)
             workspace.received = _read_received(folder)
+            has_returned = False
             try:
                 yield workspace
+                has_returned = True
             finally:
+                # The server may be killed at any line. So the old archive is there until
+                # the new one is, and no file counts as received before its archive.
                 archive = workspace.archive
+                kept = archive and archive.path
                 if archive is not None and archive.path.parent == run_folder:
-                    _remove_archives(folder)
-                    archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
-                _remove_if_empty(run_folder)
+                    kept = archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                _remove_archives(folder, except_for=kept)
                 if workspace.received != _read_received(folder):
-                    received = json.dumps(list(workspace.received))
-                    (folder / _RECEIVED).write_text(received, "utf-8")
+                    received = run_folder / _RECEIVED
+                    received.write_text(json.dumps(list(workspace.received)), "utf-8")
+                    received.rename(folder / _RECEIVED)
+                if has_returned:
+                    _remove_if_empty(run_folder)
+                else:  # nobody will read what it has returned
+                    remove_folder(run_folder)
                 if is_temporary:
                     _remove_archives(folder)
                     (folder / _RECEIVED).unlink(missing_ok=True)
@@ -107,14 +123,7 @@ class StoredWorkspaces:
 
     async def install(self, wheels: Path) -> Path:
         """Unpack wheels into a new folder, which all runs can read; return it."""
-        return await self._packages.install(wheels)
-
-    def refuse_new(self) -> None:
-        """Lend nothing any more: other processes still do."""
-
-    async def close(self) -> None:
-        """Remove the installed packages; the workspaces outlive the server."""
-        await self._packages.close()
+        return await self._shared.install(wheels)
 
     def _path_of(self, key: WorkspaceKey) -> Path:
         return self._folder / _folder_name(key.user) / _folder_name(key.chat)
@@ -194,26 +203,18 @@ def _try_lock(folder: Path) -> int | None:
     return None
 
 
-def _find_archive(folder: Path) -> WorkspaceArchive | None:
-    """Return the stored workspace of a chat, if it has one."""
-    archives = list(folder.glob(f"{_ARCHIVE}*"))
-    if not archives:
-        return None
-    path = archives[0]
-    return WorkspaceArchive(path, int(path.name.removeprefix(_ARCHIVE)))
-
-
 def _read_received(folder: Path) -> dict[str, None]:
     try:
         ids = json.loads((folder / _RECEIVED).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):  # none yet, or a killed server's half
+    except (FileNotFoundError, ValueError):  # none yet, or half of one: a full disk
         return {}
     return dict.fromkeys(ids)
 
 
-def _remove_archives(folder: Path) -> None:
+def _remove_archives(folder: Path, except_for: Path | None = None) -> None:
     for path in folder.glob(f"{_ARCHIVE}*"):
-        path.unlink()
+        if path != except_for:
+            path.unlink()
 
 
 def _remove_if_empty(folder: Path) -> None:

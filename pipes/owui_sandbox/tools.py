@@ -23,11 +23,13 @@ from owui_sandbox.calls import (
 )
 from owui_sandbox.host import data_folder, private_paths
 from owui_sandbox.options import SandboxValves, StoredSandboxOptions
+from owui_sandbox.sandboxes import Sandboxes
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.options import build_sandbox_limits
 from sandbox.tools import SandboxTools
+from sandbox.workspaces import WorkspacePool
 from shells.json_valve import read_json_valve
 
 _FOLDER = "openai_responses_sandbox"
@@ -47,7 +49,7 @@ class Tools:
 
     def __init__(self) -> None:
         self.valves = self.Valves()
-        self._sandboxes: dict[str, SandboxTools] = {}
+        self._sandboxes = Sandboxes(_make_sandbox, WorkspacePool())
 
     async def python_execute(
         self,
@@ -192,17 +194,18 @@ class Tools:
         self, call: SandboxCall, name: str, arguments: Mapping[str, Any]
     ) -> str:
         """Run a tool; return what the model reads."""
+        if sys.platform != "linux":
+            return "Error: The sandbox does not run on this server: it needs Linux."
         try:
-            sandbox = self._open_sandbox()
+            async with self._sandboxes.lend(self.valves.SANDBOX_OPTIONS) as sandbox:
+                notes = await receive_attached(sandbox, call)
+                result = await sandbox.call(call.key, name, arguments)
+                lacking = sandbox.missing
         except HostTooOld as missing:
             return f"Error: The sandbox does not run on this server: {missing}"
-        if sandbox is None:
-            return "Error: The sandbox does not run on this server: it needs Linux."
-        notes = await receive_attached(sandbox, call)
-        result = await sandbox.call(call.key, name, arguments)
-        if sandbox.missing:
+        if lacking:
             return (
-                f"Error: The sandbox does not run on this server: {sandbox.missing}. "
+                f"Error: The sandbox does not run on this server: {lacking}. "
                 "An administrator can change that, then restart the server."
             )
         try:
@@ -211,33 +214,19 @@ class Tools:
             discard_files(result.files)
         return "\n".join([result.text, *notes])
 
-    def _open_sandbox(self) -> SandboxTools | None:
-        """Return the sandbox of the valves; None where none can run.
 
-        Those of earlier valves stay for the calls that use them. Raises HostTooOld.
-        """
-        if sys.platform != "linux":
-            return None
-        text = self.valves.SANDBOX_OPTIONS
-        if text not in self._sandboxes:
-            options, problems = read_json_valve(
-                "SANDBOX_OPTIONS", text, StoredSandboxOptions
-            )
-            for problem in problems:
-                _LOG.warning(problem)
-            self._sandboxes[text] = _make_sandbox(options)
-        return self._sandboxes[text]
-
-
-def _make_sandbox(options: StoredSandboxOptions) -> SandboxTools:
-    """Return a sandbox with these options; raises HostTooOld."""
-    shared = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
+def _make_sandbox(text: str, shared: WorkspacePool) -> SandboxTools:
+    """Return a sandbox with the options of the valve; raises HostTooOld."""
+    options, problems = read_json_valve("SANDBOX_OPTIONS", text, StoredSandboxOptions)
+    for problem in problems:
+        _LOG.warning(problem)
+    limits = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
     return SandboxTools(
         build_sandbox_limits(options, SandboxLimits().output),
         options.wheels.strip(),
         _LOG.warning,
         _list_bubblewraps,
-        StoredWorkspaces(data_folder() / _FOLDER, shared),
+        StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         private_paths(),
     )
 

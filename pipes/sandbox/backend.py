@@ -1,9 +1,6 @@
-"""Limits of a sandbox, and a process that can be ended at any time."""
+"""Limits of a sandbox, and what makes one."""
 
-import os
 import shutil
-import signal
-from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from sandbox.processes import ChildProcess
@@ -43,30 +40,6 @@ class SharedLimits(NamedTuple):
     workspaces: int = 50
     workspaces_per_user: int = 20
     idle_seconds: float = 3600.0
-
-
-class ProcessHandle:
-    """Refers to one process that leads a group."""
-
-    def __init__(self, number: int) -> None:
-        """Refer to a child process that was just started."""
-        self._number = number
-        self._descriptor: int | None = None
-        with suppress(ProcessLookupError):  # it has ended already
-            self._descriptor = os.pidfd_open(number)
-
-    def kill(self) -> None:
-        """End it with its group, if it has not ended."""
-        if self._descriptor is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
-                os.killpg(self._number, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 NOBODY_UID = 65534

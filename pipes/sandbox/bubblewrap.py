@@ -34,7 +34,6 @@ from threading import Lock
 from sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
-    ProcessHandle,
     SandboxLimits,
     SandboxUnavailable,
     find_program,
@@ -73,7 +72,6 @@ class _BubblewrapProcess:
     def __init__(self, process: ChildProcess, info_pipe: int) -> None:
         """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
-        self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
@@ -96,11 +94,10 @@ class _BubblewrapProcess:
         try:
             signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
         except (BlockingIOError, FileNotFoundError, ProcessLookupError):
-            self._bwrap_process.kill()  # nothing runs inside yet, or any more
+            self.process.kill_group()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
         """Close the descriptors."""
-        self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)

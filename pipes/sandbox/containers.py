@@ -10,7 +10,6 @@ from subprocess import DEVNULL, PIPE
 from sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
-    ProcessHandle,
     SandboxLimits,
     find_program,
 )
@@ -32,7 +31,6 @@ class _ContainerProcess:
     def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
-        self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
@@ -52,11 +50,10 @@ class _ContainerProcess:
                 env=_client_environment(),
             )
             await removing.wait()
-        self._client.kill()
+        self.process.kill_group()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
-        self._client.close()
+        """Do nothing: it has no descriptors of its own."""
 
 
 class ContainerBackend:

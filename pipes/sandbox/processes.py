@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from subprocess import Popen
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO, Any
 
 
@@ -28,6 +28,7 @@ class ChildProcess:
         self.stdin: StreamWriter | None = None
         self.stdout: StreamReader | None = None
         self.stderr: StreamReader | None = None
+        self._reaping = Lock()
         self._ended = asyncio.Event()
         self._opened: list[asyncio.BaseTransport] = []
         loop = asyncio.get_running_loop()
@@ -43,9 +44,14 @@ class ChildProcess:
         await self._ended.wait()
 
     def kill_group(self) -> None:
-        """End it with all that it started."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """End it with all that it started, unless it has ended.
+
+        The kernel gives its number to another process once it is reaped.
+        """
+        with self._reaping:
+            if self._process.returncode is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Close the pipes."""
@@ -74,7 +80,10 @@ class ChildProcess:
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait in a thread until the process has ended."""
-        self._process.wait()
+        with suppress(ChildProcessError):  # the server lets the kernel reap
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with self._reaping:
+            self._process.wait()
         with suppress(RuntimeError):  # the loop is closed: no one waits any more
             loop.call_soon_threadsafe(self._ended.set)
 

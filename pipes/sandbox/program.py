@@ -1,8 +1,9 @@
 """Source text of the program that runs inside the sandbox.
 
 It is text because it runs in another interpreter that has none of our modules. It reads
-one JSON line with the operation, then the stored workspace. It answers with one JSON
-line, then the new workspace if it may have changed. What it answers is not trusted.
+one JSON line with the operation, then the stored workspace, then the bytes of a file to
+receive. It answers with one JSON line, then the new workspace if it may have changed.
+What it answers is not trusted.
 
 A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
 before what is in them), then the bytes of the files. `unpack` restores it and returns
@@ -66,7 +67,7 @@ class Refused(Exception):
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
-    for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
+    for kind, path, mode, rest in json.loads(source.readline()):
         full_path = os.path.join(WORK, path)
         if kind == "folder":
             os.mkdir(full_path)
@@ -243,9 +244,15 @@ def edit_file(request: dict) -> dict:
 
 
 def receive_file(request: dict) -> dict:
-    with open(resolve_path(request["path"]), "wb") as file:
-        file.write(bytes.fromhex(request["content"]))
-    return {"done": "It is there."}
+    stem, ending = os.path.splitext(request["path"])
+    name = request["path"]
+    number = 2
+    while os.path.lexists(os.path.join(WORK, name)):  # it must not replace another
+        name = f"{stem} ({number}){ending}"
+        number += 1
+    with open(resolve_path(name), "wb") as file:
+        copy(request["source"], file, request["size"])
+    return {"done": name}
 
 
 def make_folder(request: dict) -> dict:
@@ -340,13 +347,14 @@ class ChildJob:
 def run_job(job: Callable[[], int], pipes: list[int]) -> None:
     for number, pipe in enumerate(pipes, 1):
         os.dup2(pipe, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     os.set_inheritable(RESULT, False)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         status = job()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a command that no process can be given
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
 
@@ -508,7 +516,7 @@ def main() -> int:
     except Exception as error:  # code can have written it, if it took us over
         is_full = isinstance(error, OSError) and error.errno in FULL
         return send(target, {"damaged": "full" if is_full else "invalid"})
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    request["source"] = source
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
     if "given" in answer:

@@ -9,7 +9,7 @@ confines code as required; there is no weaker fallback.
 import asyncio
 import json
 from asyncio import StreamReader, StreamWriter, Task
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -121,10 +121,15 @@ class Sandbox:
         self._is_stopped = False
 
     async def run(
-        self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
+        self,
+        request: Mapping[str, Any],
+        archive: WorkspaceArchive | None,
+        spool: Path,
+        content: bytes = b"",
     ) -> SandboxReply:
         """Return the answer, which `spool` stores; the sandbox is gone then.
 
+        `content` is that of a file to receive, whose `size` the request says.
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
         fields = {**request, "limits": self._limits._asdict()}
@@ -135,7 +140,7 @@ class Sandbox:
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await run.communicate(line, archive, spool)
+            await run.communicate(_list_request(line, archive, content), spool)
         finally:
             self._processes.discard(process)
             await run.end()
@@ -209,14 +214,12 @@ class _SandboxRun:
         self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
-    async def communicate(
-        self, line: bytes, archive: WorkspaceArchive | None, spool: Path
-    ) -> None:
+    async def communicate(self, request: Iterable[bytes], spool: Path) -> None:
         """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         reading = asyncio.create_task(self._read_stdout(spool))
-        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        sending = asyncio.create_task(_send_request(self._stdin, request))
         self._tasks = [reading, sending]
         await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         while not reading.done():
@@ -284,19 +287,28 @@ class _SandboxRun:
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
-async def _send_request(
-    stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
-) -> None:
-    """Send the request, then the stored workspace."""
+def _list_request(
+    line: bytes, archive: WorkspaceArchive | None, content: bytes
+) -> Iterator[bytes]:
+    """Yield the pieces of a request: its line, the stored workspace, a file."""
+    yield line
+    if archive is None:
+        yield b"[]\n"
+    else:
+        with archive.path.open("rb") as file:
+            file.seek(archive.start)
+            while piece := file.read(_READ_BYTES):
+                yield piece
+    for start in range(0, len(content), _READ_BYTES):
+        yield content[start : start + _READ_BYTES]
+
+
+async def _send_request(stdin: StreamWriter, request: Iterable[bytes]) -> None:
+    """Send a request, no faster than it is read."""
     with suppress(ConnectionError):  # it ended without listening
-        stdin.write(line)
-        if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
-        await stdin.drain()
+        for piece in request:
+            stdin.write(piece)
+            await stdin.drain()
         stdin.close()
 
 

@@ -280,9 +280,10 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces
-        self._workspaces = WorkspacePool() if workspaces is None else workspaces
+        self._own_workspaces: WorkspacePool | None = None
+        if workspaces is None:
+            workspaces = self._own_workspaces = WorkspacePool()
+        self._workspaces: Workspaces = workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -333,16 +334,22 @@ class SandboxTools:
     async def receive(
         self, key: WorkspaceKey, files: Sequence[OfferedFile]
     ) -> list[str]:
-        """Put files into the workspace, each once; return what is missing, for the model.
+        """Put files into the workspace, each once.
 
-        A chat can name any number of files, and each that is new takes a run: only the
+        Returns what the model has to know: which are missing, or have another name. A
+        chat can name any number of files, and each that is new takes a run: only the
         last ones count.
         """
         if not files:
             return []
-        missing: list[str] = []
+        if not key.chat:  # this workspace would not be that of the call
+            return [
+                "Attached files are not in the workspace, because this call belongs to "
+                "no chat."
+            ]
+        notes: list[str] = []
         if len(files) > _MOST_OFFERED:
-            missing.append(
+            notes.append(
                 f"Only the last {_MOST_OFFERED} of {len(files)} attached files are in "
                 "the workspace."
             )
@@ -355,21 +362,31 @@ class SandboxTools:
                 try:
                     if isinstance(content, str):
                         raise _SandboxCallFailed(content)
+                    path = printable_name(file.name)[-80:]
                     request = {
                         "operation": "receive",
-                        "path": printable_name(file.name)[-80:],
-                        "content": content.hex(),
+                        "path": path,
+                        "size": len(content),
                         "id": file.id,
                     }
-                    await self._run(sandbox, request, workspace, key.user)
+                    name, failed, _ = await self._run(
+                        sandbox, request, workspace, key.user, content
+                    )
+                    if failed:
+                        raise _SandboxCallFailed(name)
+                    if name != path:
+                        notes.append(
+                            f"The attached {file.name} is named {name} in the "
+                            "workspace."
+                        )
                 except _SandboxCallFailed as error:
-                    missing.append(f"{file.name} is not in the workspace. {error}")
+                    notes.append(f"{file.name} is not in the workspace. {error}")
             return SandboxResult("")
 
         result = await self._answer(key, work)
         if result.failed:
-            missing.append(f"Attached files are not in the workspace. {result.text}")
-        return [_make_storable(line) for line in missing]
+            notes.append(f"Attached files are not in the workspace. {result.text}")
+        return [_make_storable(line) for line in notes]
 
     async def _answer(
         self,
@@ -399,15 +416,15 @@ class SandboxTools:
     async def close(self) -> None:
         """End what runs; remove the packages, and workspaces that are their own."""
         self._is_closed = True
-        if self._has_own_workspaces:
-            self._workspaces.refuse_new()
+        if self._own_workspaces is not None:
+            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._has_own_workspaces:
-            await self._workspaces.close()
+        if self._own_workspaces is not None:
+            await self._own_workspaces.close()
         elif self._packages_folder is not None:
             remove_folder(self._packages_folder)
 
@@ -417,6 +434,7 @@ class SandboxTools:
         request: dict[str, Any],
         workspace: Workspace,
         user: str,
+        content: bytes = b"",
     ) -> SandboxResult:
         """Run a request in its turn, keep the new workspace.
 
@@ -426,13 +444,21 @@ class SandboxTools:
             if self._is_closed:
                 raise SandboxClosed
             with workspace.open_spool() as spool:
-                reply = await sandbox.run(request, workspace.archive, spool)
+                reply = await sandbox.run(request, workspace.archive, spool, content)
                 # The user gets the files that a run wrote, or the one that was read.
                 returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
                 returned = reply.changed if returns_files else ()
-                files = workspace.export_files(spool, returned, self._limits.disk)
+                copying = asyncio.create_task(
+                    asyncio.to_thread(
+                        workspace.export_files, spool, returned, self._limits.disk
+                    )
+                )
+                try:
+                    files = await asyncio.shield(copying)
+                finally:  # the thread of a cancelled call still reads the spool
+                    await asyncio.wait({copying})
                 workspace.store_archive(spool, reply)
-                if "id" in request:
+                if "id" in request and reply.archive is not None:
                     workspace.add_received(request["id"])
                 if "damaged" in reply.answer:
                     workspace.clear()

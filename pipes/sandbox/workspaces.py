@@ -38,10 +38,14 @@ class _WorkspaceRoot:
     """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Create it; remove abandoned ones."""
+        """Create it; remove those of our own user that no server has any more."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
-            _remove_if_abandoned(folder)
+            with suppress(OSError):  # in use, or another server has just removed it
+                if folder.lstat().st_uid == os.geteuid():
+                    lock = lock_folder(folder)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = lock_folder(made)
         # Under this name it would be swept, had it no lock yet.
@@ -63,15 +67,6 @@ def lock_folder(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of our own user unless it is in use."""
-    with suppress(OSError):  # another server may have removed it meanwhile
-        if folder.lstat().st_uid == os.geteuid():
-            lock = lock_folder(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
 
 
 class SandboxClosed(Exception):
@@ -144,10 +139,14 @@ class Workspace:
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Remove the stored workspace."""
-        if self.archive is not None:
+        """Forget the stored workspace.
+
+        One that an earlier call stored is kept elsewhere, and is removed by whoever
+        keeps it: a server that is killed in this call must not lose it.
+        """
+        if self.archive is not None and self.archive.path.parent == self._folder:
             self.archive.path.unlink()
-            self.archive = None
+        self.archive = None
 
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
@@ -156,29 +155,27 @@ class Workspace:
 
         Of all that were handed out, the newest stay, up to `max_bytes`.
         """
-        files = tuple(self._export_file(spool, part) for part in parts)
-        self._files += [file.path for file in files]
-        self._remove_oldest_files(max_bytes)
-        return files
-
-    def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
-        """Copy one file that a run wrote to a path of its own."""
-        path = self._new_path()
-        _copy_slice(part, spool, path)
-        name = printable_name(part.name)
-        media_type, _ = mimetypes.guess_type(name)
-        return SandboxFile(name, media_type or "application/octet-stream", path)
-
-    def remove(self) -> None:
-        """Remove it with the files that were handed out."""
-        remove_folder(self._folder)
-
-    def _remove_oldest_files(self, max_bytes: int) -> None:
-        """Remove files that were handed out, until the others have room."""
+        files = []
+        for part in parts:
+            path = self._new_path()
+            left = part.size
+            with spool.open("rb") as source, path.open("wb") as target:
+                source.seek(part.start)
+                while left:
+                    left -= target.write(source.read(min(left, MEBIBYTE)))
+            self._files.append(path)
+            name = printable_name(part.name)
+            media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            files.append(SandboxFile(name, media_type, path))
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
+        return tuple(files)
+
+    def remove(self) -> None:
+        """Remove it with the files that were handed out."""
+        remove_folder(self._folder)
 
 
 class Workspaces(Protocol):
@@ -196,12 +193,6 @@ class Workspaces(Protocol):
 
     async def install(self, wheels: Path) -> Path:
         """Unpack wheels into a new folder, which all runs can read; return it."""
-
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-
-    async def close(self) -> None:
-        """Remove what does not outlive the server."""
 
 
 class WorkspacePool:
@@ -225,7 +216,15 @@ class WorkspacePool:
         """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         if not key.chat:
             key = key._replace(chat=token_hex(16))
-        workspace = self._acquire(key)
+        if self._is_closed:
+            raise SandboxClosed
+        if key in self._timers:
+            self._timers.pop(key).cancel()
+        workspace = self._workspaces.pop(key, None)
+        if workspace is None:
+            workspace = Workspace(Path(tempfile.mkdtemp(dir=self._open_root())))
+        self._workspaces[key] = workspace  # the last of all: it was used last
+        workspace.borrowers += 1
         try:
             async with workspace.lock:
                 if self._is_closed:
@@ -233,24 +232,17 @@ class WorkspacePool:
                 yield workspace
         finally:
             workspace.borrowers -= 1
-            self._release(key, workspace)
+            if not workspace.borrowers and not self._is_closed:
+                # From now on it is idle; there may be too many such.
+                self._timers[key] = asyncio.get_running_loop().call_later(
+                    self._limits.idle_seconds, self._remove, key
+                )
+                while surplus := self._find_surplus():
+                    self._remove(surplus)
 
     def has_workspace(self, key: WorkspaceKey) -> bool:
         """Say whether a chat has a workspace, which may be empty."""
         return key in self._workspaces
-
-    def _acquire(self, key: WorkspaceKey) -> Workspace:
-        if self._is_closed:
-            raise SandboxClosed
-        if key in self._timers:
-            self._timers.pop(key).cancel()
-        workspace = self._workspaces.pop(key, None)
-        if workspace is None:
-            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
-            workspace = Workspace(folder)
-        self._workspaces[key] = workspace  # the last of all: it was used last
-        workspace.borrowers += 1
-        return workspace
 
     def _open_root(self) -> Path:
         self._root = self._root or _WorkspaceRoot()
@@ -266,18 +258,6 @@ class WorkspacePool:
         folder = Path(tempfile.mkdtemp(prefix="packages-", dir=root))
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
-
-    def _release(self, key: WorkspaceKey, workspace: Workspace) -> None:
-        """Start the idle timer; remove what is now too much."""
-        if workspace.borrowers or self._is_closed:
-            return
-        loop = asyncio.get_running_loop()
-        seconds = self._limits.idle_seconds
-        self._timers[key] = loop.call_later(seconds, self._remove, key)
-        surplus = self._find_surplus()
-        while surplus is not None:
-            self._remove(surplus)
-            surplus = self._find_surplus()
 
     def _find_surplus(self) -> WorkspaceKey | None:
         """Return the workspace to remove next; None if there are not too many.
@@ -316,14 +296,6 @@ class WorkspacePool:
         if self._root is not None:
             self._root.close()
             self._root = None
-
-
-def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
-    left = part.size
-    with source.open("rb") as spool, target.open("wb") as file:
-        spool.seek(part.start)
-        while left:
-            left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
 def remove_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from subprocess import PIPE
 
-from sandbox.backend import ProcessHandle, SandboxLimits, SandboxUnavailable
+from sandbox.backend import SandboxLimits, SandboxUnavailable
 from sandbox.processes import ChildProcess, start_process
 from sandbox.tools import SandboxResult, SandboxTools
 from sandbox.workspaces import WorkspaceKey
@@ -54,19 +54,17 @@ class PretendedCell:
     """A process of the host; `memory` is what it pretends to hold."""
 
     process: ChildProcess
-    handle: ProcessHandle
     measure_memory: Callable[[], int]
     killed: bool = False
     closed: bool = False
 
     async def kill(self) -> None:
         """End it."""
-        self.handle.kill()
+        self.process.kill_group()
         self.killed = True
 
     def close(self) -> None:
         """Let go of it."""
-        self.handle.close()
         self.closed = True
 
 
@@ -86,6 +84,6 @@ class Pretended:
             raise SandboxUnavailable(self.missing)
         command = (sys.executable, "-c", self.text)
         process = await start_process(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
-        cell = PretendedCell(process, ProcessHandle(process.pid), self.memory)
+        cell = PretendedCell(process, self.memory)
         self.cells.append(cell)
         return cell

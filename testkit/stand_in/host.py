@@ -103,6 +103,17 @@ class Chats:
         """Link files with a message."""
         self.links += [(chat_id, message_id, file, user_id) for file in file_ids]
 
+    async def add_message_files_by_id_and_message_id(
+        self, id: str, message_id: str, files: list[Json]
+    ) -> list[Json] | None:
+        """Put files below a message; return all that it has, or None without one."""
+        message = await self.get_message_by_id_and_message_id(id, message_id)
+        if message is None:
+            return None
+        message["files"] = [*message.get("files", []), *files]
+        stored: list[Json] = message["files"]
+        return stored
+
     async def update_chat_by_id(
         self, id: str, chat: Json, touch: bool = True
     ) -> Row | None:

@@ -26,11 +26,13 @@ def test_only_the_own_chat_gets_its_pictures() -> None:
     memory.keep(CHAT, drawn("call_1"))
     memory.keep(CHAT, output_of("call_2", "text"))
     memory.keep("", drawn("call_3"))
+    memory.keep(CHAT, output_of("call_4", [{"type": "input_text", "text": "all"}]))
     call = {"type": "function_call", "call_id": "call_1", "arguments": "{}"}
-    sent_back = [call, *(output_of(f"call_{n}", "text") for n in (1, 2, 3))]
+    sent_back = [call, *(output_of(f"call_{n}", "text") for n in (1, 2, 3, 4))]
 
     assert memory.restore(CHAT, sent_back) == [call, drawn("call_1"), *sent_back[2:]]
-    assert memory.restore("u-2/c-1", sent_back) == sent_back
+    for other in ("u-2/c-1", ""):  # clients without a chat are all the same one
+        assert memory.restore(other, sent_back) == sent_back
     memory.forget(CHAT)
     assert memory.restore(CHAT, sent_back) == sent_back
 

@@ -79,12 +79,13 @@ def test_open_webui_reads_each_parameter() -> None:
 async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
     """What is written is edited, run from the shell, and read by Python."""
     who = asked()
-    await tools.sandbox_fs_mkdir("data", **who)
+    made = await tools.sandbox_fs_mkdir("data", **who)
     await tools.sandbox_fs_write("data/a.txt", "one two\n", **who)
     edited = await tools.sandbox_fs_edit("data/a.txt", "two", "three", **who)
     shell = await tools.shell_execute("cat data/a.txt | wc -w; pwd", **who)
     code = await tools.python_execute("open('data/a.txt').read()", **who)
 
+    assert made == "The folder is there."
     assert edited == "Replaced the passage. The file has 10 bytes now."
     assert json.loads(shell)["stdout"] == "2\n/work\n"
     assert json.loads(code)["result"] == "one three\n"

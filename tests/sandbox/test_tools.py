@@ -1,22 +1,35 @@
 """What the tools give back when no one attacks them."""
 
 import asyncio
+import json
 import os
 import shutil
 import tempfile
+import tracemalloc
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
 
-from sandbox.backend import MEBIBYTE
+from sandbox.backend import MEBIBYTE, SharedLimits
+from sandbox.queues import RunQueue
+from sandbox.runs import FileSlice
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import WorkspacePool
+from sandbox.workspaces import (
+    SandboxFile,
+    Workspace,
+    WorkspaceKey,
+    WorkspacePool,
+)
+from sandboxes.pretended import Pretended, confined_answering
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -130,6 +143,89 @@ async def test_written_files_come_back(chat: Chat) -> None:
     files = [(f.name, f.media_type, f.path.read_bytes()) for f in ran.answer.files]
     assert files == [("b.csv", "text/csv", b"1,2"), ("a.png", "image/png", b"PNG")]
     assert ran.told["files"] == ["b.csv", "plots/a.png"]
+
+
+class Watched(Workspace):
+    """A workspace that knows which threads copied files, and what was there to copy."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.threads: list[Thread] = []
+        self.had_spool: list[bool] = []
+        self.go_on = Event()
+        self.go_on.set()
+
+    def export_files(
+        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
+    ) -> tuple[SandboxFile, ...]:
+        """Copy them, once it may go on."""
+        self.threads.append(current_thread())
+        self.go_on.wait(10)
+        self.had_spool.append(spool.exists())
+        return super().export_files(spool, parts, max_bytes)
+
+
+class OneWorkspace:
+    """Lends the same workspace to all."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.runs = RunQueue(SharedLimits())
+        self._workspace = workspace
+
+    @asynccontextmanager
+    async def acquire(self, _key: WorkspaceKey) -> AsyncIterator[Workspace]:
+        """Lend it."""
+        yield self._workspace
+
+    def has_workspace(self, _key: WorkspaceKey) -> bool:
+        """It is there."""
+        return True
+
+    async def install(self, wheels: Path) -> Path:
+        """There are none."""
+        raise FileNotFoundError(wheels)
+
+
+def tools_of(workspace: Workspace) -> SandboxTools:
+    """The tools of a server with one workspace, in which each run writes one file."""
+    answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
+    changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
+    return SandboxTools(
+        make_backends=lambda _: [Pretended(changed)], workspaces=OneWorkspace(workspace)
+    )
+
+
+async def test_cancelled_call_waits_for_the_thread_that_copies(tmp_path: Path) -> None:
+    """What it reads is removed afterward; the workspace is as it was."""
+    workspace = Watched(tmp_path)
+    tools = tools_of(workspace)
+    workspace.go_on.clear()
+    task = asyncio.create_task(Chat(tools).run(""))
+    await until(lambda: bool(workspace.threads))
+
+    task.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    workspace.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await tools.close()
+
+    assert workspace.had_spool == [True]
+    assert workspace.archive is None
+
+
+async def test_server_goes_on_while_files_are_copied(tmp_path: Path) -> None:
+    """They may have 64 MB: no other answer waits for them."""
+    workspace = Watched(tmp_path)
+    tools = tools_of(workspace)
+
+    result = await Chat(tools).run("")
+    await tools.close()
+
+    [file] = result.answer.files
+    assert file.path.read_bytes() == b"rain"
+    assert current_thread() not in workspace.threads
 
 
 async def test_changed_file_comes_back(chat: Chat) -> None:
@@ -246,6 +342,7 @@ async def test_file_tools_work_together(chat: Chat) -> None:
         await chat.file("mkdir", path="/work/empty/inner"),
         await chat.file("list", path="."),
         await chat.file("read", path="texts/a.txt"),
+        await chat.file("list", path="texts"),
         await chat.file("remove", path="empty"),
         await chat.file("remove", path="texts/a.txt"),
         await chat.file("list", path="texts"),
@@ -256,6 +353,7 @@ async def test_file_tools_work_together(chat: Chat) -> None:
         "The folder is there.",
         '[{"name": "empty", "kind": "folder"}, {"name": "texts", "kind": "folder"}]',
         "Zürich",
+        '[{"name": "a.txt", "kind": "file", "size": 7}]',
         "Removed.",
         "Removed.",
         "[]",
@@ -275,11 +373,31 @@ async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
 
 async def test_long_text_is_read_in_part(chat: Chat) -> None:
     """Up to the limit of the output, also through the middle of a character."""
-    await chat.run("open('long', 'w').write('é' * 6000 + 'x')")
+    await chat.run(
+        "open('long', 'w').write('é' * 6000 + 'x')\n"
+        "open('fits', 'w').write('é' * 5000)\nopen('longer', 'w').write('x' * 10_001)"
+    )
 
-    text = (await chat.file("read", path="long")).text
+    texts = [
+        (await chat.file("read", path=path)).text for path in ("long", "fits", "longer")
+    ]
 
-    assert text == "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]"
+    assert texts == [
+        "é" * 5000 + "\n\n[The file continues: it has 12001 bytes.]",
+        "é" * 5000,
+        "x" * 10_000 + "\n\n[The file continues: it has 10001 bytes.]",
+    ]
+
+
+async def test_passage_is_replaced_wherever_it_is(chat: Chat) -> None:
+    """At both ends as well, and although a part of it comes twice."""
+    await chat.file("write", path="a", content="one two two three")
+
+    for old, new in (("one ", "1 "), ("two two", "2 2"), (" three", "")):
+        answer = await chat.file("edit", path="a", old=old, new=new)
+        assert not answer.failed, answer.text
+
+    assert (await chat.file("read", path="a")).text == "1 2 2"
 
 
 async def test_tools_are_described(chat: Chat) -> None:
@@ -413,6 +531,136 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
 
     assert ran.result is True
     assert asked == ["f-1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("echo a\0b", "embedded null byte"), ("echo \ud800", "surrogates not allowed")],
+)
+async def test_command_that_cannot_be_started_fails(
+    chat: Chat, command: str, words: str
+) -> None:
+    """The model is told why, as of any command that fails."""
+    arguments = {"command": command}
+    answer = await chat.tools.call(chat.key, "shell_execute", arguments)
+
+    told = json.loads(answer.text)
+    assert (told["status"], told["stdout"]) == ("failed", "")
+    assert words in told["stderr"]
+    assert answer.failed
+
+
+def offer(file_id: str, name: str, content: bytes) -> OfferedFile:
+    """A file that the user attached."""
+
+    async def read() -> bytes:
+        return content
+
+    return OfferedFile(file_id, name, read)
+
+
+async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
+    """None replaces another, nor what the code wrote; the model is told their names."""
+    await chat.file("write", path="data.tar.gz", content="the code's")
+    names = ["a.csv", "b/a.csv", "a.csv", ".env", ".env", "data.tar.gz", "a (2).csv"]
+    offered = [offer(f"f-{n}", name, name.encode()) for n, name in enumerate(names)]
+
+    notes = await chat.tools.receive(chat.key, offered)
+    again = await chat.tools.receive(chat.key, offered)
+    ran = await chat.run("import os\n{n: open(n).read() for n in os.listdir()}")
+
+    assert ran.result == {
+        "a.csv": "a.csv",
+        "a (2).csv": "b/a.csv",
+        "a (3).csv": "a.csv",
+        ".env": ".env",
+        ".env (2)": ".env",
+        "data.tar.gz": "the code's",
+        "data.tar (2).gz": "data.tar.gz",
+        "a (2) (2).csv": "a (2).csv",
+    }
+    assert notes == [
+        "The attached b/a.csv is named a (2).csv in the workspace.",
+        "The attached a.csv is named a (3).csv in the workspace.",
+        "The attached .env is named .env (2) in the workspace.",
+        "The attached data.tar.gz is named data.tar (2).gz in the workspace.",
+        "The attached a (2).csv is named a (2) (2).csv in the workspace.",
+    ]
+    assert again == []
+
+
+async def test_attached_file_of_a_call_without_chat_is_told() -> None:
+    """Its workspace would be gone before the call; the file is not even read."""
+
+    async def read() -> bytes:
+        raise AssertionError
+
+    for user in ("", "ada"):
+        async with sandboxed() as chat:
+            notes = await chat.tools.receive(
+                WorkspaceKey(user, ""), [OfferedFile("f-1", "a.txt", read)]
+            )
+
+        assert notes == [
+            "Attached files are not in the workspace, because this call belongs to no "
+            "chat."
+        ]
+
+
+async def test_attached_file_without_a_sandbox_is_told() -> None:
+    """What stops the work on all of them is one line."""
+    tools = SandboxTools(make_backends=lambda _: [])
+    offered = [offer(f"f-{n}", f"{n}.txt", b"rain") for n in range(2)]
+
+    assert await tools.receive(WorkspaceKey("ada", "chat"), offered) == [
+        "Attached files are not in the workspace. Error: There is no sandbox on this "
+        "server."
+    ]
+    await tools.close()
+
+
+async def test_attached_file_may_be_as_large_as_a_workspace() -> None:
+    """Neither the server nor a run with little memory holds it more than once."""
+    limits = TIGHT._replace(
+        memory=64 * MEBIBYTE, disk=24 * MEBIBYTE, file=24 * MEBIBYTE
+    )
+    content = bytes(limits.file)
+    async with sandboxed(limits) as chat:
+        tracemalloc.start()
+        notes = await chat.tools.receive(chat.key, [offer("f-1", "a", content)])
+        _, peak_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        ran = await chat.run("import os\nos.path.getsize('a')")
+
+        assert (notes, ran.result) == ([], limits.file)
+        assert peak_bytes < 8 * MEBIBYTE
+
+
+async def test_attached_file_that_finds_no_room_is_told_each_time(chat: Chat) -> None:
+    """It does not count as received; the workspace is as before."""
+    full = f"for n in range({TIGHT.files}): open(f'{{n}}', 'w')"
+    assert not (await chat.run(full)).answer.failed
+    large = offer("f-2", "large.txt", bytes(TIGHT.file + 1))
+
+    notes = [
+        await chat.tools.receive(chat.key, [file])
+        for file in (
+            offer("f-1", "a.txt", b"rain"),
+            offer("f-1", "a.txt", b"rain"),
+            large,
+        )
+    ]
+
+    reason = (
+        "Nothing in the workspace was kept, because it holds more than 50 files and "
+        "folders: it is as it was before."
+    )
+    assert notes == [
+        [f"a.txt is not in the workspace. {reason}"],
+        [f"a.txt is not in the workspace. {reason}"],
+        ["large.txt is not in the workspace. File too large."],
+    ]
+    assert (await chat.run("import os\nlen(os.listdir())")).result == TIGHT.files
 
 
 async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:

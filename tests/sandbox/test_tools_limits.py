@@ -350,6 +350,18 @@ async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
     assert await chat.still_works()
 
 
+async def test_output_up_to_the_limit_is_whole(chat: Chat) -> None:
+    """One character more ends the code."""
+    fits, longer = [
+        await chat.run(f"print('x' * {size}, end='')")
+        for size in (TIGHT.output, TIGHT.output + 1)
+    ]
+
+    assert fits.told["stdout"] == "x" * TIGHT.output
+    assert "note" not in fits.told
+    assert "printed more than 10000 bytes" in longer.told["note"]
+
+
 async def test_first_process_cannot_be_harmed(chat: Chat) -> None:
     """What it has no handler for does not reach it."""
     ran = await chat.run(

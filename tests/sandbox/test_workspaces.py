@@ -10,7 +10,7 @@ import pytest
 
 from event_loops.skipping_loop import run_skipping
 from sandbox.backend import SharedLimits
-from sandbox.runs import FileSlice, SandboxReply
+from sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
 from sandbox.workspaces import (
     SandboxClosed,
     SandboxFile,
@@ -322,3 +322,20 @@ def test_files_without_bytes_are_bounded(tmp_path: Path) -> None:
 
     assert len(workspace._files) == len(workspace.received) == 1000
     assert "file-1099" in workspace.received
+
+
+@pytest.mark.parametrize("place", ["own", "of the caller"])
+def test_only_an_archive_of_its_own_is_removed(tmp_path: Path, place: str) -> None:
+    """Another one was stored by whoever keeps it, until they have the new one."""
+    own = tmp_path / "own"
+    kept = (own if place == "own" else tmp_path) / "archive"
+    own.mkdir()
+    kept.touch()
+    workspace = Workspace(own)
+    workspace.archive = WorkspaceArchive(kept, 3)
+
+    workspace.clear()
+    workspace.clear()
+
+    assert workspace.archive is None
+    assert kept.exists() == (place != "own")

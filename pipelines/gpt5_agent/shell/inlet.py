@@ -72,16 +72,11 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     """Return what is attached to the chat of a body that passed the inlet."""
     context = as_mapping(body.get(CONTEXT_KEY))
     files: list[tuple[str, str]] = []
-    taken: set[str] = set()
-    for number, entry in enumerate(as_list(context.get("files")), start=1):
+    for entry in as_list(context.get("files")):
         row = as_mapping(entry)
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        files.append((str(row["id"]), name))
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = shorten_name(str(row.get("name") or "file"))
+            files.append((str(row["id"]), name))
     return AttachedToChat(
         tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
         files=tuple(files),

@@ -53,7 +53,6 @@ class _ChatWorkspace:
         """Run a tool with the attached files there; return the text, then the files."""
         notes = []
         if self._was_used and not self._sandbox.has_workspace(self._key):
-            self._was_used = False  # it is told once
             notes.append(_WORKSPACE_LOST)
         offered = [
             OfferedFile(file_id, file_name, partial(self._files.read, file_id))

@@ -1,6 +1,7 @@
 """A sync reader of asynchronous work: order, beats, the lease, the end."""
 
 import asyncio
+import signal
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.bridge import (
+    AnswerPiece,
+    AsyncBridge,
+    BridgeClosed,
+    close_on_sigterm,
+)
 
 KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 LAST: AnswerPiece = {"error": "stopped"}
@@ -247,3 +253,47 @@ def test_many_readers_share_one_thread(work: Work) -> None:
     assert answers == [[f"{n}/{part}" for part in range(20)] for n in range(100)]
     assert len(agents()) == 1
     bridge.close()
+
+
+def test_signal_that_ends_the_server_closes_the_bridge_first() -> None:
+    """The server's own handler runs all the same, and is in its place again."""
+    heard: list[int] = []
+
+    def handler_of_server(number: int, _: object) -> None:
+        heard.append(number)
+
+    before = signal.signal(signal.SIGTERM, handler_of_server)
+    try:
+        work = Work()
+        bridge = AsyncBridge(LAST, work.at_end, lease_seconds=120)
+        reading = bridge.stream(work.pieces("one", then="silence"))
+        first_piece(reading)
+        restore = close_on_sigterm(bridge)
+
+        signal.raise_signal(signal.SIGTERM)
+
+        assert without_beats(reading) == [LAST]
+        assert heard == [signal.SIGTERM]
+        restore()
+        assert signal.getsignal(signal.SIGTERM) is handler_of_server
+        bridge.close()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_signal_that_somebody_else_took_is_left_to_them() -> None:
+    """Nor does a process get a handler that had none: the signal would not end it."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    bridge = AsyncBridge(LAST, Work().at_end)
+    try:
+        close_on_sigterm(bridge)()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        restore = close_on_sigterm(bridge)
+        taken = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        restore()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        assert taken is not None
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -32,6 +32,7 @@ class Host:
         self.uploads: list[tuple[str, str, bytes]] = []
         self.removed: list[str] = []
         self.paths: list[str] = []
+        self.content = b"rain"
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer any call."""
@@ -39,7 +40,7 @@ class Host:
         if request.headers["Authorization"] != f"Bearer {KEY}":
             return web.Response(status=401)
         if request.path.endswith("/content"):
-            return web.Response(body=b"rain")
+            return web.Response(body=self.content)
         if request.method == "DELETE":
             self.removed.append(request.path)
             return web.json_response({"message": "File deleted successfully"})
@@ -145,6 +146,14 @@ async def test_only_the_user_s_own_files_are_read() -> None:
     assert others == "It belongs to someone else."
     assert own == b"rain"
     assert host.paths[-1] == "/api/v1/files/___notes_f-1_a/content"
+
+
+async def test_largest_file_is_read_whole() -> None:
+    """One byte more is refused (`endless`)."""
+    host = Host("u-1")
+    host.content = b"x" * (8 * 1024 * 1024)
+    async with files_of(host) as files:
+        assert await files.read("f-1") == host.content
 
 
 async def test_refusal_is_one_sentence() -> None:

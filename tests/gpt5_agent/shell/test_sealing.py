@@ -184,6 +184,9 @@ def test_value_that_is_not_an_object_is_sealed_whole(text: str) -> None:
         "sk-no-key-required",
         "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx1",
         "<your-openai-api-key>",
+        "abcdefg1abcde",  # 13 characters
+        "abcdef1abcdef1",  # seven different ones
+        "abcdefghijklmn",  # no digit
     ],
 )
 def test_placeholder_signs_nothing(
@@ -206,7 +209,12 @@ def test_placeholder_signs_nothing(
 
 
 @pytest.mark.parametrize(
-    "key", ["sk-proj-4fGh7Jk2Lm9Np3Qr5St8Uv", "0123456789abcdef0123456789abcdef"]
+    "key",
+    [
+        "sk-proj-4fGh7Jk2Lm9Np3Qr5St8Uv",
+        "0123456789abcdef0123456789abcdef",
+        "abcdefg1abcdef",  # just enough, all of them
+    ],
 )
 def test_key_that_nobody_guesses_signs(key: str) -> None:
     """All copies of the pipeline have it."""

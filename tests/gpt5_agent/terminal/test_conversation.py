@@ -1,5 +1,8 @@
 """What the command line can get wrong."""
 
+import re
+import socket
+
 import pytest
 
 from gpt5_agent.terminal.conversation import run_conversation
@@ -41,6 +44,21 @@ def test_token_that_can_be_guessed_opens_no_port(
     written = capsys.readouterr()
     assert "at least 16 characters" in written.err
     assert "listening" not in written.out
+
+
+def test_terminal_that_ends_releases_its_address(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next one may want the same port."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
+    monkeypatch.setenv("GPT5_AGENT_TOKEN", "a" * 16)
+
+    assert run_conversation(["--listen=0"]) == 0  # there is nothing to read
+
+    found = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+    assert found
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(found[1])))
 
 
 def test_valves_without_effect_are_named(

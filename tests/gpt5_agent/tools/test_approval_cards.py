@@ -33,11 +33,25 @@ def test_short_call_is_whole_on_the_card() -> None:
     )
 
 
+def test_card_takes_what_its_host_shows_and_no_character_more() -> None:
+    """The host cuts a question after 500 characters, also in mid-argument."""
+    empty, _ = card_and_block({"city": ""}, "get_weather")
+    fits, longer = (
+        card_and_block({"city": "x" * (size - len(empty))}, "get_weather")
+        for size in (500, 501)
+    )
+
+    assert (len(fits[0]), fits[1]) == (500, "")
+    assert "The whole call is above" in longer[0]
+    assert "x" * 76 in longer[1]
+
+
 def test_end_of_long_code_is_shown() -> None:
     """The host cuts a question at 500 characters; the block has every line."""
     question, block = card_and_block({"code": f"{LONG_CODE}\n{HARM}", "seconds": 5})
 
     reference = question.removesuffix(".")[-4:]
+    assert set(reference) <= set("0123456789abcdef")
     assert len(question) <= 500
     assert f"({reference})" in block
     lines = block.splitlines()

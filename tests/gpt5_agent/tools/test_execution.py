@@ -156,6 +156,7 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     result = [
         {"type": "blob", "data": NOTE, "name": "/a/b/a_note[1].txt"},
         {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
+        {"type": "blob", "data": NOTE, "name": "no-ending"},
     ]
     store = Storing()
 
@@ -164,13 +165,21 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     assert store.stored == [
         ("a_note[1].txt", b"rain"),
         ("file", b"rain"),
+        ("no-ending", b"rain"),
     ]
     assert outcome.card == {
-        "notes": ["[a\\_note\\[1\\].txt](/files/1)", "[file](/files/2)"]
+        "notes": [
+            "[a\\_note\\[1\\].txt](/files/1)",
+            "[file](/files/2)",
+            "[no-ending](/files/3)",
+        ]
     }
-    assert "Generated file a_note[1].txt (text/plain, 4 bytes) is sent" in str(
-        outcome.output
-    )
+    for file in (
+        "a_note[1].txt (text/plain, 4 bytes)",
+        "file (application/x-own, 4 bytes)",
+        "no-ending (application/octet-stream, 4 bytes)",
+    ):
+        assert f"Generated file {file} is sent" in str(outcome.output)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,46 @@
 """Names of Open WebUI's tools."""
 
 import hashlib
+import json
+from typing import Any
 
 import pytest
 
-from gpt5_agent.tools.host_calls import HostToolNames
+from gpt5_agent.tools.host_calls import (
+    HostToolNames,
+    names_no_tool,
+    resolve_host_call,
+)
+
+PASSED_ON: list[tuple[Any, tuple[str, Any] | None]] = [
+    ({"tool_name": "delete", "params": '{"id": 1}'}, ("delete", '{"id": 1}')),
+    ({"tool_name": "delete", "params": '{"id": 1}', "more": 1}, None),
+    ({"tool_name": "delete"}, None),
+    ({"params": "{}"}, None),
+    ({"tool_name": 7, "params": "{}"}, None),
+    ({"tool_name": "delete", "params": 7}, None),
+    ([], None),
+]
+"""Arguments of `call_tool`; the name and the arguments of the call that is made."""
+
+
+@pytest.mark.parametrize(("arguments", "made"), PASSED_ON)
+def test_rules_see_the_call_that_the_host_makes(
+    arguments: Any, made: tuple[str, Any] | None
+) -> None:
+    """What the host would not pass on stays a call of `call_tool`."""
+    call = {"name": "call_tool", "call_id": "c", "arguments": json.dumps(arguments)}
+
+    resolved = resolve_host_call(call)
+
+    if made is None:
+        assert resolved is call
+    else:
+        assert resolved == {**call, "name": made[0], "arguments": made[1]}
+    assert names_no_tool(call) is (made is None)
+    other = {**call, "name": "other"}
+    assert resolve_host_call(other) is other
+    assert not names_no_tool(other)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +116,8 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
         (f"reports_{LONG}", LONG_ID, LONG, False),
         (LONG.replace("delete", "remove"), "reports", LONG, False),
         ("generate_the_yearly_*", "reports", LONG, False),
+        ("reports_generate_*", "reports", LONG, True),
+        ("reports_send_*", "reports", LONG, False),
         ("send_*", "reports", LONG, False),
         ("send_*", LONG_ID, LONG, True),  # nothing of its own name is left
         (LONG, LONG_ID, LONG, True),

@@ -1,0 +1,154 @@
+"""The files of a call: those that it brings, those that it returns."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from owui_sandbox.calls import give_files, read_sandbox_call
+from sandbox.workspaces import SandboxFile
+from stand_in.host import StandInHost, host_request
+
+
+class Page:
+    """The page of whoever asked: what it was told to show."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    async def emit(self, event: dict[str, Any]) -> None:
+        """Take an event."""
+        self.events.append(event)
+
+    @property
+    def shown(self) -> list[str]:
+        """The files that the message has then; the page replaces all by these."""
+        for event in self.events:
+            assert event["type"] == "chat:message:files"
+        return [
+            file["name"] for event in self.events for file in event["data"]["files"]
+        ]
+
+
+def test_call_is_read_of_what_open_webui_gives() -> None:
+    """Notes and collections are no files; what is missing is empty."""
+    file = {"type": "file", "id": "f-1", "name": "a.txt"}
+    others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
+    metadata = {"chat_id": "c", "message_id": "m", "files": [*others, file]}
+
+    calls = [
+        read_sandbox_call({"id": "ada"}, metadata, None, None),
+        read_sandbox_call({"id": "ada"}, {"files": None, "chat_id": None}, None, None),
+        read_sandbox_call(None, None, None, None),
+        read_sandbox_call(None, metadata, None, None),
+    ]
+
+    assert [(call.key, call.message_id, call.attached) for call in calls] == [
+        (("ada", "c"), "m", (("f-1", "a.txt"),)),
+        (("ada", ""), "", ()),
+        (("", ""), "", ()),
+        (("", ""), "m", (("f-1", "a.txt"),)),
+    ]
+
+
+SAVED = {"chat_id": "chat-1", "message_id": "m-1"}
+REFUSED = "Open WebUI did not store large.txt, so the user does not see it."
+GIVEN: dict[str, tuple[str, dict[str, str], list[str], int, list[str]]] = {
+    "saved chat": ("user-1", SAVED, ["earlier.txt", "a.txt"], 1, [REFUSED]),
+    "message not saved yet": (
+        *("user-1", {**SAVED, "message_id": "m-2"}, ["a.txt"], 1, [REFUSED]),
+    ),
+    "temporary chat": (
+        *("user-1", {**SAVED, "chat_id": "local:1"}, ["a.txt"], 0, [REFUSED]),
+    ),
+    "chat of somebody else": ("user-2", SAVED, ["a.txt"], 0, [REFUSED]),
+    "channel": ("user-1", {"chat_id": "chat-1"}, ["a.txt"], 0, [REFUSED]),
+    "plain API call": ("user-1", {}, ["a.txt"], 0, [REFUSED]),
+    "nobody": (
+        *("no@body", SAVED, [], 0),
+        [
+            "Open WebUI did not store a.txt, large.txt, so the user does not see it.",
+        ],
+    ),
+}
+"""Who asks, from which message; the files that the page shows, links, what is told."""
+
+
+@pytest.mark.parametrize("case", GIVEN.values(), ids=GIVEN)
+@pytest.mark.asyncio
+async def test_files_are_stored_and_shown_below_the_answer(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[str, dict[str, str], list[str], int, list[str]],
+) -> None:
+    """What the message already has stays; the model is told what is not shown."""
+    user, metadata, shown, links, notes = case
+    host = StandInHost(monkeypatch, tmp_path)
+    message = {"files": [{"name": "earlier.txt"}]}
+    host.chats.rows["chat-1"].chat["history"] = {"messages": {"m-1": message}}
+    files = []
+    for name, size in {"a.txt": 4, "large.txt": host.files.most_bytes + 1}.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+        files.append(SandboxFile(name, "text/plain", tmp_path / name))
+    page = Page()
+    call = read_sandbox_call({"id": user}, metadata, host_request(), page.emit)
+
+    assert await give_files(call, files) == notes
+    assert (page.shown, len(host.chats.links)) == (shown, links)
+    assert await give_files(call, []) == []
+
+
+@pytest.mark.parametrize(
+    ("request_of", "has_page"), [(None, True), (host_request, False)]
+)
+@pytest.mark.asyncio
+async def test_call_without_a_page_is_told_that_files_are_not_shown(
+    tmp_path: Path, request_of: Callable[[], Any] | None, has_page: bool
+) -> None:
+    """Nothing is stored for it."""
+    page = Page()
+    call = read_sandbox_call(
+        {"id": "user-1"},
+        SAVED,
+        request_of and request_of(),
+        page.emit if has_page else None,
+    )
+    file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
+
+    assert await give_files(call, [file]) == [
+        "There is no page that could show files to the user."
+    ]
+
+
+@pytest.mark.asyncio
+async def test_server_goes_on_while_a_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run may return ten files of 64 MB: no other answer waits for them."""
+    StandInHost(monkeypatch, tmp_path)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    server_went_on = Event()
+    told: list[bool] = []
+
+    def write() -> None:
+        told.append(server_went_on.wait(10))
+        path.write_bytes(b"rain")
+
+    Thread(target=write, daemon=True).start()
+    page = Page()
+    call = read_sandbox_call({"id": "user-1"}, {}, host_request(), page.emit)
+    giving = asyncio.create_task(
+        give_files(call, [SandboxFile("a.txt", "text/plain", path)])
+    )
+    for _ in range(10):
+        await asyncio.sleep(0)
+    server_went_on.set()
+
+    assert await giving == []
+    assert told == [True]
+    assert page.shown == ["a.txt"]

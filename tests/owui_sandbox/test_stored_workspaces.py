@@ -1,0 +1,176 @@
+"""What is kept of the chats in Open WebUI's data folder, however the server ends."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from owui_sandbox.stored_workspaces import StoredWorkspaces
+from sandbox.backend import SharedLimits
+from sandbox.runs import FileSlice, SandboxReply
+from sandbox.workspaces import Workspace, WorkspaceKey
+
+KEY = WorkspaceKey("ada", "chat")
+
+
+def end_run(workspace: Workspace, text: bytes, received: str = "") -> None:
+    """Let a run end, whose workspace has these bytes, perhaps of an attached file."""
+    with workspace.open_spool() as spool:
+        spool.write_bytes(b"answer\n" + text)
+        workspace.store_archive(spool, SandboxReply({}, 7))
+        if received:
+            workspace.add_received(received)
+
+
+def store(folder: Path) -> StoredWorkspaces:
+    """The workspaces of a server that has just started."""
+    return StoredWorkspaces(folder, SharedLimits())
+
+
+def found(folder: Path, pattern: str) -> list[Path]:
+    """The files and folders below a folder whose names fit."""
+    return list(folder.rglob(pattern))
+
+
+def age(folder: Path, seconds: float) -> None:
+    """Let the last use of a folder be so long ago."""
+    used = time.time() - seconds
+    os.utime(folder, (used, used))
+
+
+async def stored(folder: Path) -> tuple[bytes | None, list[str]]:
+    """What the next run would be given: the workspace, and the ids of its files."""
+    async with store(folder).acquire(KEY) as workspace:
+        archive = workspace.archive
+        packed = archive.path.read_bytes()[archive.start :] if archive else None
+        return packed, list(workspace.received)
+
+
+KILLED: dict[str, Callable[[Workspace], None]] = {
+    "before the first run": lambda _: None,
+    "in the second run": lambda workspace: end_run(workspace, b"new", "f-2"),
+}
+"""What was done in a call before the server was killed in it."""
+
+
+@pytest.mark.parametrize("do", KILLED.values(), ids=KILLED)
+@pytest.mark.asyncio
+async def test_killed_server_keeps_the_last_whole_state(
+    tmp_path: Path, do: Callable[[Workspace], None]
+) -> None:
+    """What earlier calls stored stays until what replaces it is in its place."""
+    living, killed = tmp_path / "living", tmp_path / "killed"
+    async with store(living).acquire(KEY) as workspace:
+        end_run(workspace, b"old", "f-1")
+    async with store(living).acquire(KEY) as workspace:
+        do(workspace)
+        shutil.copytree(living, killed)  # what a killed server would leave
+
+    assert await stored(killed) == (b"old", ["f-1"])
+
+
+@pytest.mark.asyncio
+async def test_newer_of_two_archives_counts(tmp_path: Path) -> None:
+    """A server that was killed as it replaced one leaves both; the next run, one."""
+    for text in (b"newer", b"newest"):
+        async with store(tmp_path).acquire(KEY) as workspace:
+            end_run(workspace, text)
+    [archive] = found(tmp_path, "archive.*")
+    for start in "1234568":  # whichever is listed first
+        older = archive.with_name(f"archive.{start}")
+        older.write_bytes(b"longer older")
+        os.utime(older, (0, 0))
+
+    assert await stored(tmp_path) == (b"newest", [])
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"last")
+    assert len(found(tmp_path, "archive.*")) == 1
+
+
+@pytest.mark.asyncio
+async def test_cleared_workspace_is_empty_for_the_next_run(tmp_path: Path) -> None:
+    """One that a run damaged is not given to any other, and no file counts as there."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"damaged", "f-1")
+    async with store(tmp_path).acquire(KEY) as workspace:
+        workspace.clear()
+        workspace.received.clear()
+
+    assert await stored(tmp_path) == (None, [])
+
+
+@pytest.mark.asyncio
+async def test_failed_call_leaves_no_files_of_its_own(tmp_path: Path) -> None:
+    """Nobody is given what it returned; the state of its last whole run is kept."""
+
+    async def fail() -> None:
+        async with store(tmp_path).acquire(KEY) as workspace:
+            end_run(workspace, b"new")
+            with workspace.open_spool() as spool:
+                spool.write_bytes(b"returned")
+                workspace.export_files(spool, [FileSlice("a", 0, 8)], 100)
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await fail()
+
+    assert await stored(tmp_path) == (b"new", [])
+    assert found(tmp_path, "run-*") == []
+
+
+@pytest.mark.asyncio
+async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -> None:
+    """One that nobody has removed yet is better than none."""
+    workspaces = store(tmp_path)
+    folders = {}
+    for chat in ("back", "over", "used"):
+        async with workspaces.acquire(WorkspaceKey("ada", chat)) as workspace:
+            end_run(workspace, chat.encode())
+            assert workspace.archive
+            folders[chat] = workspace.archive.path.parent.parent
+    for chat, seconds in {"back": 3700, "over": 3700, "used": 3500}.items():
+        age(folders[chat], seconds)
+
+    async with workspaces.acquire(WorkspaceKey("ada", "back")) as workspace:
+        assert workspace.archive
+        assert workspace.archive.path.read_bytes() == b"answer\nback"
+    assert not workspaces.has_workspace(WorkspaceKey("ada", "over"))
+    assert workspaces.has_workspace(WorkspaceKey("ada", "used"))
+
+
+@pytest.mark.asyncio
+async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) -> None:
+    """Not at once: another call of the chat may still read what it returned."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"text")
+    [archive] = found(tmp_path, "archive.*")
+    for name, seconds in {"run-read": 500, "run-left": 700}.items():
+        (archive.parent / name).mkdir()
+        (archive.parent / name / "1").touch()
+        age(archive.parent / name, seconds)
+
+    await stored(tmp_path)
+
+    assert [path.name for path in found(tmp_path, "run-*")] == ["run-read"]
+
+
+@pytest.mark.asyncio
+async def test_workspace_of_a_call_without_chat_leaves_nothing(tmp_path: Path) -> None:
+    """No file, and no empty folder either: such calls may come for years."""
+    async with store(tmp_path).acquire(WorkspaceKey("ada", "")) as workspace:
+        end_run(workspace, b"text", "f-1")
+
+    assert found(tmp_path, "*") == []
+
+
+@pytest.mark.asyncio
+async def test_only_the_server_reads_what_is_stored(tmp_path: Path) -> None:
+    """Its machine may have other users; the data folder is often open to all."""
+    async with store(tmp_path / "sandbox").acquire(KEY) as workspace:
+        end_run(workspace, b"text")
+
+    [folder, *_] = found(tmp_path, "*")
+    assert folder.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,50 @@
+"""Child processes: what is ended, and what is no longer theirs to end."""
+
+import sys
+from asyncio.subprocess import PIPE
+
+import pytest
+
+from sandbox.processes import start_process
+
+LEAVING = """
+import os
+if os.fork():
+    os._exit(3)
+print(input(), flush=True)
+"""
+"""It leaves a process behind, which answers one line."""
+
+
+@pytest.mark.asyncio
+async def test_group_of_a_process_that_has_ended_is_left_alone() -> None:
+    """Nobody waits for the process any more, so its number may be somebody else's."""
+    process = await start_process(
+        sys.executable, "-c", LEAVING, stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    await process.wait()
+
+    process.kill_group()
+    process.stdin.write(b"still here\n")
+
+    assert process.returncode == 3
+    assert await process.stdout.read() == b"still here\n"
+    process.close()
+
+
+@pytest.mark.asyncio
+async def test_running_process_is_ended_with_its_group() -> None:
+    """Its pipes close only if all that it started has ended."""
+    code = "import os, signal; os.fork(); print(1, flush=True); signal.pause()"
+    process = await start_process(sys.executable, "-c", code, stdout=PIPE)
+    assert process.stdout
+    await process.stdout.readexactly(4)  # a line of each
+
+    process.kill_group()
+
+    assert await process.stdout.read() == b""
+    await process.wait()
+    assert process.returncode == -9
+    process.close()
