@@ -22197,6 +22197,7 @@ class ChildProcess:
         self.stdin: StreamWriter | None = None
         self.stdout: StreamReader | None = None
         self.stderr: StreamReader | None = None
+        self._reaping = Lock()
         self._ended = asyncio.Event()
         self._opened: list[asyncio.BaseTransport] = []
         loop = asyncio.get_running_loop()
@@ -22212,9 +22213,14 @@ class ChildProcess:
         await self._ended.wait()
 
     def kill_group(self) -> None:
-        """End it with all that it started."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """End it with all that it started, unless it has ended.
+
+        The kernel gives its number to another process once it is reaped.
+        """
+        with self._reaping:
+            if self._process.returncode is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Close the pipes."""
@@ -22243,7 +22249,10 @@ class ChildProcess:
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait in a thread until the process has ended."""
-        self._process.wait()
+        with suppress(ChildProcessError):  # the server lets the kernel reap
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with self._reaping:
+            self._process.wait()
         with suppress(RuntimeError):  # the loop is closed: no one waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
@@ -22276,7 +22285,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
 # --------------------------------------------------------------------------------------
 # sandbox.backend
 #
-# Limits of a sandbox, and a process that can be ended at any time.
+# Limits of a sandbox, and what makes one.
 # --------------------------------------------------------------------------------------
 
 
@@ -22315,30 +22324,6 @@ class SharedLimits(NamedTuple):
     workspaces: int = 50
     workspaces_per_user: int = 20
     idle_seconds: float = 3600.0
-
-
-class ProcessHandle:
-    """Refers to one process that leads a group."""
-
-    def __init__(self, number: int) -> None:
-        """Refer to a child process that was just started."""
-        self._number = number
-        self._descriptor: int | None = None
-        with suppress(ProcessLookupError):  # it has ended already
-            self._descriptor = os.pidfd_open(number)
-
-    def kill(self) -> None:
-        """End it with its group, if it has not ended."""
-        if self._descriptor is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
-                os.killpg(self._number, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 NOBODY_UID = 65534
@@ -22483,7 +22468,6 @@ class _BubblewrapProcess:
     def __init__(self, process: ChildProcess, info_pipe: int) -> None:
         """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
-        self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
@@ -22506,11 +22490,10 @@ class _BubblewrapProcess:
         try:
             signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
         except (BlockingIOError, FileNotFoundError, ProcessLookupError):
-            self._bwrap_process.kill()  # nothing runs inside yet, or any more
+            self.process.kill_group()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
         """Close the descriptors."""
-        self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
@@ -22941,7 +22924,6 @@ class _ContainerProcess:
     def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
-        self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
@@ -22961,11 +22943,10 @@ class _ContainerProcess:
                 env=_client_environment(),
             )
             await removing.wait()
-        self._client.kill()
+        self.process.kill_group()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
-        self._client.close()
+        """Do nothing: it has no descriptors of its own."""
 
 
 class ContainerBackend:
@@ -23021,8 +23002,9 @@ def _client_environment() -> dict[str, str]:
 # Source text of the program that runs inside the sandbox.
 #
 # It is text because it runs in another interpreter that has none of our modules. It reads
-# one JSON line with the operation, then the stored workspace. It answers with one JSON
-# line, then the new workspace if it may have changed. What it answers is not trusted.
+# one JSON line with the operation, then the stored workspace, then the bytes of a file to
+# receive. It answers with one JSON line, then the new workspace if it may have changed.
+# What it answers is not trusted.
 #
 # A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
 # before what is in them), then the bytes of the files. `unpack` restores it and returns
@@ -23087,7 +23069,7 @@ class Refused(Exception):
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
-    for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
+    for kind, path, mode, rest in json.loads(source.readline()):
         full_path = os.path.join(WORK, path)
         if kind == "folder":
             os.mkdir(full_path)
@@ -23264,9 +23246,15 @@ def edit_file(request: dict) -> dict:
 
 
 def receive_file(request: dict) -> dict:
-    with open(resolve_path(request["path"]), "wb") as file:
-        file.write(bytes.fromhex(request["content"]))
-    return {"done": "It is there."}
+    stem, ending = os.path.splitext(request["path"])
+    name = request["path"]
+    number = 2
+    while os.path.lexists(os.path.join(WORK, name)):  # it must not replace another
+        name = f"{stem} ({number}){ending}"
+        number += 1
+    with open(resolve_path(name), "wb") as file:
+        copy(request["source"], file, request["size"])
+    return {"done": name}
 
 
 def make_folder(request: dict) -> dict:
@@ -23361,13 +23349,14 @@ class ChildJob:
 def run_job(job: Callable[[], int], pipes: list[int]) -> None:
     for number, pipe in enumerate(pipes, 1):
         os.dup2(pipe, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     os.set_inheritable(RESULT, False)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         status = job()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a command that no process can be given
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
 
@@ -23529,7 +23518,7 @@ def main() -> int:
     except Exception as error:  # code can have written it, if it took us over
         is_full = isinstance(error, OSError) and error.errno in FULL
         return send(target, {"damaged": "full" if is_full else "invalid"})
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    request["source"] = source
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
     if "given" in answer:
@@ -23689,10 +23678,15 @@ class Sandbox:
         self._is_stopped = False
 
     async def run(
-        self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
+        self,
+        request: Mapping[str, Any],
+        archive: WorkspaceArchive | None,
+        spool: Path,
+        content: bytes = b"",
     ) -> SandboxReply:
         """Return the answer, which `spool` stores; the sandbox is gone then.
 
+        `content` is that of a file to receive, whose `size` the request says.
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
         fields = {**request, "limits": self._limits._asdict()}
@@ -23703,7 +23697,7 @@ class Sandbox:
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await run.communicate(line, archive, spool)
+            await run.communicate(_list_request(line, archive, content), spool)
         finally:
             self._processes.discard(process)
             await run.end()
@@ -23777,14 +23771,12 @@ class _SandboxRun:
         self._measuring: asyncio.Future[int] | None = None
         self._stderr_task = asyncio.create_task(self._read_stderr())
 
-    async def communicate(
-        self, line: bytes, archive: WorkspaceArchive | None, spool: Path
-    ) -> None:
+    async def communicate(self, request: Iterable[bytes], spool: Path) -> None:
         """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         reading = asyncio.create_task(self._read_stdout(spool))
-        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        sending = asyncio.create_task(_send_request(self._stdin, request))
         self._tasks = [reading, sending]
         await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         while not reading.done():
@@ -23852,19 +23844,28 @@ class _SandboxRun:
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
-async def _send_request(
-    stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
-) -> None:
-    """Send the request, then the stored workspace."""
+def _list_request(
+    line: bytes, archive: WorkspaceArchive | None, content: bytes
+) -> Iterator[bytes]:
+    """Yield the pieces of a request: its line, the stored workspace, a file."""
+    yield line
+    if archive is None:
+        yield b"[]\n"
+    else:
+        with archive.path.open("rb") as file:
+            file.seek(archive.start)
+            while piece := file.read(_READ_BYTES):
+                yield piece
+    for start in range(0, len(content), _READ_BYTES):
+        yield content[start : start + _READ_BYTES]
+
+
+async def _send_request(stdin: StreamWriter, request: Iterable[bytes]) -> None:
+    """Send a request, no faster than it is read."""
     with suppress(ConnectionError):  # it ended without listening
-        stdin.write(line)
-        if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
-        await stdin.drain()
+        for piece in request:
+            stdin.write(piece)
+            await stdin.drain()
         stdin.close()
 
 
@@ -23938,10 +23939,14 @@ class _WorkspaceRoot:
     """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Create it; remove abandoned ones."""
+        """Create it; remove those of our own user that no server has any more."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
-            _remove_if_abandoned(folder)
+            with suppress(OSError):  # in use, or another server has just removed it
+                if folder.lstat().st_uid == os.geteuid():
+                    lock = lock_folder(folder)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = lock_folder(made)
         # Under this name it would be swept, had it no lock yet.
@@ -23963,15 +23968,6 @@ def lock_folder(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of our own user unless it is in use."""
-    with suppress(OSError):  # another server may have removed it meanwhile
-        if folder.lstat().st_uid == os.geteuid():
-            lock = lock_folder(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
 
 
 class SandboxClosed(Exception):
@@ -24044,10 +24040,14 @@ class Workspace:
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Remove the stored workspace."""
-        if self.archive is not None:
+        """Forget the stored workspace.
+
+        One that an earlier call stored is kept elsewhere, and is removed by whoever
+        keeps it: a server that is killed in this call must not lose it.
+        """
+        if self.archive is not None and self.archive.path.parent == self._folder:
             self.archive.path.unlink()
-            self.archive = None
+        self.archive = None
 
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
@@ -24056,29 +24056,27 @@ class Workspace:
 
         Of all that were handed out, the newest stay, up to `max_bytes`.
         """
-        files = tuple(self._export_file(spool, part) for part in parts)
-        self._files += [file.path for file in files]
-        self._remove_oldest_files(max_bytes)
-        return files
-
-    def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
-        """Copy one file that a run wrote to a path of its own."""
-        path = self._new_path()
-        _copy_slice(part, spool, path)
-        name = printable_name(part.name)
-        media_type, _ = mimetypes.guess_type(name)
-        return SandboxFile(name, media_type or "application/octet-stream", path)
-
-    def remove(self) -> None:
-        """Remove it with the files that were handed out."""
-        remove_folder(self._folder)
-
-    def _remove_oldest_files(self, max_bytes: int) -> None:
-        """Remove files that were handed out, until the others have room."""
+        files = []
+        for part in parts:
+            path = self._new_path()
+            left = part.size
+            with spool.open("rb") as source, path.open("wb") as target:
+                source.seek(part.start)
+                while left:
+                    left -= target.write(source.read(min(left, MEBIBYTE)))
+            self._files.append(path)
+            name = printable_name(part.name)
+            media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            files.append(SandboxFile(name, media_type, path))
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > max_bytes or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
+        return tuple(files)
+
+    def remove(self) -> None:
+        """Remove it with the files that were handed out."""
+        remove_folder(self._folder)
 
 
 class Workspaces(Protocol):
@@ -24096,12 +24094,6 @@ class Workspaces(Protocol):
 
     async def install(self, wheels: Path) -> Path:
         """Unpack wheels into a new folder, which all runs can read; return it."""
-
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-
-    async def close(self) -> None:
-        """Remove what does not outlive the server."""
 
 
 class WorkspacePool:
@@ -24125,7 +24117,15 @@ class WorkspacePool:
         """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         if not key.chat:
             key = key._replace(chat=token_hex(16))
-        workspace = self._acquire(key)
+        if self._is_closed:
+            raise SandboxClosed
+        if key in self._timers:
+            self._timers.pop(key).cancel()
+        workspace = self._workspaces.pop(key, None)
+        if workspace is None:
+            workspace = Workspace(Path(tempfile.mkdtemp(dir=self._open_root())))
+        self._workspaces[key] = workspace  # the last of all: it was used last
+        workspace.borrowers += 1
         try:
             async with workspace.lock:
                 if self._is_closed:
@@ -24133,24 +24133,17 @@ class WorkspacePool:
                 yield workspace
         finally:
             workspace.borrowers -= 1
-            self._release(key, workspace)
+            if not workspace.borrowers and not self._is_closed:
+                # From now on it is idle; there may be too many such.
+                self._timers[key] = asyncio.get_running_loop().call_later(
+                    self._limits.idle_seconds, self._remove, key
+                )
+                while surplus := self._find_surplus():
+                    self._remove(surplus)
 
     def has_workspace(self, key: WorkspaceKey) -> bool:
         """Say whether a chat has a workspace, which may be empty."""
         return key in self._workspaces
-
-    def _acquire(self, key: WorkspaceKey) -> Workspace:
-        if self._is_closed:
-            raise SandboxClosed
-        if key in self._timers:
-            self._timers.pop(key).cancel()
-        workspace = self._workspaces.pop(key, None)
-        if workspace is None:
-            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
-            workspace = Workspace(folder)
-        self._workspaces[key] = workspace  # the last of all: it was used last
-        workspace.borrowers += 1
-        return workspace
 
     def _open_root(self) -> Path:
         self._root = self._root or _WorkspaceRoot()
@@ -24166,18 +24159,6 @@ class WorkspacePool:
         folder = Path(tempfile.mkdtemp(prefix="packages-", dir=root))
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
-
-    def _release(self, key: WorkspaceKey, workspace: Workspace) -> None:
-        """Start the idle timer; remove what is now too much."""
-        if workspace.borrowers or self._is_closed:
-            return
-        loop = asyncio.get_running_loop()
-        seconds = self._limits.idle_seconds
-        self._timers[key] = loop.call_later(seconds, self._remove, key)
-        surplus = self._find_surplus()
-        while surplus is not None:
-            self._remove(surplus)
-            surplus = self._find_surplus()
 
     def _find_surplus(self) -> WorkspaceKey | None:
         """Return the workspace to remove next; None if there are not too many.
@@ -24216,14 +24197,6 @@ class WorkspacePool:
         if self._root is not None:
             self._root.close()
             self._root = None
-
-
-def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
-    left = part.size
-    with source.open("rb") as spool, target.open("wb") as file:
-        spool.seek(part.start)
-        while left:
-            left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
 def remove_folder(folder: Path) -> None:
@@ -24501,9 +24474,10 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._has_own_workspaces = workspaces is None
-        self._workspaces: Workspaces
-        self._workspaces = WorkspacePool() if workspaces is None else workspaces
+        self._own_workspaces: WorkspacePool | None = None
+        if workspaces is None:
+            workspaces = self._own_workspaces = WorkspacePool()
+        self._workspaces: Workspaces = workspaces
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
@@ -24554,16 +24528,22 @@ class SandboxTools:
     async def receive(
         self, key: WorkspaceKey, files: Sequence[OfferedFile]
     ) -> list[str]:
-        """Put files into the workspace, each once; return what is missing, for the model.
+        """Put files into the workspace, each once.
 
-        A chat can name any number of files, and each that is new takes a run: only the
+        Returns what the model has to know: which are missing, or have another name. A
+        chat can name any number of files, and each that is new takes a run: only the
         last ones count.
         """
         if not files:
             return []
-        missing: list[str] = []
+        if not key.chat:  # this workspace would not be that of the call
+            return [
+                "Attached files are not in the workspace, because this call belongs to "
+                "no chat."
+            ]
+        notes: list[str] = []
         if len(files) > _MOST_OFFERED:
-            missing.append(
+            notes.append(
                 f"Only the last {_MOST_OFFERED} of {len(files)} attached files are in "
                 "the workspace."
             )
@@ -24576,21 +24556,31 @@ class SandboxTools:
                 try:
                     if isinstance(content, str):
                         raise _SandboxCallFailed(content)
+                    path = printable_name(file.name)[-80:]
                     request = {
                         "operation": "receive",
-                        "path": printable_name(file.name)[-80:],
-                        "content": content.hex(),
+                        "path": path,
+                        "size": len(content),
                         "id": file.id,
                     }
-                    await self._run(sandbox, request, workspace, key.user)
+                    name, failed, _ = await self._run(
+                        sandbox, request, workspace, key.user, content
+                    )
+                    if failed:
+                        raise _SandboxCallFailed(name)
+                    if name != path:
+                        notes.append(
+                            f"The attached {file.name} is named {name} in the "
+                            "workspace."
+                        )
                 except _SandboxCallFailed as error:
-                    missing.append(f"{file.name} is not in the workspace. {error}")
+                    notes.append(f"{file.name} is not in the workspace. {error}")
             return SandboxResult("")
 
         result = await self._answer(key, work)
         if result.failed:
-            missing.append(f"Attached files are not in the workspace. {result.text}")
-        return [_make_storable(line) for line in missing]
+            notes.append(f"Attached files are not in the workspace. {result.text}")
+        return [_make_storable(line) for line in notes]
 
     async def _answer(
         self,
@@ -24620,15 +24610,15 @@ class SandboxTools:
     async def close(self) -> None:
         """End what runs; remove the packages, and workspaces that are their own."""
         self._is_closed = True
-        if self._has_own_workspaces:
-            self._workspaces.refuse_new()
+        if self._own_workspaces is not None:
+            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._has_own_workspaces:
-            await self._workspaces.close()
+        if self._own_workspaces is not None:
+            await self._own_workspaces.close()
         elif self._packages_folder is not None:
             remove_folder(self._packages_folder)
 
@@ -24638,6 +24628,7 @@ class SandboxTools:
         request: dict[str, Any],
         workspace: Workspace,
         user: str,
+        content: bytes = b"",
     ) -> SandboxResult:
         """Run a request in its turn, keep the new workspace.
 
@@ -24647,13 +24638,21 @@ class SandboxTools:
             if self._is_closed:
                 raise SandboxClosed
             with workspace.open_spool() as spool:
-                reply = await sandbox.run(request, workspace.archive, spool)
+                reply = await sandbox.run(request, workspace.archive, spool, content)
                 # The user gets the files that a run wrote, or the one that was read.
                 returns_files = not reply.answer.keys().isdisjoint(("stdout", "given"))
                 returned = reply.changed if returns_files else ()
-                files = workspace.export_files(spool, returned, self._limits.disk)
+                copying = asyncio.create_task(
+                    asyncio.to_thread(
+                        workspace.export_files, spool, returned, self._limits.disk
+                    )
+                )
+                try:
+                    files = await asyncio.shield(copying)
+                finally:  # the thread of a cancelled call still reads the spool
+                    await asyncio.wait({copying})
                 workspace.store_archive(spool, reply)
-                if "id" in request:
+                if "id" in request and reply.archive is not None:
                     workspace.add_received(request["id"])
                 if "damaged" in reply.answer:
                     workspace.clear()
@@ -27962,7 +27961,6 @@ class _ChatWorkspace:
         """Run a tool with the attached files there; return the text, then the files."""
         notes = []
         if self._was_used and not self._sandbox.has_workspace(self._key):
-            self._was_used = False  # it is told once
             notes.append(_WORKSPACE_LOST)
         offered = [
             OfferedFile(file_id, file_name, partial(self._files.read, file_id))
@@ -28202,16 +28200,11 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     """Return what is attached to the chat of a body that passed the inlet."""
     context = as_mapping(body.get(CONTEXT_KEY))
     files: list[tuple[str, str]] = []
-    taken: set[str] = set()
-    for number, entry in enumerate(as_list(context.get("files")), start=1):
+    for entry in as_list(context.get("files")):
         row = as_mapping(entry)
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        files.append((str(row["id"]), name))
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = shorten_name(str(row.get("name") or "file"))
+            files.append((str(row["id"]), name))
     return AttachedToChat(
         tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
         files=tuple(files),
