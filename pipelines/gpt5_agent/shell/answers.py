@@ -5,7 +5,7 @@ Nothing is raised: an exception would remove what is already shown.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
@@ -49,7 +49,6 @@ from strategies.metadata import RunMetadata
 DONE_LINE = "data: [DONE]"
 
 _Events = AsyncGenerator[AgentEvent, None]
-_Event = TypeVar("_Event")
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -133,17 +132,18 @@ async def _open_run(
 
 
 async def _report_run(
-    call: PipelineCall, events: AsyncGenerator[_Event, None], audit: AuditLog | None
-) -> AsyncGenerator[_Event | RunDone, None]:
-    """Yield the events; log the last one, which gets the error id of a failure."""
+    call: PipelineCall, events: _Events, audit: AuditLog | None
+) -> _Events:
+    """Yield the events, the last one as it is reported."""
     async for event in events:
-        if not isinstance(event, RunDone):
-            yield event
-            continue
-        if audit:
-            audit.note_end(event)
-        is_admin = call.caller.is_admin
-        yield report_run(call.log, event, PIPELINE_SHELL, is_admin=is_admin)
+        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+
+
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
+    """Log an end, and return it; a failure gets the error id of the log."""
+    if audit:
+        audit.note_end(ended)
+    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
 def _choose_renderer(request: AgentRequest) -> _Renderer:
@@ -201,13 +201,10 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     if audit:
         audit.note_request(repaired)
     events = run(repaired, endpoint, call.shared.connections, question.limits)
-    async with (
-        aclosing(events),
-        aclosing(_report_run(call, events, audit)) as reported_events,
-    ):
-        async for event in reported_events:
+    async with aclosing(events):
+        async for event in events:
             learning.note(event)
-            yield event
+            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
 def _build_task(
