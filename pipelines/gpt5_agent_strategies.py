@@ -29004,7 +29004,6 @@ class ClientRenderer:
 DONE_LINE = "data: [DONE]"
 
 _Events = AsyncGenerator[AgentEvent, None]
-_Event = TypeVar("_Event")
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -29088,17 +29087,18 @@ async def _open_run(
 
 
 async def _report_run(
-    call: PipelineCall, events: AsyncGenerator[_Event, None], audit: AuditLog | None
-) -> AsyncGenerator[_Event | RunDone, None]:
-    """Yield the events; log the last one, which gets the error id of a failure."""
+    call: PipelineCall, events: _Events, audit: AuditLog | None
+) -> _Events:
+    """Yield the events, the last one as it is reported."""
     async for event in events:
-        if not isinstance(event, RunDone):
-            yield event
-            continue
-        if audit:
-            audit.note_end(event)
-        is_admin = call.caller.is_admin
-        yield report_run(call.log, event, PIPELINE_SHELL, is_admin=is_admin)
+        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+
+
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
+    """Log an end, and return it; a failure gets the error id of the log."""
+    if audit:
+        audit.note_end(ended)
+    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
 
 
 def _choose_renderer(request: AgentRequest) -> _Renderer:
@@ -29156,13 +29156,10 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     if audit:
         audit.note_request(repaired)
     events = run(repaired, endpoint, call.shared.connections, question.limits)
-    async with (
-        aclosing(events),
-        aclosing(_report_run(call, events, audit)) as reported_events,
-    ):
-        async for event in reported_events:
+    async with aclosing(events):
+        async for event in events:
             learning.note(event)
-            yield event
+            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
 
 
 def _build_task(
