@@ -167,7 +167,9 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # The fields as if the chat began now, and then as it began, with what has changed.
     request = _first_fields(call, model, tools, verbosity, chat)
-    repairs = (*learned_repairs(call, model.id), *(stored.repairs if stored else ()))
+    repairs = learned_repairs(call, model.id)
+    if stored:
+        repairs = (*repairs, *stored.repairs)
     appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
         size, lambda: _keep_prefix(call, model, stored, appended, request, chat)

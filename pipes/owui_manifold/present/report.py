@@ -123,7 +123,9 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
     asked = {**chosen, **call.body}
-    not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
+    not_for_api = {FILE_INPUT_KEY}
+    if call.agent:
+        not_for_api.update(CALLER_PARAMETERS)
     asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
 
