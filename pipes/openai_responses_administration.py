@@ -5957,6 +5957,10 @@ _CONFIG = {
 }
 
 
+Layer = dict[str, Any]
+"""A part of a specification of Vega-Lite."""
+
+
 def day_picture(
     rows: Sequence[UsageRow], saved: Mapping[str, int], since: date, today: date
 ) -> str:
@@ -6008,60 +6012,15 @@ def day_picture(
         "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
     }
     from_place = f"{start} + {step * _DAY_MS} * datum.place"
-    layers: list[dict[str, Any]] = [
-        {
-            "data": _inline_csv("place,rank,dollars", lines),
-            "transform": [
-                {"calculate": from_place, "as": "from"},
-                {"calculate": f"datum.from + {step * _DAY_MS} * 0.85", "as": "to"},
-                {"calculate": "names[datum.rank]", "as": "model"},
-                {
-                    "stack": "dollars",
-                    "groupby": ["place"],
-                    "sort": [{"field": "rank"}],
-                    "as": ["low", "high"],
-                },
-            ],
-            # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
-            "mark": "rect",
-            "encoding": {
-                "x": x,
-                "x2": {"field": "to"},
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "color": {
-                    "field": "model",
-                    "type": "nominal",
-                    "title": None,
-                    "scale": {"domain": names, "range": colors},
-                    "legend": {
-                        "orient": "bottom",
-                        "columns": {"expr": "width < 400 ? 2 : 4"},
-                    },
-                },
-            },
-        }
-    ]
+    scale = {"domain": names, "range": colors}
+    layers = [_bars(lines, from_place, step * _DAY_MS, x, y, scale)]
     title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
     if any(money > 0 for money in saved.values()):
         title["subtitle"] = "The line: without the prompt cache"
         last = (days - 1) // step
         outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
         outline.append(f"{last + 1},{_dollars(whole[last])}")
-        layers.append(
-            {
-                "data": _inline_csv("place,dollars", outline),
-                "transform": [{"calculate": from_place, "as": "from"}],
-                "mark": {
-                    "type": "line",
-                    "interpolate": "step-after",
-                    "color": _TEXT,
-                    "strokeWidth": 1.5,
-                    "clip": True,
-                },
-                "encoding": {"x": x, "y": y},
-            }
-        )
+        layers.append(_outline(outline, from_place, x, y))
     return _block(
         {
             "title": title,
@@ -6071,6 +6030,65 @@ def day_picture(
             "layer": layers,
         }
     )
+
+
+def _bars(
+    lines: Sequence[str],
+    from_place: str,
+    width: int,
+    x: Layer,
+    y: Layer,
+    scale: Layer,
+) -> Layer:
+    """Return the layer of the money by model, one bar for each `width` of milliseconds."""
+    return {
+        "data": _inline_csv("place,rank,dollars", lines),
+        "transform": [
+            {"calculate": from_place, "as": "from"},
+            {"calculate": f"datum.from + {width} * 0.85", "as": "to"},
+            {"calculate": "names[datum.rank]", "as": "model"},
+            {
+                "stack": "dollars",
+                "groupby": ["place"],
+                "sort": [{"field": "rank"}],
+                "as": ["low", "high"],
+            },
+        ],
+        # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
+        "mark": "rect",
+        "encoding": {
+            "x": x,
+            "x2": {"field": "to"},
+            "y": {**y, "field": "low"},
+            "y2": {"field": "high"},
+            "color": {
+                "field": "model",
+                "type": "nominal",
+                "title": None,
+                "scale": scale,
+                "legend": {
+                    "orient": "bottom",
+                    "columns": {"expr": "width < 400 ? 2 : 4"},
+                },
+            },
+        },
+    }
+
+
+def _outline(lines: Sequence[str], from_place: str, x: Layer, y: Layer) -> Layer:
+    """Return the layer of the line that shows what the money would be without a cache."""
+    return {
+        "data": _inline_csv("place,dollars", lines),
+        "transform": [{"calculate": from_place, "as": "from"}],
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": _TEXT,
+            "strokeWidth": 1.5,
+            "clip": True,
+        },
+        "encoding": {"x": x, "y": y},
+    }
 
 
 def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:

@@ -29843,7 +29843,9 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
 
     # The fields as if the chat began now, and then as it began, with what has changed.
     request = _first_fields(call, model, tools, verbosity, chat)
-    repairs = (*learned_repairs(call, model.id), *(stored.repairs if stored else ()))
+    repairs = learned_repairs(call, model.id)
+    if stored:
+        repairs = (*repairs, *stored.repairs)
     appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
         size, lambda: _keep_prefix(call, model, stored, appended, request, chat)
@@ -30571,7 +30573,9 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     if config.verbosity:
         chosen["verbosity"] = config.verbosity
     asked = {**chosen, **call.body}
-    not_for_api = {FILE_INPUT_KEY, *(CALLER_PARAMETERS if call.agent else ())}
+    not_for_api = {FILE_INPUT_KEY}
+    if call.agent:
+        not_for_api.update(CALLER_PARAMETERS)
     asked = {key: asked[key] for key in asked if key not in not_for_api}
     return unsent_parameters(asked, prepared.request)
 
