@@ -48,6 +48,8 @@ ROOMS = (
     "pipes/sandbox",
     "pipes/owui_sandbox",
 )
+TESTED_WITH = {"pipes/owui_manifold": ["pipes/owui_host"]}
+"""Rooms without tests of their own."""
 LEAST_KNOWN_SEEN = 0.95
 LEAST_SEEN = 0.5
 """Of the faults of all rooms. Many change nothing that anybody could see, as a limit of a
@@ -62,8 +64,11 @@ class Room:
     def __init__(self, source: str, copy: Path, log: Path) -> None:
         """Find out which test runs which line."""
         self.copy, self.log = copy, log
+        sources = [source, *TESTED_WITH.get(source, [])]
         self.paths = [
-            path.relative_to(copy) for path in sorted((copy / source).rglob("*.py"))
+            path.relative_to(copy)
+            for each in sources
+            for path in sorted((copy / each).rglob("*.py"))
         ]
         self.tests = f"tests/{Path(source).name}"
         measured = log.with_suffix(".json")
@@ -71,7 +76,7 @@ class Room:
             copy,
             [self.tests, "-m", NO_SERVERS],
             log,
-            measured=([source], measured),
+            measured=(sources, measured),
             wait_seconds=1_800,
         )
         if code:
