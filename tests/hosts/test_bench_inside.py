@@ -59,7 +59,8 @@ async def test_both_connections_are_measured_alike(
     assert min(*crowd.firsts, crowd.late, crowd.gap.milliseconds) > 0
     assert crowd.size.memory >= crowd.size.memory_before > 0
     assert crowd.size.threads >= crowd.size.threads_before > 1
-    assert {model["id"] for model in after} == {model["id"] for model in before}
+    # Those of another file's connection may go meanwhile.
+    assert not {model["id"] for model in after} - {model["id"] for model in before}
 
 
 def questions_in(simulator: Simulator) -> list[int]:
