@@ -117,9 +117,10 @@ class User(Client):
 
     # ---- models
 
-    async def models(self) -> list[Json]:
-        """The models this person may use."""
-        listed: list[Json] = (await self.call("GET", "/api/models"))["data"]
+    async def models(self, refresh: bool = False) -> list[Json]:
+        """The models this person may use, or those that the host lists anew."""
+        path = "/api/models?refresh=true" if refresh else "/api/models"
+        listed: list[Json] = (await self.call("GET", path))["data"]
         return listed
 
     async def share_model(self, model_id: str, name: str, **meta: Any) -> Json:
