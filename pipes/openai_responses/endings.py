@@ -507,6 +507,7 @@ def failure_fault(error: ApiError) -> SettingFault:
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
+    "invalid_request",
     "invalid_request_error",
     "invalid_value",
     "invalid_type",

@@ -20,7 +20,7 @@ administrator has to look at is in `fault`, for a shell to say with its own name
 import html
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import (
@@ -29,6 +29,7 @@ from openai_responses.json_input import (
     as_mapping,
     as_text,
     load_json,
+    value_at,
 )
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
@@ -294,11 +295,13 @@ def read_api_error(wire: object) -> ApiError:
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
+    code = _read_code(fields.get("code"))
+    if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
+        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
-    code = _read_code(fields.get("code"))
     # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling". Moderation is a 403 with its reasons.
     if metadata.get("reasons") or metadata.get("flagged_input"):
@@ -307,7 +310,8 @@ def read_api_error(wire: object) -> ApiError:
     # that is not known.
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
-        code = as_text(exact) or code
+        is_ill_formed = message == _REFUSED_BY_OPENROUTER
+        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = as_text(fields.get("type")) or as_text(exact) or None
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
@@ -315,10 +319,17 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=code,
         type=kind,
-        param=as_text(fields.get("param")) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", as_text(fields.get("param"))) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+_REFUSED_BY_OPENROUTER = "Invalid Responses API request"
+"""What OpenRouter says of a request that does not fit its types, with the code of a
+policy (openai/codex 18307)."""
+_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -327,6 +338,8 @@ def _error_fields(wire: object) -> JsonObject:
     # puts what a server raised in `detail`.
     while isinstance(wire, Mapping):
         inner = wire.get("error") or wire.get("detail")
+        if _are_issues(inner):
+            return _read_issues(inner)
         if not isinstance(inner, Mapping):
             break
         wire = inner
@@ -367,19 +380,70 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     entries = [as_mapping(row) for row in rows]
     most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = ""
-    for key in as_list(most_exact.get("loc"))[1:]:
-        step = f"[{key}]" if isinstance(key, int) else f".{key}"
-        if _PATH_STEP.fullmatch(step):
-            path += step
-    return {"message": most_exact.get("msg"), "param": path[1:]}
+    path = _join_path(as_list(most_exact.get("loc"))[1:])
+    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
 
 
+def _are_issues(value: object) -> bool:
+    """Say whether a value is what Zod, which servers of Node.js use, found in a body."""
+    rows = as_list(value)
+    return bool(rows) and all(
+        isinstance(as_mapping(row).get("path"), list) for row in rows
+    )
+
+
+def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
+    """Return words, code and place of the first of what Zod found."""
+    issue = issues[0]
+    keys = [*_find_place(issue, ())]
+    code = None
+    if issue.get("code") == "unrecognized_keys":
+        code = "unknown_parameter"
+        keys += as_list(issue.get("keys"))[:1]
+    return {"message": issue.get("message"), "code": code, "param": _join_path(keys)}
+
+
+def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
+    """Return the keys of the place that an issue names.
+
+    If no form of several fits, each has issues of its own, and nobody knows which form
+    was meant: then only the item or the tool is certain. Zod 3 names their places from
+    the body on, Zod 4 from the place of the outer issue on.
+    """
+    place = [*outer, *as_list(issue.get("path"))]
+    forms = [(rows, place) for rows in as_list(issue.get("errors"))]
+    for form in as_list(issue.get("unionErrors")):
+        forms.append((as_mapping(form).get("issues"), []))
+    for rows, begin in forms:
+        for row in as_list(rows):
+            inner = _find_place(as_mapping(row), begin)
+            if len(inner) > len(place) and inner[0] in ("input", "tools"):
+                return inner[:2]
+    return place
+
+
+def _join_path(keys: Iterable[object]) -> str:
+    """Return the path of a place, like `input[3].id`, without what is no name of it."""
+    path = ""
+    for key in keys:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
+    return path.removeprefix(".")
+
+
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
+    if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
+        try:
+            issues = load_json(text[:_MAX_INNER_BODY])
+        except ValueError:
+            return None
+        if _are_issues(issues):
+            return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)

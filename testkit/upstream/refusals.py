@@ -414,6 +414,13 @@ REFUSED_BODIES = {
         '"context_length_exceeded","metadata":null}',
         TOO_LONG,
     ),
+    "OpenRouter's check of a request is no policy": RefusedBody(
+        400,
+        '{"error":{"code":"invalid_prompt","message":"Invalid Responses API request"},'
+        '"metadata":null}',
+        "The model's server rejected the request with HTTP 400 (invalid_request). An "
+        "administrator can find the details in the log.",
+    ),
     "another code is exact enough": RefusedBody(
         400,
         '{"error":{"code":"context_length_exceeded","message":"No."},"error_type":'

@@ -74,6 +74,86 @@ def test_errors_of_servers_made_with_fastapi(
     assert (error.param, error.message) == (param, message)
 
 
+NO_EFFORT = {
+    "code": "invalid_value",
+    "path": ["reasoning", "effort"],
+    "message": 'Invalid option: expected one of "low"|"high"',
+}
+ZOD_3_UNION = {
+    "code": "invalid_union",
+    "unionErrors": [
+        {"issues": [{"path": ["input"], "message": "Expected string"}]},
+        {
+            "issues": [
+                {
+                    "unionErrors": [
+                        {"issues": [{"path": ["input", 2, "role"], "message": "?"}]}
+                    ],
+                    "path": ["input", 2],
+                }
+            ]
+        },
+    ],
+    "path": ["input"],
+    "message": "Invalid input",
+}
+ZOD_4_UNION = {
+    "code": "invalid_union",
+    "errors": [
+        [{"path": [], "message": "expected string"}],
+        [{"errors": [[{"path": ["role"]}]], "path": [2], "message": "?"}],
+    ],
+    "path": ["input"],
+    "message": "Invalid input",
+}
+
+
+@pytest.mark.parametrize(
+    ("issue", "param"),
+    [
+        (NO_EFFORT, "reasoning.effort"),
+        ({"path": ["input", 2, "content", 0, "text"]}, "input[2].content[0].text"),
+        (ZOD_3_UNION, "input[2]"),
+        (ZOD_4_UNION, "input[2]"),
+        ({"path": ["tool_choice"], "errors": [[{"path": ["x"]}]]}, "tool_choice"),
+        ({"path": [], "code": "unrecognized_keys", "keys": ["metadata"]}, "metadata"),
+        ({"path": [], "errors": [7, [7]], "unionErrors": 7}, None),
+    ],
+)
+def test_errors_of_servers_made_with_zod(issue: object, param: str | None) -> None:
+    """Data of responses.js; in a text at LM Studio and OpenRouter.
+
+    Of several forms, none of which fits, only the item is certain.
+    """
+    own = read_api_error({"success": False, "error": [issue, {"path": ["x"]}]})
+    assert (own.param, own.is_relayed) == (param, False)
+    text = json.dumps([issue], indent=2)
+    for body in (
+        {"error": text},
+        {
+            "error": {
+                "code": "invalid_prompt",
+                "message": "Invalid Responses API request",
+            },
+            "metadata": {"raw": text},
+        },
+    ):
+        read = read_api_error(body)
+        assert (read.param, read.is_relayed) == (param, True)
+
+
+def test_texts_that_only_begin_like_a_list_name_nothing() -> None:
+    """Words of the request may be in them."""
+    for text in ("[1]", "[", '[{"path": "x"}]', '[{"path": ["x"]}] said the user'):
+        assert read_api_error({"error": text}) == ApiError(message=text)
+
+
+def test_place_that_is_joined_with_dots() -> None:
+    """By LM Studio."""
+    read = read_api_error({"error": {"param": "input.2.content.0"}})
+    assert read.param == "input[2].content[0]"
+
+
 KIND = "potentially_unintended_data_access"
 MISALIGNMENT = {
     "error_type": KIND,
