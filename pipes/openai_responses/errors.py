@@ -295,10 +295,11 @@ def read_api_error(wire: object) -> ApiError:
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
+    param = _read_word(fields.get("param"))
     code = _read_code(fields.get("code"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
-    if not fields.get("param"):
+    if not param:
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
@@ -312,14 +313,14 @@ def read_api_error(wire: object) -> ApiError:
     if code == "invalid_prompt":
         is_ill_formed = message == _REFUSED_BY_OPENROUTER
         code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
-    kind = as_text(fields.get("type")) or as_text(exact) or None
+    kind = _read_word(fields.get("type")) or as_text(exact) or None
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
     return ApiError(
         code=code,
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", as_text(fields.get("param"))) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
@@ -352,6 +353,12 @@ def _error_fields(wire: object) -> JsonObject:
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     return fields
+
+
+def _read_word(value: object) -> str:
+    """Return a word; LiteLLM has the text `None` for none."""
+    word = as_text(value)
+    return "" if word == "None" else word
 
 
 def _read_code(code: object) -> str | None:

@@ -193,6 +193,7 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ({"error": {"code": "invalid_prompt"}}, ApiError(code="invalid_prompt")),
         ({"code": 7, "type": "", "param": []}, ApiError()),
         ([], ApiError()),
+        ({"type": "None", "param": "None", "message": "m"}, ApiError(message="m")),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
