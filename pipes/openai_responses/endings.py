@@ -599,6 +599,12 @@ def _is_about_address(error: ApiError) -> bool:
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
 
 
+def has_known_cause(status: int, error: ApiError) -> bool:
+    """Say whether a refusal has a message that says more than its status."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word not in ("", str(status))
+
+
 def names_model(status: int, error: ApiError) -> bool:
     """Say whether a refusal says that the model is not there, or is not for this key.
 

@@ -15,7 +15,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
-from openai_responses.endings import IMAGE_CODES, MESSAGES, NO_CREDIT_CODES
+from openai_responses.endings import (
+    IMAGE_CODES,
+    MESSAGES,
+    NO_CREDIT_CODES,
+    has_known_cause,
+)
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -45,10 +50,12 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
     LeaveOutField,
+    LeaveOutOptions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutTools,
     LowerItems,
     MoveMessages,
     Repair,
@@ -69,6 +76,8 @@ _OTHER_CAUSES = frozenset(
 """Statuses that are not about what the request says."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 """Statuses of refusals that may be about the chat although nothing is named."""
+_CHECKED_CAUSES = frozenset({400, 422})
+"""Statuses with which servers refuse a body before they ask the model."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
@@ -93,6 +102,12 @@ that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on."""
+_TAKES_NO_TOOLS = re.compile(
+    # Ollama (`server/routes.go`), vLLM without a parser, OpenRouter.
+    r"does not support tools\b|tool choice requires --enable-auto-tool-choice"
+    r"|No endpoints found that support tool use"
+)
+"""What servers say of a model that has no tools."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -160,6 +175,10 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
+        # Servers refuse these before they ask the model. To tune an answer matters less
+        # than the chat, and tools matter more.
+        if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
+            steps = (LeaveOutOptions(), *steps, LeaveOutTools())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
@@ -173,6 +192,17 @@ def _may_be_about_chat(failure: Failure) -> bool:
         return True
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
+
+
+def _may_be_about_options(failure: Failure, sent: SentRequest) -> bool:
+    """Say whether a refusal names no item, no parameter and no other cause.
+
+    A parameter that guards stays, and a request without others would be refused again.
+    """
+    error = failure.error
+    if error.names_a_place or has_known_cause(failure.status or 0, error):
+        return False
+    return not Refusal(error, sent).parameter
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -228,6 +258,9 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(
             MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
         )
+    # Words alone teach nothing: an administrator may change the server.
+    if _TAKES_NO_TOOLS.search(words):
+        yield TriedRepair(LeaveOutTools(), is_lasting=False)
     # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):

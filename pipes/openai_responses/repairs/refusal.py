@@ -48,13 +48,25 @@ _MAX_END_OF_PLACE = 20
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
+_NAME = r"([a-z_]{2,40}(?:\.[a-z_]{2,40})?)"
 _PARAMETER_IN_WORDS = re.compile(
+    # OpenAI's own sentences, which gateways repeat.
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
-    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    rf"[\"'`]{_NAME}[\"'`]"
+    # Codex's backend, and gateways to it (Wei-Shaw/sub2api 3686).
+    rf"|\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
+    rf"|\bextra inputs are not permitted, field: '{_NAME}'"
+    rf"|\bproperty '{_NAME}' is unsupported"
+    # xAI (earendil-works/pi 8381), LiteLLM by the names of Chat Completions.
+    rf"|\bdoes not support parameters?:? (?:\[')?{_NAME}(?='|\W*\Z)",
     re.IGNORECASE,
 )
-"""OpenAI's own sentences, which gateways repeat."""
+_OTHER_NAMES = {
+    "reasoningeffort": "reasoning.effort",
+    "reasoning_effort": "reasoning.effort",
+}
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
@@ -310,7 +322,8 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(group for group in match.groups() if group)
+        path = ".".join(group for group in match.groups() if group)
+        return _OTHER_NAMES.get(path.lower(), path)
 
     @property
     def tools(self) -> Iterator[Item]:

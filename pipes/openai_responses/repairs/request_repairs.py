@@ -54,6 +54,17 @@ MAY_BE_LEFT_OUT = frozenset(
 `moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
 `max_tool_calls`, nor what the person asked for: the model, the input, the format."""
 
+_NO_OPTIONS = frozenset(
+    {
+        "access_programs",
+        "background_options",
+        "context_management",
+        "service_tier",
+        "stream",
+    }
+)
+"""Parameters that change what an answer costs, or how it comes."""
+
 _FIELDS_WITH_A_MEANING = frozenset(
     {
         "action",
@@ -204,6 +215,40 @@ class LeaveOutToolChoice(RequestRepair):
             allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
             tools = [tool for tool in tools if tool_name(tool) in allowed]
         return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutOptions(RequestRepair):
+    """All that only tunes an answer goes: nothing says what of it was refused."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server rejected the request: answering without its optional "
+            "settings."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without them; what changes the price stays."""
+        changed = LeaveOutToolChoice().apply(payload)
+        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+            changed = LeaveOutParameter(path).apply(changed)
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTools(RequestRepair):
+    """All tools go, for a model that takes none."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server does not accept tools: answering without them."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without tools, also without items that added some."""
+        if not declared_tools(payload):
+            return payload
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), [], None)
 
 
 @dataclass(frozen=True, slots=True)

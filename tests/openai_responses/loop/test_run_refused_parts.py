@@ -105,12 +105,15 @@ REFUSED = {
 async def test_refused_part_is_found_in_every_form(
     connections: Connections, sim: Simulator, refused: str, form: str
 ) -> None:
-    """One more request, and an answer; a call that nothing names becomes words."""
+    """One more request, and an answer; a call that nothing names becomes words.
+
+    Before that the answer has no optional settings.
+    """
     sim.faults.append(replace(REFUSED[refused], form=form))
     events = await report(connections, simulated(sim), asking(), limits())
     assert log_of(events)[-1] == "run completed"
     is_nameless = (refused, form) == ("call", "phrase")
-    assert len(sim.requests) == (3 if is_nameless else 2)
+    assert len(sim.requests) == (4 if is_nameless else 2)
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)

@@ -26,10 +26,12 @@ from openai_responses.repairs.finding import (
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
+    LeaveOutOptions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutTools,
     LowerItems,
     MoveMessages,
     Repair,
@@ -302,7 +304,6 @@ def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
     [
         ApiError(param="input[0]"),
         ApiError("invalid_encrypted_content"),
-        ApiError(),
         ApiError("unsupported_parameter", param="temperature"),
         UNREACHED,
         *(ApiError("unknown_parameter", param=param) for param in NOT_REPAIRED),
@@ -329,10 +330,16 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
 
 
 def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
-    """After three repairs, or if nothing is named; then the refusal is final."""
+    """After three repairs, or if nothing is named; then the refusal is final.
+
+    What only tunes the answer goes first, tools go last.
+    """
+    options, tools = LeaveOutOptions(), LeaveOutTools()
+    plain = [PlainItems(LAST), WordsAlone(LAST)]
     strange = Failure(422, words("It cannot be."))
-    assert repairs_in_turn(strange) == [PlainItems(LAST), WordsAlone(LAST)]
-    assert repairs_in_turn(strange, input=[USER]) == []
+    assert repairs_in_turn(strange) == [options, *plain, tools]
+    assert repairs_in_turn(strange, input=[USER]) == [options, tools]
+    assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
     assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
     last = blind_repair(asking().sent(), named)
@@ -485,7 +492,8 @@ def test_plain_words_of_a_later_turn() -> None:
     """What came since the last time may be refused again."""
     before = PlainItems(item_names(HISTORY)[-1])
     more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
-    tried = find(words("It cannot be."), 422, input=more, repairs=(before,))
+    repairs = (LeaveOutOptions(), before)
+    tried = find(words("It cannot be."), 422, input=more, repairs=repairs)
     assert tried is not None
     assert tried.repair == PlainItems(item_names(more)[-1])
 
@@ -510,7 +518,83 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
     part = {"type": "reasoning_text", "text": "x"}
     thought = {"type": "reasoning", "content": [part]}
     items = [USER, thought, ANSWER, USER]
-    assert repair_of(words("No."), input=items) == LeaveOutPlainReasoning()
+    assert repair_of(words("No."), 200, input=items) == LeaveOutPlainReasoning()
+
+
+CHOICE = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}
+
+
+def test_all_that_only_tunes_an_answer_goes() -> None:
+    """What guards, what the person asked for and what is paid stays."""
+    form = {"format": {"type": "text"}}
+    stays = {
+        "safety_identifier": "u-1",
+        "max_output_tokens": 100,
+        "instructions": "Be kind.",
+        "service_tier": "flex",
+        "temperature": None,
+    }
+    fields = {"text": {**form, "verbosity": "low"}, "tool_choice": CHOICE, "top_p": 0.5}
+
+    sent = repaired(words("No."), **stays, **fields)
+
+    before = asking(**stays, **fields).payload()
+    assert before.keys() - sent.keys() == {
+        "include",
+        "prompt_cache_key",
+        "reasoning",
+        "tool_choice",
+        "top_p",
+    }
+    assert sent["text"] == form
+    assert sent["tools"] == [WEB]
+    tried = find(words("No."))
+    assert tried
+    assert not tried.is_lasting
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '"smollm:135m" does not support tools',
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser',
+        "No endpoints found that support tool use. To learn more, visit: x",
+    ],
+)
+def test_model_that_takes_no_tools(message: str) -> None:
+    """Ollama, vLLM and OpenRouter say so in words, which teach nothing."""
+    tried = find(words(message))
+    assert tried
+    assert tried.repair == LeaveOutTools()
+    assert not tried.is_lasting
+    assert changed(words(message)) == {"tools": None}
+
+
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        ("Unsupported parameter: truncation", "truncation"),
+        ("Unsupported parameter: truncation (request_id=e2)", "truncation"),
+        ("Extra inputs are not permitted, field: 'top_p', value: 0.5", "top_p"),
+        ("property 'include' is unsupported, did you mean x?", "include"),
+        ("Model m does not support parameter reasoningEffort.", "reasoning.effort"),
+        (
+            "x does not support parameters: ['reasoning_effort'], for",
+            "reasoning.effort",
+        ),
+    ],
+)
+def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
+    """Codex's backend, Fireworks, Groq, xAI and LiteLLM name it nowhere else."""
+    fields: dict[str, Any] = {"truncation": "auto", "top_p": 0.5}
+    tried = find(words(message), **fields)
+    assert tried
+    assert isinstance(tried.repair, LeaveOutParameter)
+    assert (tried.repair.path, tried.is_named) == (path, False)
+    quoted = {**USER, "content": [{"type": "input_text", "text": message}]}
+    again = find(words(message), input=[quoted], **fields)
+    assert again
+    assert not again.is_lasting
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
