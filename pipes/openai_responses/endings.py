@@ -73,6 +73,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -91,7 +93,12 @@ SAFETY_STOPS = frozenset(
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
 
-FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
@@ -130,6 +137,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
@@ -232,7 +240,9 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
-        "404": "There is no Responses API at the address of the model's server.",
+        NO_RESPONSES_API: _NO_RESPONSES_API,
+        "404": _NO_RESPONSES_API,
+        "405": _NO_RESPONSES_API,
         "407": "The HTTP proxy rejected the request.",
         "408": "The model's server gave up, because the request took too long (HTTP "
         "{status}). Try again; if that does not help, leave out large files.",
@@ -318,7 +328,9 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "405"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreachable", ""): SettingFault(("base_url",), "possible"),
     # A company's network may let nothing out but through its proxy.
@@ -668,7 +680,10 @@ _PHRASES = (
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
+        # SGLang: "longer than the model's context length", Ollama: "exceeds the context
+        # length", LM Studio: "loaded with context length of only".
         r"maximum context length|context (size|window)|ContextWindow"
+        r"|model's context length|exceeds the context length|context length of only"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -687,6 +702,8 @@ _CERTAIN_PHRASES = (
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
     (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),

@@ -341,6 +341,8 @@ def _error_fields(wire: object) -> JsonObject:
         inner = wire.get("error") or wire.get("detail")
         if _are_issues(inner):
             return _read_issues(inner)
+        if wire.get("success") is False:  # Cloudflare lists them, here or in `errors`
+            inner = next(iter(as_list(inner or wire.get("errors"))), inner)
         if not isinstance(inner, Mapping):
             break
         wire = inner
@@ -365,7 +367,20 @@ def _read_code(code: object) -> str | None:
     """Return the code of an error; gateways send an HTTP status as a number."""
     if isinstance(code, int) and 400 <= code < 600:
         return str(code)
-    return as_text(code) or None
+    word = as_text(code)
+    return _SAME_CODES.get(word, word) or None
+
+
+_SAME_CODES = {
+    # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
+    "model_not_supported": "model_not_found",
+    "unsupported_api_for_model": "model_not_found",
+    "model_not_available": "model_not_found",
+    # new-api, `types/error.go`
+    "insufficient_user_quota": "insufficient_quota",
+    "pre_consume_token_quota_failed": "insufficient_quota",
+}
+"""Codes of other servers, and OpenAI's for the same cause."""
 
 
 def _read_notice(wire: object) -> SafetyNotice:

@@ -317,6 +317,9 @@ REFUSED_BODIES = {
         "The model's server rejected the request with HTTP 404. An administrator can "
         "find the details in the log.",
     ),
+    "path of another server": RefusedBody(
+        405, '{"detail":"Method Not Allowed"}', ADDRESS
+    ),
     # --------------------------------------------------------------- other statuses
     "request that took too long": RefusedBody(
         408,
@@ -420,6 +423,50 @@ REFUSED_BODIES = {
         '"metadata":null}',
         "The model's server rejected the request with HTTP 400 (invalid_request). An "
         "administrator can find the details in the log.",
+    ),
+    "Copilot's model of another API": RefusedBody(
+        400,
+        '{"error":{"message":"model gpt-4o does not support Responses API.","code":'
+        '"unsupported_api_for_model","param":"model","type":"invalid_request_error"}}',
+        NOT_THERE,
+    ),
+    "Copilot without the model": RefusedBody(
+        400,
+        '{"error":{"message":"The requested model is not supported.","code":'
+        '"model_not_supported","param":"model","type":"invalid_request_error"}}',
+        NOT_THERE,
+    ),
+    "Cloudflare without the model": RefusedBody(
+        400,
+        '{"success":false,"errors":[{"code":5007,"message":"No such model @cf/x or '
+        'task, model not found"}],"messages":[],"result":null}',
+        NOT_THERE,
+    ),
+    "new-api without credit": RefusedBody(
+        403,
+        '{"error":{"code":"insufficient_user_quota","message":"user quota is not '
+        'enough (request id: 20261128)","type":"new_api_error","param":""}}',
+        NO_CREDIT,
+    ),
+    "SGLang's context": RefusedBody(
+        400,
+        '{"object":"error","message":"The input (9000 tokens) is longer than the '
+        'model\'s context length (8192 tokens).","type":"BadRequestError",'
+        '"param":null,"code":400}',
+        TOO_LONG,
+    ),
+    "Ollama's context": RefusedBody(
+        400,
+        '{"error":{"message":"the input length exceeds the context length","type":'
+        '"invalid_request_error","param":null,"code":null}}',
+        TOO_LONG,
+    ),
+    "LM Studio's context": RefusedBody(
+        400,
+        '{"error":"Trying to keep the first 9000 tokens when context the overflows. '
+        "However, the model is loaded with context length of only 4096 tokens, which "
+        'is not enough."}',
+        TOO_LONG,
     ),
     "another code is exact enough": RefusedBody(
         400,

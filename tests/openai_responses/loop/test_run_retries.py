@@ -475,3 +475,15 @@ async def test_server_that_goes_on_loading_is_named_so(
 
     message = end_of(events).ending.message
     assert message.startswith("The model's server is still loading the model.")
+
+
+async def test_server_without_this_api_is_asked_once(connections: Connections) -> None:
+    """LM Studio says so with a status of 200 (lmstudio-bug-tracker 618)."""
+    error = "Unexpected endpoint or method. (POST /responses)"
+    async with Upstream(replying(json.dumps({"error": error}))) as upstream:
+        events = await report(connections, upstream.endpoint, within=limits(retries=5))
+
+    assert len(upstream.bodies) == 1
+    ending = end_of(events).ending
+    assert ending.message.startswith("There is no Responses API at the address of")
+    assert ending.fault.settings == ("base_url",)
