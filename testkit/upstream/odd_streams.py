@@ -38,6 +38,7 @@ WHOLE_ANSWERS = (
     "token-counts-as-numbers-with-fraction",
     "token-counts-as-texts",
     "doubled-message",
+    "end-of-another-name",
 )
 """Those in which ANSWER arrives, and the response is complete."""
 

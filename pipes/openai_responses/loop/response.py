@@ -64,6 +64,8 @@ from openai_responses.items import (
     item_texts,
     item_type,
     kind_of,
+    message_text,
+    part_text,
     text_part,
     with_texts,
 )
@@ -438,7 +440,10 @@ class ResponseState:
             if not self._is_of_server(item):
                 output.append(item)
         for position, item in self._match(output):
-            events += self._end(position, _NOWHERE, item)
+            # SGLang's router has an empty message there, in the place of calls.
+            is_nothing = item_type(item) == "message" and not message_text(item)
+            if position is not None or not is_nothing or not self._items:
+                events += self._end(position, _NOWHERE, item)
         if event.status != "failed":
             events += self._end_open(event.status, has_snapshot=bool(output))
         self._ended_empty = self.ending == COMPLETED and not self._items
@@ -509,6 +514,10 @@ def _in_api_form(item: Item) -> Item:
     of a call may have spaces around it. Ids are keys here, so those that are not texts
     go.
     """
+    if item.get("type") == "function_tool_call":  # SGLang's router
+        item = {**item, "type": "function_call"}
+    if item.get("type") == "message" and not item.get("role"):  # maximhq/bifrost 5149
+        item = {**item, "role": "assistant"}
     changed: Item = {}
     for kind, field in kind_of(item).parts:
         content = item.get(field)
@@ -518,6 +527,12 @@ def _in_api_form(item: Item) -> Item:
                 text_part(kind, row) if isinstance(row, str) else row
                 for row in rows
                 if row != ""
+            ]
+        elif any(as_mapping(row).get("type") == "text" for row in rows):
+            # SGLang's router; sent back, other servers refuse the type.
+            changed[field] = [
+                text_part(kind, part_text(row)) if row.get("type") == "text" else row
+                for row in content_parts(content)
             ]
     if not isinstance(item.get("arguments", ""), str):
         changed["arguments"] = arguments_text(item["arguments"])

@@ -96,11 +96,16 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
+    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
+    # stream.
+    names = ("input", "output")
+    if "input_tokens" not in wire and "prompt_tokens" in wire:
+        names = ("prompt", "completion")
+    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
+    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get("input_tokens"))
-    output_tokens = _read_count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
+    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(

@@ -33,6 +33,7 @@ from openai_responses.json_input import (
     as_text,
     is_too_deep,
     load_json,
+    value_at,
 )
 from openai_responses.transport.delta_runs import join_delta_runs
 
@@ -493,6 +494,21 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     return FinalResponse(status, as_mapping(wire.get("response")))
 
 
+_END_STATUSES = ("completed", "incomplete", "failed", "cancelled")
+
+
+def _read_other_end(wire: JsonObject) -> StreamEvent:
+    """Return the end of a response under a name that the API does not have."""
+    status = value_at(wire, "response", "status")
+    return _read_final(status if status in _END_STATUSES else "completed", wire)
+
+
+def _read_other_error(wire: JsonObject) -> StreamEvent:
+    """Return an error under a name that the API does not have."""
+    error = wire.get("error") or value_at(wire, "response", "error")
+    return StreamError(read_api_error({"error": error or wire.get("message")}))
+
+
 class _TextEvent(NamedTuple):
     """A text that grows, in the words of the wire."""
 
@@ -551,4 +567,7 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
+    # Not OpenAI's. new-api and sub2api pass them on from other servers.
+    "response.done": _read_other_end,
+    "response.error": _read_other_error,
 }

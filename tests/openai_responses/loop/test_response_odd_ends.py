@@ -334,3 +334,13 @@ def test_output_without_repetitions() -> None:
         *(one, call, one, call, call)
     ]
     assert without_repetitions([empty, empty]) == [empty, empty]
+
+
+def test_message_without_a_role_is_the_models() -> None:
+    """Bifrost's is sent back, and a message without one is refused (its issue 5149)."""
+    message = wire.message_item("Hi")
+    del message["role"]
+
+    [item] = open_items_of(wire.done(message))
+
+    assert item["role"] == "assistant"

@@ -43,6 +43,15 @@ def test_usage_of_the_api() -> None:
         ),
         ({"input_tokens": float("inf"), "output_tokens": "1" * 9_000}, Usage()),
         ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
+        (
+            {
+                "prompt_tokens": 3,
+                "completion_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 2},
+                "completion_tokens_details": {"reasoning_tokens": 1},
+            },
+            Usage(3, 4, 7, 2, 0, 1),
+        ),
         ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
     ],
 )

@@ -123,6 +123,15 @@ def test_response_has_three_ways_to_end(status: str) -> None:
     assert event == FinalResponse(status, RESPONSE)
 
 
+def test_end_of_another_name_says_how() -> None:
+    """Gateways pass on `response.done`."""
+    for status in ("completed", "incomplete", "failed"):
+        response = {**RESPONSE, "status": status}
+        event = typed(type="response.done", response=response)
+        assert event == FinalResponse(status, response)
+    assert typed(type="response.done") == FinalResponse("completed", {})
+
+
 def test_both_shapes_of_error() -> None:
     """The flat one's `type` says nothing about the cause; the nested one's does."""
     fields = {"code": "c", "message": "m", "param": "p"}
@@ -142,6 +151,12 @@ def test_both_shapes_of_error() -> None:
         ("", {"type": "odd", "error": {"code": "c"}}, ApiError("c")),
         ("error", {"type": "t", "message": "m"}, ApiError(None, "t", message="m")),
         ("error", {"message": "m"}, ApiError(message="m")),
+        ("", {"type": "response.error", "error": {"code": "c"}}, ApiError("c")),
+        (
+            "",
+            {"type": "response.error", "response": {"error": {"code": "c"}}},
+            ApiError("c"),
+        ),
         ("", {"object": "chat.completion.chunk", "error": "m"}, ApiError(message="m")),
     ],
 )
