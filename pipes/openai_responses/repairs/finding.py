@@ -49,6 +49,7 @@ from openai_responses.repairs.chat_repairs import (
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
+    InstructionsFirst,
     LeaveOutField,
     LeaveOutOptions,
     LeaveOutParameter,
@@ -108,6 +109,9 @@ _TAKES_NO_TOOLS = re.compile(
     r"|No endpoints found that support tool use"
 )
 """What servers say of a model that has no tools."""
+_INSTRUCTIONS_LATER = re.compile(r"System message must be at the beginning")
+"""What the template of Qwen and others says; llama.cpp, vLLM and Fireworks pass it on
+with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -151,7 +155,7 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_unseen_images(refusal)
+        candidates = _by_words_of_models(refusal)
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             return tried._replace(error=failure.error)
@@ -226,7 +230,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
-    yield from _by_unseen_images(refusal)
+    yield from _by_words_of_models(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
     yield from _by_image_code(refusal)
@@ -333,8 +337,10 @@ def _without_item(
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for a model that cannot see."""
+def _by_words_of_models(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repairs for a model that cannot see, or takes instructions first."""
+    if _INSTRUCTIONS_LATER.search(refusal.words):  # words alone teach nothing
+        yield TriedRepair(InstructionsFirst(), is_lasting=False)
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
         yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))

@@ -17,11 +17,12 @@ from openai_responses.items import (
     Item,
     item_type,
     json_digest,
+    message_text,
     move_messages_after_outputs,
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
-from openai_responses.repairs.chat_repairs import ChatRepair, name_items
+from openai_responses.repairs.chat_repairs import ChatRepair, has_media, name_items
 from openai_responses.repairs.refusal import SentRequest
 
 MAY_BE_LEFT_OUT = frozenset(
@@ -422,6 +423,36 @@ class MoveMessages(RequestRepair):
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
+@dataclass(frozen=True, slots=True)
+class InstructionsFirst(RequestRepair):
+    """What the system says later on in a chat comes with the instructions.
+
+    The templates of many models take it at the beginning alone.
+    """
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model takes instructions only at the beginning of a chat: moving later "
+            "ones there."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without such messages, as far as they are texts."""
+        texts = [payload.get("instructions") or ""]
+        kept: list[Item] = []
+        for item in payload["input"]:
+            is_instruction = item.get("role") in ("system", "developer")
+            if is_instruction and message_text(item) and not has_media(item):
+                texts.append(message_text(item))
+            else:
+                kept.append(item)
+        if len(texts) == 1:
+            return payload
+        instructions = "\n\n".join(text for text in texts if text)
+        return {**payload, "instructions": instructions, "input": kept}
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -442,6 +473,8 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
+    if InstructionsFirst() in repairs:
+        lowered = InstructionsFirst().apply(lowered)
     if MoveMessages() in repairs:
         lowered = MoveMessages().apply(lowered)
     rows = name_items(lowered["input"], repairs)

@@ -119,6 +119,28 @@ async def test_model_that_cannot_see_answers_without_the_images(
     assert upstream.bodies[1]["input"][1:2] == SEEING[1:2]
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_template_that_takes_instructions_first(
+    connections: Connections, status: int
+) -> None:
+    """Nothing of them is lost; the text of a template teaches nothing."""
+    message = "Error: Jinja Exception: System message must be at the beginning."
+    error = {"code": status, "message": message, "type": "invalid_request_error"}
+    later = {**user("Be kind."), "role": "developer"}
+    seen = {**later, "content": [PICTURE]}
+    asked = asking(input=[USER, ANSWER, later, seen, USER], instructions="Be brief.")
+    refusal = replying(json.dumps({"error": error}), status)
+    async with Upstream(in_turn(refusal, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["InstructionsFirst"]
+    [tried] = [e.tried for e in events if isinstance(e, Status) and e.tried]
+    assert not tried.is_lasting
+    assert upstream.bodies[1]["instructions"] == "Be brief.\n\nBe kind."
+    assert upstream.bodies[1]["input"] == [USER, ANSWER, seen, USER]
+
+
 async def test_trouble_of_a_server_is_no_refusal_of_images(
     connections: Connections,
 ) -> None:
