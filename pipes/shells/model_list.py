@@ -28,7 +28,7 @@ LISTS_NOTHING = frozenset({404, 405, 501})
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
+    """Return the models of `GET /models`, with their last days if they have one.
 
     Raises ResponsesError.
     """

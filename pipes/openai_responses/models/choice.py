@@ -17,6 +17,7 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 import re
 from collections.abc import Collection, Iterable
 from datetime import date, timedelta
+from typing import Any
 
 from openai_responses.endings import ASKED_MODEL
 from openai_responses.items import Item, content_parts, part_text
@@ -41,18 +42,17 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
 def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
+    """Return the ids of `GET /models` with their last days.
 
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
     end, and so has each name.
     """
     days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
+    for entry in _rows_of(answer):
         row = as_mapping(entry)
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
+        if 0 < len(name) <= _MAX_MODEL_ID:
             days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
@@ -66,7 +66,7 @@ def read_context_windows(answer: object) -> dict[str, int]:
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
     the empty name has the window of any.
     """
-    rows = as_list(as_mapping(answer).get("data"))[:_MAX_MODELS]
+    rows = _rows_of(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
@@ -84,11 +84,9 @@ _MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
+def _rows_of(answer: object) -> list[Any]:
+    """Return the rows of a list of models; Together and GitHub send nothing around it."""
+    return as_list(as_mapping(answer).get("data") or answer)
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -104,6 +102,8 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
         if match is None or match["family"] in _CLOSED_CIRCLES:
             continue
         facts = CATALOG_FACTS.get(name)
+        if facts is None and _NO_CHAT.search(name):
+            continue
         is_replaced = facts is not None and bool(facts.successor)
         last_day = facts.shutdown if facts else None
         if not is_replaced and (last_day is None or today < last_day):

@@ -66,31 +66,41 @@ def test_a_closed_circle_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "chats"),
+    ("name", "is_offered"),
     [
         ("gpt-6.2-sol", True),
         ("gpt-9-nova", True),
-        ("chatgpt-5-latest", True),
-        ("llama-3.3-70b", True),
-        ("gpt-4o-audio-preview", False),
-        ("gpt-4o-mini-transcribe", False),
-        ("gpt-image-2.6-sunburst", False),
-        ("tts-1", False),
-        ("omni-moderation-latest", False),
-        ("babbage-002", False),
+        ("chatgpt-5-latest", False),
+        ("llama-3.3-70b", False),
+        ("gpt-9-audio", False),
+        ("gpt-9-image", False),
+        ("gpt-4-turbo", False),
+        ("gpt-3.5-instruct", False),
         ("", False),
     ],
 )
-def test_only_chat_models_are_listed(name: str, chats: bool) -> None:
-    """By OpenAI's own rules of naming; other servers' names are taken as they are."""
-    listed = read_models({"data": [{"id": name}]})
+def test_only_chat_models_are_offered(name: str, is_offered: bool) -> None:
+    """By OpenAI's own rules of naming; those of other servers have to be named."""
+    assert newest_models(TODAY, [name]) == [name] * is_offered
 
-    assert list(listed) == ([name] if chats else [])
+
+OTHERS = [
+    "meta-llama/llama-3.3-70b-instruct",
+    "perplexity/sonar-deep-research",
+    "nousresearch/hermes-4-405b",
+]
+
+
+@pytest.mark.parametrize("form", ["with data", "bare"])
+def test_each_model_of_another_server_is_listed(form: str) -> None:
+    """OpenAI's rules of naming say nothing there; Together sends the rows alone."""
+    rows = [{"id": name} for name in OTHERS]
+    assert list(read_models({"data": rows} if form == "with data" else rows)) == OTHERS
 
 
 @pytest.mark.parametrize(
     "answer",
-    [None, {"data": None}, {"data": [None, 7, {}, {"id": 7}, {"id": "tts-1"}]}],
+    [None, {"data": None}, {"data": [None, 7, {}, {"id": 7}]}, "x", [7]],
 )
 def test_an_answer_without_models(answer: object) -> None:
     """Other servers answer as they like."""
