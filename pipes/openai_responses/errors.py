@@ -340,7 +340,7 @@ def _error_fields(wire: object) -> JsonObject:
     while isinstance(wire, Mapping):
         inner = wire.get("error") or wire.get("detail")
         if _are_issues(inner):
-            return _read_issues(inner)
+            return _read_issues(as_list(inner))
         if wire.get("success") is False:  # Cloudflare lists them, here or in `errors`
             inner = next(iter(as_list(inner or wire.get("errors"))), inner)
         if not isinstance(inner, Mapping):
