@@ -614,7 +614,7 @@ def _is_about_address(error: ApiError) -> bool:
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
-    return word not in ("", str(status))
+    return word not in ("", str(status), "5")
 
 
 def names_model(status: int, error: ApiError) -> bool:
@@ -707,6 +707,11 @@ _CERTAIN_PHRASES = (
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
     # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
     (r"\AYour organization must be verified to", UNVERIFIED),

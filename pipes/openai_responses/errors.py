@@ -354,6 +354,8 @@ def _error_fields(wire: object) -> JsonObject:
         return _read_detail(fields["detail"])
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
+    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
+        return {**fields, "message": _error_fields(fields["message"]).get("message")}
     return fields
 
 

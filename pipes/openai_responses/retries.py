@@ -42,6 +42,8 @@ users of other clients); gateways have the others.
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_NOT_IMPLEMENTED = 501
+"""Not passing trouble: vLLM and Dynamo refuse a parameter with it (vllm 53626)."""
 _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
 """Statuses that also proxies and firewalls send, for reasons of their own."""
 _UNCERTAIN_STATUS = frozenset({None, 200, 400})
@@ -116,6 +118,8 @@ def is_passing(error: ApiError) -> bool:
 
 
 def _is_retried_status(status: int) -> bool:
+    if status == _NOT_IMPLEMENTED:
+        return False
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 

@@ -442,6 +442,18 @@ REFUSED_BODIES = {
         'task, model not found"}],"messages":[],"result":null}',
         NOT_THERE,
     ),
+    "LiteLLM's guardrail": RefusedBody(
+        400,
+        '{"error":{"message":{"error":"Violated guardrail policy","aporia_ai_response":'
+        '{"action":"block"}},"type":"None","param":"None","code":"400"}}',
+        FILTERED,
+    ),
+    "LiteLLM's moderation": RefusedBody(
+        400,
+        '{"error":{"message":{"error":"Violated OpenAI moderation policy",'
+        '"moderation_result":{}},"type":"None","param":"None","code":"400"}}',
+        FILTERED,
+    ),
     "new-api without credit": RefusedBody(
         403,
         '{"error":{"code":"insufficient_user_quota","message":"user quota is not '

@@ -52,6 +52,7 @@ def test_error_in_a_stream_has_the_message_of_its_code(name: str) -> None:
     [
         ("OpenRouter's moderation", True),
         ("xAI's moderation", True),
+        ("LiteLLM's guardrail", True),
         ("country", False),
         ("OpenRouter's exact reason", False),
     ],

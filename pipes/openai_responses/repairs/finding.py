@@ -75,9 +75,9 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
-_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
+_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
-_CHECKED_CAUSES = frozenset({400, 422})
+_CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""

@@ -141,6 +141,25 @@ async def test_template_that_takes_instructions_first(
     assert upstream.bodies[1]["input"] == [USER, ANSWER, seen, USER]
 
 
+async def test_choice_of_tools_that_a_server_does_not_implement(
+    connections: Connections,
+) -> None:
+    """Of vLLM (its issue 53626): waiting does not help, and nothing else changes."""
+    message = "Only 'auto' or 'none' tool_choice is supported in response API"
+    error = {"message": message, "type": "NotImplementedError", "code": 501}
+    refusal = replying(json.dumps({"error": error}), 501)
+    tool = {"type": "function", "name": "look", "parameters": CITY, "strict": False}
+    asked = asking(input=SEEING, tools=[tool], tool_choice="required")
+    async with Upstream(in_turn(refusal, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["LeaveOutOptions"]
+    assert "tool_choice" not in upstream.bodies[1]
+    assert upstream.bodies[1]["tools"] == [tool]
+    assert upstream.bodies[1]["input"] == upstream.bodies[0]["input"]
+
+
 async def test_trouble_of_a_server_is_no_refusal_of_images(
     connections: Connections,
 ) -> None:
