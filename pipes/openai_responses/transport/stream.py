@@ -489,18 +489,20 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
     return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
+_OTHER_ENDS = ("incomplete", "failed", "cancelled")
+
+
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    """Return the end of a response; some gateways leave the response itself out."""
-    return FinalResponse(status, as_mapping(wire.get("response")))
+    """Return the end of a response; some gateways leave the response itself out.
 
-
-_END_STATUSES = ("completed", "incomplete", "failed", "cancelled")
-
-
-def _read_other_end(wire: JsonObject) -> StreamEvent:
-    """Return the end of a response under a name that the API does not have."""
-    status = value_at(wire, "response", "status")
-    return _read_final(status if status in _END_STATUSES else "completed", wire)
+    vLLM and Rapid-MLX send `response.completed` with a response that is `incomplete`
+    (vllm-project/vllm 45386).
+    """
+    response = as_mapping(wire.get("response"))
+    own_status = response.get("status")
+    if status == "completed" and own_status in _OTHER_ENDS:
+        status = own_status
+    return FinalResponse(status, response)
 
 
 def _read_other_error(wire: JsonObject) -> StreamEvent:
@@ -568,6 +570,6 @@ _READERS: Mapping[str, _Reader] = {
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
     # Not OpenAI's. new-api and sub2api pass them on from other servers.
-    "response.done": _read_other_end,
+    "response.done": partial(_read_final, "completed"),
     "response.error": _read_other_error,
 }

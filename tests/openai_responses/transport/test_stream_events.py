@@ -123,13 +123,15 @@ def test_response_has_three_ways_to_end(status: str) -> None:
     assert event == FinalResponse(status, RESPONSE)
 
 
-def test_end_of_another_name_says_how() -> None:
-    """Gateways pass on `response.done`."""
-    for status in ("completed", "incomplete", "failed"):
+@pytest.mark.parametrize("kind", ["response.completed", "response.done"])
+def test_response_itself_says_how_it_ended(kind: str) -> None:
+    """vLLM calls the end of each `completed`, gateways pass on `response.done`."""
+    for status in ("completed", "incomplete", "failed", "cancelled"):
         response = {**RESPONSE, "status": status}
-        event = typed(type="response.done", response=response)
-        assert event == FinalResponse(status, response)
-    assert typed(type="response.done") == FinalResponse("completed", {})
+        assert typed(type=kind, response=response) == FinalResponse(status, response)
+    begun = {**RESPONSE, "status": "in_progress"}
+    assert typed(type=kind, response=begun) == FinalResponse("completed", begun)
+    assert typed(type=kind) == FinalResponse("completed", {})
 
 
 def test_both_shapes_of_error() -> None:
