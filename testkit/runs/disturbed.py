@@ -68,10 +68,6 @@ STREAMS: Mapping[str, Disturbed] = {
         ANSWER,
         skipped={"no object": 2, "no JSON": 2, "with odd fields": 1},
     ),
-    # vLLM calls the end of each response `completed`.
-    "completed-that-is-incomplete": Disturbed(
-        "incomplete", BEGIN, "reached its length limit"
-    ),
     "unreadable-end": Disturbed(
         "cut", ANSWER, "broke before the answer was complete", skipped={"no JSON": 1}
     ),

@@ -63,6 +63,7 @@ FULL_CONTEXT = "llama.cpp-b10434-full-context"
 
 OTHERS = (
     "no-item-done-incomplete",
+    "completed-that-is-incomplete",
     "empty-last-message",
     "call-with-null-arguments",
     "azure-status-details",

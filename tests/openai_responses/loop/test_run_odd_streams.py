@@ -157,6 +157,19 @@ async def test_text_of_an_incomplete_response(connections: Connections) -> None:
     assert (message_text(message), message["status"]) == (ANSWER, "incomplete")
 
 
+async def test_response_that_is_called_completed_and_is_not(
+    connections: Connections,
+) -> None:
+    """vLLM ends each stream with `response.completed`; the response knows better."""
+    answer = sending("completed-that-is-incomplete")
+
+    events, _, _ = await events_of(connections, answer)
+
+    end = end_of(events)
+    assert (end.ending.kind, end.ending.code) == ("incomplete", "max_output_tokens")
+    assert [message_text(item) for item in end.output] == ["It rains "]
+
+
 async def test_silence_after_an_empty_response(connections: Connections) -> None:
     """A server that keeps the connection open is waited for some seconds."""
     loop = asyncio.get_running_loop()
