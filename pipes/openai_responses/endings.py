@@ -101,9 +101,10 @@ FINAL_CODES = SAFETY_STOPS | {
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
+NO_CREDIT = "insufficient_quota"
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
+        NO_CREDIT,
         "credit_balance_exhausted",
         "organization_spend_limit_exceeded",
         "project_spend_limit_exceeded",
@@ -611,6 +612,12 @@ def _is_about_address(error: ApiError) -> bool:
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
 
 
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    is_known = error.is_any_of(NO_CREDIT_CODES)
+    return is_known or _find_certain_cause(error) == NO_CREDIT
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -701,6 +708,11 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
     (r"\ALoading model\b", LOADING_MODEL),
     # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
     (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),

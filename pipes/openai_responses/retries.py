@@ -14,7 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.endings import MESSAGES, NO_CREDIT_CODES
+from openai_responses.endings import MESSAGES, has_no_credit
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 PASSING_CODES = frozenset(
@@ -127,7 +127,7 @@ def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
     is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or error.is_any_of(NO_CREDIT_CODES):
+    if is_out_of_credit or has_no_credit(error):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:

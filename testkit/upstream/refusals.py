@@ -454,6 +454,13 @@ REFUSED_BODIES = {
         '"moderation_result":{}},"type":"None","param":"None","code":"400"}}',
         FILTERED,
     ),
+    "xAI without credit": RefusedBody(
+        429,
+        '{"code":"Some resource has been exhausted","error":"Your team 16f2151a-40f4 '
+        "has either used all available credits or reached its monthly spending limit. "
+        'To continue making API requests, please purchase more credits."}',
+        NO_CREDIT,
+    ),
     "new-api without credit": RefusedBody(
         403,
         '{"error":{"code":"insufficient_user_quota","message":"user quota is not '

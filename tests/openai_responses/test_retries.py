@@ -204,6 +204,11 @@ def test_wish_of_the_server_and_code_decide(
         *(ApiError(code) for code in QUOTA_CODES),
         ApiError("team_spend_limit_exceeded"),
         *(ApiError(type=kind) for kind in QUOTA_CODES),
+        ApiError(
+            "Some resource has been exhausted",
+            message="Your team t-1 has either used all available credits or reached its "
+            "monthly spending limit.",
+        ),
     ],
 )
 def test_a_used_up_quota_is_never_tried_again(error: ApiError) -> None:

@@ -100,9 +100,14 @@ _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
-_SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
+_SEES_NOTHING = re.compile(
+    r"image input is not supported|does not support image input"
+    r"|No endpoints found that support image input",
+    re.IGNORECASE,
+)
 """What llama.cpp says of an image to a model without eyes, with a status of 500
-(recorded); LiteLLM passes it on."""
+(recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
+(ollama/ollama 17301)."""
 _TAKES_NO_TOOLS = re.compile(
     # Ollama (`server/routes.go`), vLLM without a parser, OpenRouter.
     r"does not support tools\b|tool choice requires --enable-auto-tool-choice"

@@ -7,6 +7,7 @@ import pytest
 from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
+    LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
     LeaveOutPlainReasoning,
@@ -519,6 +520,18 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
     thought = {"type": "reasoning", "content": [part]}
     items = [USER, thought, ANSWER, USER]
     assert repair_of(words("No."), 200, input=items) == LeaveOutPlainReasoning()
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("this model does not support image input (ref: b8bd630e)", 400),
+        ("No endpoints found that support image input", 404),
+    ],
+)
+def test_model_that_cannot_see(message: str, status: int) -> None:
+    """Ollama's cloud and OpenRouter."""
+    assert repair_of(words(message), status) == LeaveOutImages()
 
 
 CHOICE = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}
