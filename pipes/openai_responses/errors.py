@@ -295,7 +295,7 @@ def read_api_error(wire: object) -> ApiError:
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    param = _read_word(fields.get("param"))
+    param = _read_error_word(fields.get("param"))
     code = _read_code(fields.get("code"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
@@ -313,7 +313,7 @@ def read_api_error(wire: object) -> ApiError:
     if code == "invalid_prompt":
         is_ill_formed = message == _REFUSED_BY_OPENROUTER
         code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
-    kind = _read_word(fields.get("type")) or as_text(exact) or None
+    kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
@@ -359,7 +359,7 @@ def _error_fields(wire: object) -> JsonObject:
     return fields
 
 
-def _read_word(value: object) -> str:
+def _read_error_word(value: object) -> str:
     """Return a word; LiteLLM has the text `None` for none."""
     word = as_text(value)
     return "" if word == "None" else word
@@ -404,7 +404,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     entries = [as_mapping(row) for row in rows]
     most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = _join_path(as_list(most_exact.get("loc"))[1:])
+    path = _join_place(as_list(most_exact.get("loc"))[1:])
     return {"message": most_exact.get("msg"), "param": path}
 
 
@@ -427,7 +427,7 @@ def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
     if issue.get("code") == "unrecognized_keys":
         code = "unknown_parameter"
         keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_path(keys)}
+    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
 
 
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
@@ -449,7 +449,7 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     return place
 
 
-def _join_path(keys: Iterable[object]) -> str:
+def _join_place(keys: Iterable[object]) -> str:
     """Return the path of a place, like `input[3].id`, without what is no name of it."""
     path = ""
     for key in keys:

@@ -48,7 +48,7 @@ def read_models(answer: object) -> dict[str, str]:
     end, and so has each name.
     """
     days: dict[str, str] = {}
-    for entry in _rows_of(answer):
+    for entry in _listed_rows(answer):
         row = as_mapping(entry)
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
@@ -66,7 +66,7 @@ def read_context_windows(answer: object) -> dict[str, int]:
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
     the empty name has the window of any.
     """
-    rows = _rows_of(answer)[:_MAX_MODELS]
+    rows = _listed_rows(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
@@ -84,7 +84,7 @@ _MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
-def _rows_of(answer: object) -> list[Any]:
+def _listed_rows(answer: object) -> list[Any]:
     """Return the rows of a list of models; Together and GitHub send nothing around it."""
     return as_list(as_mapping(answer).get("data") or answer)
 
