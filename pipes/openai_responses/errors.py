@@ -314,6 +314,9 @@ def read_api_error(wire: object) -> ApiError:
         is_ill_formed = message == _REFUSED_BY_OPENROUTER
         code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
+    # new-api, of a channel without this API (QuantumNous/new-api 4535)
+    if code == "convert_request_failed" and message.startswith("not implemented"):
+        code = "model_not_found"
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"

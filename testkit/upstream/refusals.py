@@ -461,6 +461,12 @@ REFUSED_BODIES = {
         'To continue making API requests, please purchase more credits."}',
         NO_CREDIT,
     ),
+    "new-api's channel without this API": RefusedBody(
+        500,
+        '{"error":{"message":"not implemented (request id: 20261128)","type":'
+        '"new_api_error","param":"","code":"convert_request_failed"}}',
+        NOT_THERE,
+    ),
     "new-api without credit": RefusedBody(
         403,
         '{"error":{"code":"insufficient_user_quota","message":"user quota is not '
