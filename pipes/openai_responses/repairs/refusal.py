@@ -88,6 +88,10 @@ _UNKNOWN = re.compile(
 )
 
 
+_BETWEEN_KEYS = r"(?:\\[nrt]|\W){1,40}"
+"""What is between two keys of a list, also in a text of JSON inside of JSON."""
+
+
 class OwnTexts:
     """Every key and every text of a request, at every depth.
 
@@ -125,14 +129,17 @@ class OwnTexts:
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
-        A longer path than those of the API makes no pattern, because `re` keeps the
-        last 512 patterns in memory.
+        Or as the `path` of one of Zod's issues, which lists its keys. A longer path than
+        those of the API makes no pattern, because `re` keeps the last 512 patterns in
+        memory.
         """
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
-        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        keys = re.findall(r"\w+", path)
+        listed = _BETWEEN_KEYS.join(["path", *keys])
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}|{listed}")
         for text in self._texts:
-            if path not in text:
+            if not keys or keys[-1] not in text:
                 continue
             for reading in _readings(text):
                 if named.search(reading):
@@ -306,7 +313,9 @@ class Refusal:
             if len(candidates) == _MAX_CANDIDATES:
                 break
         for (list_name, number), match in candidates.items():
-            if not self._own.could_say_place(list_name, number):
+            place = f"{list_name}[{number}]"
+            is_foreign = self.error.is_relayed and self._own.could_say_parameter(place)
+            if not is_foreign and not self._own.could_say_place(list_name, number):
                 return match
         return None
 

@@ -1,10 +1,16 @@
 """What a refusal names is found, in the words of the API and of gateways."""
 
+import json
 from typing import Any
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure, MalformedEvent
+from openai_responses.errors import (
+    ApiError,
+    Failure,
+    MalformedEvent,
+    read_api_error,
+)
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
     LeaveOutImages,
@@ -520,6 +526,25 @@ def test_plain_reasoning_goes_from_all_chats() -> None:
     thought = {"type": "reasoning", "content": [part]}
     items = [USER, thought, ANSWER, USER]
     assert repair_of(words("No."), 200, input=items) == LeaveOutPlainReasoning()
+
+
+@pytest.mark.parametrize(
+    "path", [["tools", 0], ["input", 5], ["reasoning", "effort"], ["include"]]
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_issues_that_a_user_wrote_name_nothing(
+    path: list[str | int], indent: int | None
+) -> None:
+    """A server may send what it could not read as its whole error."""
+    text = json.dumps([{"path": path, "message": "No."}], indent=indent)
+    error = read_api_error({"error": text})
+    assert find(error)
+    part = {"type": "input_text", "text": text}
+    arguments = json.dumps({"text": text})
+    for own in ({**USER, "content": [part]}, {**CALL, "arguments": arguments}):
+        sent = asking(input=[*INPUT, own, OUTPUT]).sent()
+        tried = find_repair(sent, Failure(400, error))
+        assert tried is None or not tried.is_lasting
 
 
 @pytest.mark.parametrize(
