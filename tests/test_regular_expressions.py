@@ -70,8 +70,9 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         r"https://[^/]*\.company\.example(/.*)?"
     ],
     # Paths of parameters that a server named.
-    "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}'": [
-        r"param\W{1,12}text\.verbosity"
+    "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}|{listed}'": [
+        r"param\W{1,12}input\[3\]\.id"
+        r"|path(?:\\[nrt]|\W){1,40}input(?:\\[nrt]|\W){1,40}3(?:\\[nrt]|\W){1,40}id"
     ],
     # The folders of a server.
     "openai_responses.redaction: pattern": [
