@@ -21,6 +21,7 @@ from openai_responses.transport.stream import (
 from runs.against_server import asking, end_of, limits, report
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts
+from runs.log import answer_text
 from runs.tools import MemoryTools
 from upstream import wire
 from upstream.odd_streams import (
@@ -167,6 +168,18 @@ async def test_silence_after_an_empty_response(connections: Connections) -> None
     assert loop.time() - began < 30
 
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
+
+
+async def test_silence_after_a_whole_response(connections: Connections) -> None:
+    """Nothing more is waited for, although the server keeps the connection open."""
+    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Rain.")))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    events, _, _ = await events_of(connections, stalling(whole))
+
+    assert loop.time() - began < 5
+    assert answer_text(events) == "Rain."
 
 
 async def test_azure_says_why_in_the_details_of_the_status(

@@ -20,9 +20,13 @@ def test_strict_payload_drops_keys_of_openai_alone() -> None:
         "input": [],
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "prompt_cache_key": "k",
-        "safety_identifier": "s",
+        "access_programs": [],
         "context_management": [],
+        "image": {},
+        "moderation": {},
+        "prompt_cache_key": "k",
+        "prompt_cache_options": {},
+        "safety_identifier": "s",
     }
     assert strict_payload(payload).keys() == {"model", "input", "store", "include"}
 
