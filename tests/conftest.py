@@ -107,8 +107,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
-        in_hosts = _place(item.path)[0] == "hosts"
-        if in_hosts and not item.get_closest_marker("timeout"):
+        # Whoever is the first to need Open WebUI waits for its start.
+        starts_host = _place(item.path)[0] == "hosts" or item.get_closest_marker("host")
+        if starts_host and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(180))
         missing = _missing_need(item)
         if missing:
