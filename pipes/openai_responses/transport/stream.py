@@ -489,8 +489,19 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
 
 
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    """Return the end of a response; some gateways leave the response itself out."""
-    return FinalResponse(status, as_mapping(wire.get("response")))
+    """Return the end of a response; some gateways leave the response itself out.
+
+    vLLM sends `response.completed` at every end, and only the response says that the
+    answer was cut off (vllm-project/vllm 45386).
+    """
+    response = as_mapping(wire.get("response"))
+    own_status = as_text(response.get("status"))
+    if status == "completed" and own_status in _OTHER_ENDS:
+        status = own_status
+    return FinalResponse(status, response)
+
+
+_OTHER_ENDS = ("incomplete", "failed", "cancelled")
 
 
 class _TextEvent(NamedTuple):
@@ -551,4 +562,8 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
+    # Gateways end with these, too, as Codex's own server and the Realtime API do
+    # (can1357/oh-my-pi 4692, decolua/9router 2142).
+    "response.done": partial(_read_final, "completed"),
+    "response.cancelled": partial(_read_final, "cancelled"),
 }

@@ -281,6 +281,22 @@ async def test_call_that_used_all_tokens_is_not_run(connections: Connections) ->
     assert "function_call_output" in [item["type"] for item in end_of(events).output]
 
 
+async def test_call_of_a_cut_answer_that_is_called_complete_is_not_made(
+    connections: Connections,
+) -> None:
+    """vLLM's event says that all is complete, its response that the limit was reached."""
+    [*begun, _] = wire.function_call("get_weather", '{"ci')
+    details = {"reason": "max_output_tokens"}
+    cut = wire.response("incomplete", incomplete_details=details)
+    ended = {"type": "response.completed", "response": cut}
+
+    answer = streaming(wire.on_the_wire(wire.created(), *begun, ended))
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.code == "max_output_tokens"
+    assert (tools.called, len(bodies)) == ([], 1)
+
+
 async def test_call_that_the_server_ran_is_not_answered(
     connections: Connections,
 ) -> None:

@@ -123,6 +123,28 @@ def test_response_has_three_ways_to_end(status: str) -> None:
     assert event == FinalResponse(status, RESPONSE)
 
 
+@pytest.mark.parametrize(
+    ("name", "own", "status"),
+    [
+        ("completed", "incomplete", "incomplete"),
+        ("completed", "failed", "failed"),
+        ("completed", "in_progress", "completed"),
+        ("incomplete", "completed", "incomplete"),
+        ("done", "completed", "completed"),
+        ("done", "incomplete", "incomplete"),
+        ("done", None, "completed"),
+        ("cancelled", "cancelled", "cancelled"),
+    ],
+)
+def test_end_under_another_name_is_what_the_response_says(
+    name: str, own: str | None, status: str
+) -> None:
+    """vLLM calls each end completed; other servers end with `response.done`."""
+    response = {**RESPONSE, "status": own}
+    event = typed(type=f"response.{name}", response=response)
+    assert event == FinalResponse(status, response)
+
+
 def test_both_shapes_of_error() -> None:
     """The flat one's `type` says nothing about the cause; the nested one's does."""
     fields = {"code": "c", "message": "m", "param": "p"}
