@@ -442,7 +442,7 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         text = wire[field]
-        part_index = wire.get(part, 0)
+        part_index = wire.get(part) or 0
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
@@ -555,6 +555,13 @@ def _text_readers(form: str) -> dict[str, _Reader]:
 _READERS: Mapping[str, _Reader] = {
     **_text_readers("delta"),
     **_text_readers("done"),
+    # What Open Responses and its gateways call a thought that grows.
+    "response.reasoning.delta": _text_reader(
+        TextDelta, "reasoning", "content_index", "delta"
+    ),
+    "response.reasoning.done": _text_reader(
+        TextDone, "reasoning", "content_index", "text"
+    ),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,

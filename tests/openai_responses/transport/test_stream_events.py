@@ -66,6 +66,7 @@ def test_known_event_needs_its_fields_or_none() -> None:
         ("refusal", "content_index", "refusal", "refusal"),
         ("reasoning_summary_text", "summary_index", "text", "summary"),
         ("reasoning_text", "content_index", "text", "reasoning"),
+        ("reasoning", "content_index", "text", "reasoning"),  # Open Responses
         ("function_call_arguments", None, "arguments", "arguments"),
         ("custom_tool_call_input", None, "input", "arguments"),
         ("mcp_call_arguments", None, "arguments", "arguments"),
@@ -92,6 +93,12 @@ def test_text_that_is_null_is_none(name: str) -> None:
     field = "text" if name == "output_text" else "arguments"
     assert typed(**{"type": f"response.{name}.done", field: None}) is None
     assert typed(type=f"response.{name}.delta", delta=None) is None
+
+
+def test_text_without_a_place_is_the_first() -> None:
+    """Some gateways write null for what they do not know."""
+    grown = typed(type="response.output_text.delta", content_index=None, delta="Hi")
+    assert grown == TextDelta(-1, "text", 0, "Hi")
 
 
 def test_arguments_that_are_an_object() -> None:
