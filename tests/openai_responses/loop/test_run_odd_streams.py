@@ -31,6 +31,7 @@ from upstream.odd_streams import (
     FOLDER,
     LATE_ENDS,
     OTHERS,
+    SERVER_RUN,
     WHOLE_ANSWERS,
     sending,
     stream_of,
@@ -313,6 +314,65 @@ async def test_call_that_the_server_ran_is_not_answered(
     assert types.count("custom_tool_call") == 0
     assert types.count("function_call") == types.count("function_call_output") == 1
     assert len([event for event in events if isinstance(event, ToolOutput)]) == 1
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_function_that_the_server_ran_has_its_output_already(
+    is_streamed: bool, connections: Connections
+) -> None:
+    """It is shown with what it returned; nobody is asked again."""
+    stream = stream_of(SERVER_RUN)
+    answer = sending(SERVER_RUN)
+    if not is_streamed:
+        last = json.loads(stream.rpartition(b"data: ")[2])
+        answer = replying(json.dumps(last["response"]))
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    [output] = [event for event in events if isinstance(event, ToolOutput)]
+    assert output.item["output"] == [{"type": "input_text", "text": "rain"}]
+    assert end_of(events).output[output.output_index] == output.item
+    assert (tools.called, len(bodies)) == ([], 1)
+    assert shown_answer(events) == ANSWER
+
+
+@pytest.mark.parametrize("at", ["begin", "end"])
+async def test_our_call_beside_one_that_the_server_ran(
+    at: str, connections: Connections
+) -> None:
+    """Ours is made, once; the next request has both with their outputs."""
+    theirs = wire.call_item("terminal", "{}", at=0)
+    output = {"type": "function_call_output", "call_id": "call_0", "output": None}
+    pair = [wire.done(theirs), wire.done(output, at=1)]
+    ours = wire.function_call("get_weather", CITY, at=2)
+    groups = [*ours, *pair] if at == "begin" else [*pair, *ours]
+    answer = in_turn(
+        streaming(wire.on_the_wire(*groups, wire.completed())), sending(LAST)
+    )
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert tools.called == [("get_weather", json.loads(CITY))]
+    outputs = {
+        item["call_id"]: item["output"]
+        for item in bodies[1]["input"]
+        if item["type"] == "function_call_output"
+    }
+    assert outputs.keys() == {"call_0", "call_2"}
+    assert outputs["call_0"] == ""
+    assert len([event for event in events if isinstance(event, ToolOutput)]) == 2
+
+
+async def test_output_without_a_call_is_left_out(connections: Connections) -> None:
+    """No card could show it."""
+    lone = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
+    message = wire.message("Rain.", at=1)
+    stream = wire.on_the_wire(wire.done(lone), *message, wire.completed(lone))
+
+    events, _, bodies = await events_of(connections, streaming(stream))
+
+    assert [item["type"] for item in end_of(events).output] == ["message"]
+    assert len(bodies) == 1
 
 
 async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:
