@@ -29,6 +29,7 @@ from openai_responses.items import (
 )
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
+    CallsAsWords,
     LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
@@ -44,7 +45,9 @@ from openai_responses.repairs.chat_repairs import (
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
+    AskForStream,
     LeaveOutField,
+    LeaveOutFunctions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
@@ -82,9 +85,16 @@ _REASONING_NOT_TAKEN = re.compile(
     # 8933, 11994; recorded, 986), and an id that would have to be looked up
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
-    r"|provided without its required|Items are not persisted when",
+    r"|provided without its required|Items are not persisted when"
+    # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
+    # 101243, 106718).
+    r"|Conflicting authenticated continuation",
     re.IGNORECASE,
 )
+_REASONING_IS_MISSING = re.compile(
+    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+)
+"""What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
@@ -93,6 +103,19 @@ that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on."""
+_CALLS_NOTHING = re.compile(
+    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
+    # llama.cpp, with a status of 500; Groq; LiteLLM.
+    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+    r"|tools param requires --jinja|tool calling`? is not supported"
+    r"|does not support parameters: \['tools'",
+    re.IGNORECASE,
+)
+"""What servers say of tools for a model that cannot call them."""
+_THINKS_NOTHING = re.compile(r"does not support thinking\b")
+"""What Ollama says of an effort for a model that does not reason."""
+_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+"""What Codex's own server says, and the gateways to it."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -136,7 +159,7 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_unseen_images(refusal)
+        candidates = _by_lacking_skills(refusal)
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             return tried._replace(error=failure.error)
@@ -191,12 +214,17 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
+    missing = _REASONING_IS_MISSING.search(refusal.words)
+    if missing:
+        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+        return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
-    yield from _by_unseen_images(refusal)
+    yield from _by_lacking_skills(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
     yield from _by_image_code(refusal)
@@ -300,11 +328,34 @@ def _without_item(
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for a model that cannot see."""
+def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repairs for a model that cannot see, call tools or think."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
         yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+        (_CALLS_NOTHING, LeaveOutFunctions()),
+        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_STREAMS_ALONE, AskForStream()),
+    )
+    for pattern, repair in others:
+        phrase = pattern.search(refusal.words)
+        if phrase:
+            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+
+
+def _end_of_earlier_calls(sent: SentRequest) -> str:
+    """Return the name of the question after the calls of earlier turns.
+
+    If there are none, the calls of this turn are meant, up to the last item.
+    """
+    names: list[str] = []
+    has_calls = False
+    for name, item in sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            names.append(name)
+    return names[-1] if names else sent.last_name
 
 
 def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:

@@ -55,10 +55,31 @@ _PARAMETER_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat."""
+_BARE_PARAMETER = re.compile(
+    r"\bunsupported parameter: ([a-z_]{2,40}(?:\.[a-z_]{2,40})?)\Z", re.IGNORECASE
+)
+"""What Codex's own server says, and nothing else (router-for-me/CLIProxyAPI 3577)."""
+_LACKING_PARAMETER = re.compile(
+    r"\bdoes not support parameters?:? (?:[\[{]?[\"'])?"
+    r"([a-z][a-zA-Z_]{1,40}(?:\.[a-z_]{2,40})?)",
+)
+"""xAI and LiteLLM say so of a model."""
+_OTHER_NAMES = {
+    "reasoning_effort": "reasoning.effort",
+    "reasoningEffort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+}
+"""Names that parameters have in Chat Completions, or at xAI."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETERS_IN_WORDS = (
+    _PARAMETER_IN_WORDS,
+    _PARAMETER_IN_LOC,
+    _BARE_PARAMETER,
+    _LACKING_PARAMETER,
+)
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
@@ -306,11 +327,13 @@ class Refusal:
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
-        match = _PARAMETER_IN_WORDS.search(self.words)
-        match = match or _PARAMETER_IN_LOC.search(self.words)
+        match: re.Match[str] | None = None
+        for pattern in _PARAMETERS_IN_WORDS:
+            match = match or pattern.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(group for group in match.groups() if group)
+        path = ".".join(group for group in match.groups() if group)
+        return _OTHER_NAMES.get(path, path)
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -234,6 +234,39 @@ class LeaveOutTool(RequestRepair):
         return [tool for tool in tools if json_digest(tool) != self.digest]
 
 
+@dataclass(frozen=True, slots=True)
+class LeaveOutFunctions(RequestRepair):
+    """No tool is offered that the model has to call; those of the server stay."""
+
+    @property
+    def message(self) -> str:
+        return "This model cannot call tools: answering without them."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without functions and custom tools."""
+        declared = declared_tools(payload)
+        remaining = [
+            tool for tool in declared if tool.get("type") not in ("function", "custom")
+        ]
+        if len(remaining) == len(declared):
+            return payload
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class AskForStream(RequestRepair):
+    """The answer comes as a stream, and is passed on whole."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server only answers in streams."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body that asks for a stream."""
+        return payload if payload.get("stream") else {**payload, "stream": True}
+
+
 def _with_tools(
     payload: dict[str, Any], tools: Sequence[Item], choice: object
 ) -> dict[str, Any]:

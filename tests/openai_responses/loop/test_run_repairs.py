@@ -134,6 +134,52 @@ async def test_trouble_of_a_server_is_no_refusal_of_images(
 
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
+NO_TOOLS = {
+    "Ollama": (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
+    "OpenRouter": (404, 'No endpoints found that support tool use. Try disabling "x".'),
+    "vLLM": (
+        400,
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
+        "be set",
+    ),
+    "llama.cpp": (500, "tools param requires --jinja flag"),
+    "Groq": (400, "`tool calling` is not supported with this model"),
+    "LiteLLM": (400, "ollama does not support parameters: ['tools'], for model=x."),
+}
+
+
+@pytest.mark.parametrize("server", NO_TOOLS)
+async def test_model_that_cannot_call_tools_answers_without_them(
+    server: str, connections: Connections
+) -> None:
+    """With its whole chat: only the tools are in the way."""
+    status, message = NO_TOOLS[server]
+    refusal = {"error": {"message": message, "type": "api_error", "code": status}}
+    refused = replying(json.dumps(refusal), status)
+    asked = asking(input=SEEING, tools=[TOOL])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["LeaveOutFunctions"]
+    with_tools, without = upstream.bodies
+    assert with_tools.pop("tools") == [TOOL]
+    assert without == with_tools
+
+
+async def test_server_that_only_streams_answers_a_task(
+    connections: Connections,
+) -> None:
+    """The host wants titles whole; what comes as a stream is one answer, too."""
+    refused = replying(json.dumps({"detail": "Stream must be set to true"}), 400)
+    asked = asking(stream=False)
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert [body["stream"] for body in upstream.bodies] == [False, True]
+
+
 REFUSALS = {
     "LeaveOutReasoning": {"code": "invalid_encrypted_content", "message": "No."},
     "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},

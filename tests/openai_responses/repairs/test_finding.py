@@ -7,6 +7,7 @@ import pytest
 from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
+    CallsAsWords,
     LeaveOutItem,
     LeaveOutKind,
     LeaveOutPlainReasoning,
@@ -163,6 +164,8 @@ def item(named: Item) -> LeaveOutItem:
 
 
 CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
+NO_EFFORT = LeaveOutParameter("reasoning.effort")
+EFFORT_GONE = LeaveOutParameter("reasoning.effort", json_digest("none"))
 
 
 @pytest.mark.parametrize(
@@ -208,6 +211,30 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
         (words("Expected container_id: cntr_1"), CODE_GONE),
+        (
+            ApiError(
+                "invalid_value",
+                param="input",
+                message="Conflicting authenticated continuation identities",
+            ),
+            LeaveOutReasoning(LAST),
+        ),
+        (words('"llama3.2" does not support thinking'), NO_EFFORT),
+        (
+            words("Model grok-4-0709 does not support parameter reasoningEffort."),
+            EFFORT_GONE,
+        ),
+        (
+            words(
+                "litellm.UnsupportedParamsError: openai does not support parameters: "
+                "['reasoning_effort'], for model=gpt-4o."
+            ),
+            EFFORT_GONE,
+        ),
+        (
+            words("Unsupported parameter: prompt_cache_key"),
+            LeaveOutParameter("prompt_cache_key", json_digest("k")),
+        ),
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
@@ -503,6 +530,43 @@ def test_items_that_were_appended_become_fields() -> None:
     sent = asking(input=items, repairs=(lowered,)).payload()
     assert sent["input"] == [USER, USER]
     assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
+
+
+DEMANDED = "The `reasoning_text` in the thinking mode must be passed back to the API."
+
+
+def test_thoughts_that_a_server_demands_are_gone() -> None:
+    """Calls of earlier turns become words; those of this turn keep their form."""
+    own: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
+    own_output = {**OUTPUT, "call_id": "call_2"}
+    words_of = {"content": [{"type": "reasoning_text", "text": "So."}]}
+    thought: Item = {"type": "reasoning", "summary": [], **words_of}
+    later = {**USER, "content": [{"type": "input_text", "text": "And now?"}]}
+    chat = [PICTURE, CALL, OUTPUT, ANSWER, later, thought, own, own_output]
+
+    repair = repair_of(words(DEMANDED), input=chat)
+
+    assert repair == CallsAsWords(item_names(chat)[4])
+    sent = asking(input=chat, repairs=(repair,)).payload()["input"]
+    assert sent[0] == PICTURE
+    assert [item["type"] for item in sent[1:5]] == ["message"] * 4
+    assert [item["type"] for item in sent[5:]] == [
+        "reasoning",
+        "function_call",
+        "function_call_output",
+    ]
+
+
+def test_thoughts_that_a_server_demands_in_front_of_each_call() -> None:
+    """A second call of one response has none: all of them become words."""
+    second: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
+    chat = [USER, CALL, second, OUTPUT, {**OUTPUT, "call_id": "call_2"}]
+
+    repair = repair_of(words(DEMANDED), input=chat)
+
+    assert repair == CallsAsWords(item_names(chat)[-1])
+    sent = asking(input=chat, repairs=(repair,)).payload()["input"]
+    assert {item["type"] for item in sent} == {"message"}
 
 
 def test_plain_reasoning_goes_from_all_chats() -> None:

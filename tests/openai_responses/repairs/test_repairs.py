@@ -7,6 +7,7 @@ import pytest
 from openai_responses.items import json_digest, message_text
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
+    CallsAsWords,
     ChatRepair,
     LeaveOutImages,
     LeaveOutItem,
@@ -21,7 +22,9 @@ from openai_responses.repairs.chat_repairs import (
     read_chat_repairs,
 )
 from openai_responses.repairs.request_repairs import (
+    AskForStream,
     LeaveOutField,
+    LeaveOutFunctions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
@@ -339,6 +342,25 @@ def test_tool_goes_with_the_choice_that_may_mean_it(
     assert changed.get("tool_choice") == left
 
 
+def test_model_that_cannot_call_keeps_the_tools_of_the_server() -> None:
+    """Also without those that an item added, and without a choice among none."""
+    custom: Item = {"type": "custom", "name": "note"}
+    added = {"type": "additional_tools", "role": "developer", "tools": [custom, WEB]}
+    asked = body(input=[HI, added], tools=[TOOL], tool_choice="required")
+
+    assert repair_request(asked, [LeaveOutFunctions()]) == body(tools=[WEB])
+    left = repair_request(body(tools=[TOOL], tool_choice="auto"), [LeaveOutFunctions()])
+    assert left == {"model": "m", "input": [HI]}
+
+
+def test_stream_is_asked_for() -> None:
+    """Once: what asks for one already stays the same object."""
+    asked = body(stream=False)
+    assert repair_request(asked, [AskForStream()]) == body(stream=True)
+    streamed = body(stream=True)
+    assert AskForStream().apply(streamed) is streamed
+
+
 def test_last_tool_leaves_nothing() -> None:
     """An empty list, or a choice of nothing, would be refused."""
     repairs = [LeaveOutTool(json_digest(TOOL)), LeaveOutTool(json_digest(WEB))]
@@ -512,6 +534,12 @@ A = "a" * 32
             ["reasoning", A],
             "The server could not read earlier reasoning in this chat: answering without "
             "it.",
+        ),
+        (
+            CallsAsWords(A),
+            ["calls", A],
+            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "sent as plain text.",
         ),
         (
             PlainItems(A),
