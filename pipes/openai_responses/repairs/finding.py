@@ -46,6 +46,7 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
     AskForStream,
+    GatherInstructions,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -116,6 +117,8 @@ _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 """What Ollama says of an effort for a model that does not reason."""
 _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
 """What Codex's own server says, and the gateways to it."""
+_INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
+"""What templates of Qwen's models say, behind vLLM, llama.cpp and Fireworks."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -329,7 +332,7 @@ def _without_item(
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repairs for a model that cannot see, call tools or think."""
+    """Yield the repairs for what a model or a server cannot do at all."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
         yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
@@ -337,6 +340,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
+        (_INSTRUCTS_FIRST, GatherInstructions()),
     )
     for pattern, repair in others:
         phrase = pattern.search(refusal.words)

@@ -55,21 +55,26 @@ _PARAMETER_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat."""
-_BARE_PARAMETER = re.compile(
-    r"\bunsupported parameter: ([a-z_]{2,40}(?:\.[a-z_]{2,40})?)\Z", re.IGNORECASE
-)
-"""What Codex's own server says, and nothing else (router-for-me/CLIProxyAPI 3577)."""
 _LACKING_PARAMETER = re.compile(
-    r"\bdoes not support parameters?:? (?:[\[{]?[\"'])?"
+    # Codex's own server, and nothing after it (router-for-me/CLIProxyAPI 3577).
+    r"\bunsupported parameter: ([a-z_]{2,40}(?:\.[a-z_]{2,40})?)\Z"
+    # Groq.
+    r"|\bproperty '([a-z_]{2,40}(?:\.[a-z_]{2,40})?)' is unsupported"
+    # xAI of a model; LiteLLM, with a list.
+    r"|\bdoes not support parameters?:? (?:[\[{]?[\"'])?"
     r"([a-z][a-zA-Z_]{1,40}(?:\.[a-z_]{2,40})?)",
+    re.IGNORECASE,
 )
-"""xAI and LiteLLM say so of a model."""
+"""What servers say that do not know a parameter, whatever its value."""
+_REASONING_VALUE = re.compile(r"\binvalid (reasoning value)\b")
+"""What Ollama says of an effort, before it names those that it has."""
 _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningEffort": "reasoning.effort",
+    "reasoning value": "reasoning.effort",
     "verbosity": "text.verbosity",
 }
-"""Names that parameters have in Chat Completions, or at xAI."""
+"""Names that parameters have elsewhere."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
@@ -77,8 +82,8 @@ _PARAMETER_IN_LOC = re.compile(
 _PARAMETERS_IN_WORDS = (
     _PARAMETER_IN_WORDS,
     _PARAMETER_IN_LOC,
-    _BARE_PARAMETER,
     _LACKING_PARAMETER,
+    _REASONING_VALUE,
 )
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
@@ -275,7 +280,9 @@ class Refusal:
         """Whether the server does not know what it names."""
         if self.error.code == "unknown_parameter":
             return True
-        return bool(_UNKNOWN.search(self.words))
+        return bool(
+            _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
+        )
 
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""

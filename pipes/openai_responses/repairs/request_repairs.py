@@ -17,6 +17,7 @@ from openai_responses.items import (
     Item,
     item_type,
     json_digest,
+    message_text,
     move_messages_after_outputs,
     tool_name,
 )
@@ -410,6 +411,33 @@ class MoveMessages(RequestRepair):
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
+@dataclass(frozen=True, slots=True)
+class GatherInstructions(RequestRepair):
+    """Messages of the system, wherever they are, become the end of the instructions.
+
+    Templates of some models take one such message, the first (BerriAI/litellm 39852).
+    """
+
+    @property
+    def message(self) -> str:
+        return "The model takes instructions at the beginning alone: moving later ones there."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose instructions are in the one field."""
+        texts = [payload.get("instructions") or ""]
+        items: list[Item] = []
+        for item in payload["input"]:
+            is_instructing = item.get("role") in ("developer", "system")
+            if is_instructing and item_type(item) == "message":
+                texts.append(message_text(item))
+            else:
+                items.append(item)
+        if len(items) == len(payload["input"]):
+            return payload
+        instructions = "\n\n".join(text for text in texts if text)
+        return {**payload, "instructions": instructions, "input": items}
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -430,8 +458,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    if MoveMessages() in repairs:
-        lowered = MoveMessages().apply(lowered)
+    for repair in (MoveMessages(), GatherInstructions()):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
     rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)

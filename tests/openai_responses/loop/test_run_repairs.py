@@ -167,6 +167,25 @@ async def test_model_that_cannot_call_tools_answers_without_them(
     assert without == with_tools
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_model_whose_instructions_have_to_come_first(
+    status: int, connections: Connections
+) -> None:
+    """Qwen's template, behind vLLM and llama.cpp: a filter adds one in the middle."""
+    words = "jinja template rendering failed. System message must be at the beginning."
+    refused = replying(json.dumps({"error": {"message": words}}), status)
+    note = {**user("It is Monday."), "role": "developer"}
+    asked = asking(instructions="Be kind.", input=[USER, ANSWER, note, USER])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["GatherInstructions"]
+    sent = upstream.bodies[1]
+    assert sent["instructions"] == "Be kind.\n\nIt is Monday."
+    assert [item["role"] for item in sent["input"]] == ["user", "assistant", "user"]
+
+
 async def test_server_that_only_streams_answers_a_task(
     connections: Connections,
 ) -> None:

@@ -23,6 +23,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.request_repairs import (
     AskForStream,
+    GatherInstructions,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -351,6 +352,27 @@ def test_model_that_cannot_call_keeps_the_tools_of_the_server() -> None:
     assert repair_request(asked, [LeaveOutFunctions()]) == body(tools=[WEB])
     left = repair_request(body(tools=[TOOL], tool_choice="auto"), [LeaveOutFunctions()])
     assert left == {"model": "m", "input": [HI]}
+
+
+def test_later_instructions_move_to_the_beginning() -> None:
+    """Of the messages the others stay, in their order."""
+    asked = body(
+        instructions="Be kind.",
+        input=[
+            chat_message("developer", "Ann likes tea."),
+            HI,
+            HELLO,
+            chat_message("system", "It is Monday."),
+            HI,
+        ],
+    )
+
+    moved = sent_request(asked, [GatherInstructions(), LeaveOutItem(A)]).payload
+
+    assert moved["instructions"] == "Be kind.\n\nAnn likes tea.\n\nIt is Monday."
+    assert moved["input"] == [HI, HELLO, HI]
+    unchanged = body(instructions="Be kind.")
+    assert GatherInstructions().apply(unchanged) is unchanged
 
 
 def test_stream_is_asked_for() -> None:
