@@ -289,7 +289,10 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
+    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
+    message = ""
+    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+        message = message or as_text(fields.get(key))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
@@ -308,6 +311,8 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
         code = as_text(exact) or code
+        if message.startswith(_NOT_OF_THE_API):
+            code = None
     kind = as_text(fields.get("type")) or as_text(exact) or None
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
@@ -321,13 +326,25 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_NOT_OF_THE_API = "Invalid Responses API request"
+"""What OpenRouter says of an item or a field that it cannot read: no policy is meant
+(microsoft/agent-framework 3795)."""
+
+
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
+    while True:
+        if isinstance(wire, list):  # Google's gateways, and Cloudflare's `errors`
+            wire = wire[0] if wire else None
+        if not isinstance(wire, Mapping):
+            break
+        errors = wire.get("errors")
         inner = wire.get("error") or wire.get("detail")
-        if not isinstance(inner, Mapping):
+        if inner is None and isinstance(errors, list):
+            inner = errors
+        elif not isinstance(inner, Mapping):
             break
         wire = inner
     if isinstance(wire, str):
