@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.endpoint import Compatibility
 from openai_responses.items import Item, is_call, message_text
 from openai_responses.loop.events import HiddenMessage, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
@@ -361,6 +362,26 @@ async def test_our_call_beside_one_that_the_server_ran(
     assert outputs.keys() == {"call_0", "call_2"}
     assert outputs["call_0"] == ""
     assert len([event for event in events if isinstance(event, ToolOutput)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "arguments"),
+    [("auto", '{"arguments": "{\\"ci"}'), ("strict", None), ("openai", '{"ci')],
+)
+async def test_call_whose_arguments_are_no_json(
+    compatibility: Compatibility, arguments: str | None, connections: Connections
+) -> None:
+    """The model reads that it failed. llama.cpp would refuse the chat for good."""
+    call = wire.function_call("get_weather", '{"ci')
+    first = streaming(wire.on_the_wire(*wire.whole_stream(call)))
+    async with Upstream(in_turn(first, sending(LAST))) as upstream:
+        endpoint = replace(upstream.endpoint, compatibility=compatibility)
+        toolset = Toolset(MemoryTools())
+        events = await report(connections, endpoint, within=limits(), toolset=toolset)
+
+    assert end_of(events).ending.kind == "completed"
+    [sent] = [i for i in upstream.bodies[1]["input"] if i["type"] == "function_call"]
+    assert sent["arguments"] == (arguments or '{"arguments": "{\\"ci"}')
 
 
 async def test_output_without_a_call_is_left_out(connections: Connections) -> None:
