@@ -661,7 +661,11 @@ _PHRASES = (
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"maximum context length|context (size|window)|ContextWindow"
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),

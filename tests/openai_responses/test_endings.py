@@ -383,7 +383,24 @@ def test_notice_ends_with_no_half_of_a_secret(shown: int) -> None:
     assert "Zq7-" not in notice_text(SafetyNotice(explanation), [secret])
 
 
+TOO_LONG = (
+    "The number of tokens to keep from the prompt is greater than the context length.",
+    "The input (9000 tokens) is longer than the model's context length (4096 tokens).",
+    "prompt too long; exceeded max context length by 100 tokens",
+    "litellm.BadRequestError: prompt is too long: 208732 tokens > 200000 maximum",
+    "Input is too long for requested model.",
+    "Prompt too long",
+    "This model's maximum prompt length is 131072 but the request contains 537812.",
+    "The decoder prompt (length 9) is longer than the maximum model length of 4.",
+    "The input token count (2845475) exceeds the maximum number of tokens allowed (9).",
+    "Your request exceeded model token limit: 262144 (requested: 291351)",
+    "prompt token count of 139000 exceeds the limit of 128000",
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+)
+"""LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot
+and TGI of a chat."""
 OTHER_WORDS = {
+    **dict.fromkeys(TOO_LONG, "longer than the model can"),
     "The model `qwen9` does not exist.": "does not exist, has been shut down",
     'model "qwen9" not found, try pulling it first': "does not exist, has been shut down",
     "Invalid model name passed in model=qwen9.": "does not exist, has been shut down",
