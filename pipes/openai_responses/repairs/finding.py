@@ -47,6 +47,7 @@ from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
     AskForStream,
     GatherInstructions,
+    JoinMessages,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -119,6 +120,8 @@ _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
 """What Codex's own server says, and the gateways to it."""
 _INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
 """What templates of Qwen's models say, behind vLLM, llama.cpp and Fireworks."""
+_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
+"""What templates of Gemma and Mistral say of two questions in a row."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -341,6 +344,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
+        (_ALTERNATES, JoinMessages()),
     )
     for pattern, repair in others:
         phrase = pattern.search(refusal.words)

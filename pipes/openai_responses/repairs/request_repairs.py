@@ -19,6 +19,7 @@ from openai_responses.items import (
     json_digest,
     message_text,
     move_messages_after_outputs,
+    text_message,
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
@@ -438,6 +439,49 @@ class GatherInstructions(RequestRepair):
         return {**payload, "instructions": instructions, "input": items}
 
 
+@dataclass(frozen=True, slots=True)
+class JoinMessages(RequestRepair):
+    """Messages of one role that follow each other become one.
+
+    A question whose answer failed is followed by the next one. Templates of Gemma and
+    Mistral take questions and answers only in turn (vllm-project/vllm 6862).
+    """
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model takes one question at a time: joining those without an answer."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without neighboring messages of one role."""
+        items: list[Item] = []
+        for item in payload["input"]:
+            last = items[-1] if items else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                items[-1] = {**last, "content": content}
+            else:
+                items.append(item)
+        if len(items) == len(payload["input"]):
+            return payload
+        return {**payload, "input": items}
+
+
+def _parts_of(message: Item) -> list[Any]:
+    """Return the content of a message as parts; its short form is a text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return list(text_message(message["role"], content)["content"])
+    return as_list(content)
+
+
+_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
+"""Repairs after which items are at other places, or fewer."""
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -458,7 +502,7 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (MoveMessages(), GatherInstructions()):
+    for repair in _IN_OTHER_PLACES:
         if repair in repairs:
             lowered = repair.apply(lowered)
     rows = name_items(lowered["input"], repairs)

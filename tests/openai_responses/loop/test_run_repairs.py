@@ -186,6 +186,24 @@ async def test_model_whose_instructions_have_to_come_first(
     assert [item["role"] for item in sent["input"]] == ["user", "assistant", "user"]
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_model_that_takes_one_question_at_a_time(
+    status: int, connections: Connections
+) -> None:
+    """Gemma's template, behind vLLM and llama.cpp, after an answer that failed."""
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    refused = replying(json.dumps({"error": {"message": words}}), status)
+    asked = asking(input=[USER, user("Hello?"), ANSWER, USER])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["JoinMessages"]
+    first, *others = upstream.bodies[1]["input"]
+    assert "".join(part["text"] for part in first["content"]) == "Hi\n\nHello?"
+    assert others == [ANSWER, USER]
+
+
 async def test_server_that_only_streams_answers_a_task(
     connections: Connections,
 ) -> None:

@@ -24,6 +24,7 @@ from openai_responses.repairs.chat_repairs import (
 from openai_responses.repairs.request_repairs import (
     AskForStream,
     GatherInstructions,
+    JoinMessages,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -373,6 +374,26 @@ def test_later_instructions_move_to_the_beginning() -> None:
     assert moved["input"] == [HI, HELLO, HI]
     unchanged = body(instructions="Be kind.")
     assert GatherInstructions().apply(unchanged) is unchanged
+
+
+def test_questions_without_an_answer_are_joined() -> None:
+    """Images, too, and a message in its short form; calls between two stay there."""
+    ids = {"call_id": "call_9", "name": "look"}
+    call: Item = {"type": "function_call", **ids, "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_9", "output": "sun"}
+    short: Item = {"role": "user", "content": "And?"}
+    asked = body(input=[HI, PICTURE, short, call, output, HELLO, HI])
+
+    joined = repair_request(asked, [JoinMessages()])["input"]
+
+    gap = {"type": "input_text", "text": "\n\n"}
+    parts = [*HI["content"], gap, *PICTURE["content"], gap]
+    parts.append({"type": "input_text", "text": "And?"})
+    assert joined == [{**HI, "content": parts}, call, output, HELLO, HI]
+    request = sent_request(asked, [JoinMessages(), LeaveOutItem(A)])
+    assert [row.item for row in request.items] == joined
+    unchanged = body(input=[HI, HELLO])
+    assert JoinMessages().apply(unchanged) is unchanged
 
 
 def test_stream_is_asked_for() -> None:
