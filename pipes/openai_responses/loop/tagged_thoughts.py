@@ -305,8 +305,8 @@ class TaggedThoughts:
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
-            index = self._index_of(event.output_index)
-            return [event._replace(output_index=index)]
+            own_index = self._index_of(event.output_index)
+            return [event._replace(output_index=own_index)]
         if not isinstance(event, ItemEvent):
             return [event]
         message = self._messages.get(event.output_index)
