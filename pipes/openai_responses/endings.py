@@ -670,6 +670,19 @@ _PHRASES = (
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
+        # Ollama.
+        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits",
+        "insufficient_quota",
+    ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
