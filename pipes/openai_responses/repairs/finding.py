@@ -72,6 +72,9 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
+_TROUBLE = frozenset({502, 503, 504, 529, *range(520, 525)})
+"""Statuses of a server that may recover before the next request. 520 to 524 are
+Cloudflare's own."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _UNREAD = "invalid_encrypted_content"
@@ -166,9 +169,12 @@ def find_repair(
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
         candidates = _by_lacking_skills(refusal)
+    # A gateway may pass on with such a status what another server refused.
+    may_pass = failure.status in _TROUBLE and not failure.error.is_relayed
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
-            return tried._replace(error=failure.error)
+            is_lasting = tried.is_lasting and not may_pass
+            return tried._replace(error=failure.error, is_lasting=is_lasting)
     return None
 
 

@@ -612,6 +612,29 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert not isinstance(repair_of(error, input=moved), MoveMessages)
 
 
+@pytest.mark.parametrize(
+    ("status", "is_relayed", "is_lasting"),
+    [
+        *((status, False, False) for status in (502, 503, 504, 520, 529)),
+        *((status, False, True) for status in (400, 422, 500)),
+        (502, True, True),
+    ],
+)
+def test_status_of_trouble_teaches_nothing(
+    status: int, is_relayed: bool, is_lasting: bool
+) -> None:
+    """The server may have recovered meanwhile, unless it passes on another's refusal."""
+    error = ApiError(
+        param="prompt_cache_key", message="The cache is down.", is_relayed=is_relayed
+    )
+
+    tried = find(error, status)
+
+    assert tried is not None
+    assert isinstance(tried.repair, LeaveOutParameter)
+    assert tried.is_lasting == is_lasting
+
+
 def test_status_says_whether_the_request_is_the_cause() -> None:
     """A key, a proxy or a limit is not mended by another request, which is paid for."""
     about_the_request = {200, 400, 404, 410, 415, 422, 500, 503}
