@@ -32,7 +32,8 @@ def test_only_the_own_answer_gets_its_pictures() -> None:
     sent_back = [call, *(output_of(f"call_{n}", "text") for n in (1, 2, 3, 4))]
 
     assert memory.restore(ANSWER, sent_back) == [call, drawn("call_1"), *sent_back[2:]]
-    for other in ("u-2/c-1/m-1", "u-1/c-1/m-2", ""):  # clients without a chat are all the same one
+    # Clients without a chat are all the same one.
+    for other in ("u-2/c-1/m-1", "u-1/c-1/m-2", ""):
         assert memory.restore(other, sent_back) == sent_back
     memory.forget(ANSWER)
     assert memory.restore(ANSWER, sent_back) == sent_back

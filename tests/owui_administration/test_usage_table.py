@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from owui_administration import usage_table
+from owui_administration.host import run_sql
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import Purchases
 from stand_in.usage_database import UsageDatabase
@@ -97,7 +98,6 @@ async def test_row_that_comes_while_rows_are_read_is_counted_once(
     database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither stored nor due, a row would leave room for one more answer."""
-    run_sql = usage_table.run_sql
     is_read = asyncio.Event()
 
     async def run_slowly(*statements: Any) -> Any:
