@@ -12,12 +12,13 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
-from collections.abc import Iterator, Set
+from collections.abc import AsyncIterator, Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -36,6 +37,8 @@ from needs import MARKS, is_installed
 
 if TYPE_CHECKING:
     from hosts.servers.functions import HostFunctions
+    from openai_responses.transport.connections import Connections
+    from simulator import Simulator
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
 adopt_orphans()
@@ -104,8 +107,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
-        in_hosts = _place(item.path)[0] == "hosts"
-        if in_hosts and not item.get_closest_marker("timeout"):
+        # Whoever is the first to need Open WebUI waits for its start.
+        starts_host = _place(item.path)[0] == "hosts" or item.get_closest_marker("host")
+        if starts_host and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(180))
         missing = _missing_need(item)
         if missing:
@@ -219,3 +223,25 @@ def host_functions(
 
     with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
         yield functions
+
+
+# What these import takes half a second or more, which many tests can do without.
+
+
+@pytest_asyncio.fixture
+async def connections() -> AsyncIterator["Connections"]:
+    """Connections that are closed after the test."""
+    from openai_responses.transport.connections import Connections
+
+    opened = Connections()
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture
+async def sim() -> AsyncIterator["Simulator"]:
+    """The API in its strictest profile."""
+    from simulator import Simulator
+
+    async with Simulator() as simulator:
+        yield simulator

@@ -102,13 +102,6 @@ def filter_(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Filter:
 
 
 @pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
-    """The API in its strictest profile."""
-    async with Simulator() as running:
-        yield running
-
-
-@pytest_asyncio.fixture
 async def pipe(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[Pipe]:

@@ -5,10 +5,11 @@ agent that is called again would continue without the picture, and its request w
 begin differently from the one before, which costs the prompt cache.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+from openai_responses.clock import monotonic_seconds
 from openai_responses.items import Item, content_parts, is_call_output
 from openai_responses.json_input import as_text
 
@@ -18,57 +19,71 @@ MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 _MAX_OUTPUTS = 1000
 _MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
 """Of all outputs that are kept."""
+_KEPT_SECONDS = 3600.0
+"""Nobody tells of an answer that is stopped while the host runs a tool."""
 
 
 class _SeenOutput(NamedTuple):
-    """An output with pictures; `size` counts the characters of their addresses."""
+    """An output with pictures; `size` counts the characters of their addresses.
 
-    chat: str
+    `end` is until when it is kept, unless its answer goes on.
+    """
+
+    answer: str
     call_id: str
     output: list[Item]
     size: int
+    end: float
 
 
 class PictureMemory:
     """Outputs with pictures of answers that are not complete, oldest first.
 
-    If there are too many, the oldest go: their answers continue with the text alone, as
-    they do after a restart of the server.
+    If there are too many, the oldest go, and those of an answer that did not go on for
+    an hour: such answers continue with the text alone, as they do after a restart of
+    the server. An `answer` is named with its chat and its user, because two models can
+    answer in one chat at the same time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
         self._outputs: list[_SeenOutput] = []
         self._lock = Lock()
         """Requests are prepared in threads."""
 
-    def keep(self, chat: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures; `chat` names the user too."""
+    def keep(self, answer: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures."""
         output = item.get("output")
-        if not chat or not isinstance(output, list):
+        if not answer or not isinstance(output, list):
             return
         size = sum(len(str(part.get("image_url", ""))) for part in output)
         if not size:
             return
+        call_id = str(item.get("call_id"))
+        now = self._now()
+        seen = _SeenOutput(answer, call_id, output, size, now + _KEPT_SECONDS)
         with self._lock:
-            self._outputs.append(
-                _SeenOutput(chat, str(item.get("call_id")), output, size)
-            )
+            self._outputs = [kept for kept in self._outputs if now < kept.end]
+            self._outputs.append(seen)
             total = sum(kept.size for kept in self._outputs)
             while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
                 total -= self._outputs.pop(0).size
 
-    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+    def restore(self, answer: str, items: Sequence[Item]) -> list[Item]:
         """Return the items of a chat with the pictures in the outputs of its calls."""
+        outputs: dict[str, list[Item]] = {}
+        end = self._now() + _KEPT_SECONDS
         with self._lock:
-            outputs = {
-                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
-            }
+            for number, kept in enumerate(self._outputs):
+                if kept.answer == answer:
+                    outputs[kept.call_id] = kept.output
+                    self._outputs[number] = kept._replace(end=end)
         return [_with_output(item, outputs) for item in items]
 
-    def forget(self, chat: str) -> None:
-        """Drop what a chat has, once its answer is complete."""
+    def forget(self, answer: str) -> None:
+        """Drop what an answer has, once it is complete."""
         with self._lock:
-            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+            self._outputs = [kept for kept in self._outputs if kept.answer != answer]
 
 
 def seen_pictures(items: Sequence[Item]) -> list[str]:

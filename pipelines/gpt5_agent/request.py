@@ -35,6 +35,11 @@ class PipelineCaller(ChatCaller):
         """
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
+    @property
+    def answer(self) -> str:
+        """The key of what is kept for one answer; empty without a chat."""
+        return f"{self.workspace}/{self.message_id}" if self.chat_id else ""
+
 
 class OwnToolSettings(NamedTuple):
     """The tools that run here.

@@ -687,14 +687,28 @@ _PHRASES = (
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
-        # SGLang: "longer than the model's context length", Ollama: "exceeds the context
-        # length", LM Studio: "loaded with context length of only".
-        r"maximum context length|context (size|window)|ContextWindow"
-        r"|model's context length|exceeds the context length|context length of only"
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
+        # Ollama.
+        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits",
+        "insufficient_quota",
+    ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""

@@ -290,7 +290,10 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
+    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
+    message = ""
+    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+        message = message or as_text(fields.get(key))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
@@ -311,7 +314,7 @@ def read_api_error(wire: object) -> ApiError:
     # that is not known.
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
-        is_ill_formed = message == _REFUSED_BY_OPENROUTER
+        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
         code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     # new-api, of a channel without this API (QuantumNous/new-api 4535)
@@ -331,7 +334,7 @@ def read_api_error(wire: object) -> ApiError:
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
-policy (openai/codex 18307)."""
+policy (openai/codex 18307, microsoft/agent-framework 3795)."""
 _NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots."""
 
@@ -340,12 +343,16 @@ def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
-        inner = wire.get("error") or wire.get("detail")
+    while True:
+        if isinstance(wire, list):  # Google's gateways
+            wire = wire[0] if wire else None
+        if not isinstance(wire, Mapping):
+            break
+        inner = wire.get("error") or wire.get("detail") or wire.get("errors")
         if _are_issues(inner):
             return _read_issues(as_list(inner))
-        if wire.get("success") is False:  # Cloudflare lists them, here or in `errors`
-            inner = next(iter(as_list(inner or wire.get("errors"))), inner)
+        if isinstance(inner, list) and not wire.get("detail"):
+            inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         if not isinstance(inner, Mapping):
             break
         wire = inner

@@ -28,7 +28,7 @@ class NameCheck:
     async def problem(self, limits: str, endpoints: str) -> str:
         """Return the message about names in the two valves, or nothing.
 
-        Raises what the host's database raises.
+        It is advice: a database that cannot be asked says nothing about the names.
         """
         texts = (limits, endpoints)
         now = monotonic_seconds()
@@ -42,12 +42,15 @@ class NameCheck:
         for entry in read_endpoints(endpoints) or ():
             groups += entry.groups
         unknown: list[str] = []
-        for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-            if not await has_group(group):
-                unknown.append(group)
-        for user in _each_once(users)[:_MAX_LOOKED_UP]:
-            if not await has_user(user):
-                unknown.append(user)
+        try:
+            for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+                if not await has_group(group):
+                    unknown.append(group)
+            for user in _each_once(users)[:_MAX_LOOKED_UP]:
+                if not await has_user(user):
+                    unknown.append(user)
+        except Exception:  # whatever the host's database raises
+            return ""
         self._problem = ""
         if unknown:
             named = ", ".join(unknown[:_MAX_SHOWN_NAMES])

@@ -176,10 +176,11 @@ class UsageReport:
         bought, saved = await self._table.purchases(day, user_id)
         who = _plain(command.address) or "You"
         yield f"{who}, {_days_text(since, self._today)}.\n"
-        if command.as_csv and self._save_file:
+        if command.as_csv:
             rows.sort()
             cells = [(row.day, row.model, *_numbers([row])) for row in rows]
-            yield await self._csv_lines(("day", "model"), cells, "")
+            title = f"{who} since {day}"
+            yield await self._csv_lines(("day", "model"), cells, title)
             return
         yield self._day_picture(rows, saved, since)
         for line in _summary(rows, bought, self._today):

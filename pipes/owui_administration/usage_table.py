@@ -10,7 +10,9 @@ money bought is in a second table, with the same key.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -122,6 +124,8 @@ class UsageTable:
     def __init__(self) -> None:
         self.problem = ""
         self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
+        self._readers = Counter[str]()
+        """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
@@ -158,11 +162,13 @@ class UsageTable:
             del self._due[oldest]
 
     async def _write(self) -> None:
-        """Write what is due, until nothing is or the database refuses it."""
-        while self._due:
+        """Write what is due, until nothing is or the database refuses it.
+
+        The rows of a user wait while that user's are read.
+        """
+        while keys := [key for key in self._due if not self._readers[key[0]]]:
             # In one order: two servers never wait for each other's rows.
-            due = sorted(self._due.values())
-            self._due = {}
+            due = sorted(self._due.pop(key) for key in keys)
             self.problem = ""
             usage = [row._asdict() for row, _ in due]
             purchases: list[dict[str, object]] = []
@@ -190,12 +196,14 @@ class UsageTable:
 
         What could not be written yet counts, too.
         """
-        stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-        due = [row for row, _ in self._due.values() if row.user_id == user_id]
+        async with self._reading(user_id):
+            stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            due = [row for row, _ in self._due.values() if row.user_id == user_id]
         return stored + due
 
     async def day_rows(self, since: str) -> list[UsageRow]:
         """Return what all users together had of each model on each day from one on."""
+        await self.flush()
         return await self._select(_ROWS_OF_DAYS, day=since)
 
     async def all_rows(self, since: str, most: int) -> list[UsageRow]:
@@ -203,6 +211,7 @@ class UsageTable:
 
         The users who cost the most come first.
         """
+        await self.flush()
         return await self._select(_ROWS_OF_ALL, day=since, most=most)
 
     async def purchases(
@@ -212,22 +221,42 @@ class UsageTable:
 
         By a user, with what could not be written yet; or by all.
         """
-        await self.flush()
         values = {"day": since, **({"user_id": user_id} if user_id else {})}
         whose = _OF_USER if user_id else ""
-        [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+        by_day = f"{_SAVED_OF}{whose} GROUP BY day"
+        async with self._reading(user_id):
+            [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+            rows = await _run_with_tables((by_day, values))
+            due = [
+                (row.day, purchases)
+                for row, purchases in self._due.values()
+                if row.user_id == user_id and row.day >= since
+            ]
         bought = Purchases(*(_whole_number(count) for count in sums))
-        rows = await _run_with_tables((f"{_SAVED_OF}{whose} GROUP BY day", values))
         saved = {str(day): _whole_number(money) for day, money in rows}
-        for row, due in self._due.values():
-            if row.user_id == user_id and row.day >= since:
-                bought = sum_purchases((bought, due))
-                saved[row.day] = saved.get(row.day, 0) + due.saved
+        for day, purchases in due:
+            bought = sum_purchases((bought, purchases))
+            saved[day] = saved.get(day, 0) + purchases.saved
         return bought, saved
 
-    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the first table, as soon as ours are written."""
+    @asynccontextmanager
+    async def _reading(self, user_id: str) -> AsyncGenerator[None, None]:
+        """Hold back what is added for a user: each row is either stored or still due."""
         await self.flush()
+        self._readers[user_id] += 1
+        try:
+            if self._writer:  # it may have begun with rows of this user
+                await asyncio.wait([self._writer])
+            yield
+        finally:
+            self._readers[user_id] -= 1
+            if not self._readers[user_id]:
+                del self._readers[user_id]
+            if self._due and not self.problem:
+                self._start_writer()
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the first table."""
         rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
 

@@ -127,6 +127,9 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
             await call.emit({"type": "chat:message:files", "data": {"files": shown}})
     except HostTooOld as missing:
         return [f"The user does not see the files. {missing}"]
+    except Exception as error:  # the host's database or its storage is away
+        kind = type(error).__name__
+        return [f"The user does not see the files. Open WebUI reports a {kind}."]
     if refused:
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]

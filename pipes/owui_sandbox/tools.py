@@ -206,7 +206,7 @@ class Tools:
         if lacking:
             return (
                 f"Error: The sandbox does not run on this server: {lacking}. "
-                "An administrator can change that, then restart the server."
+                "An administrator can change that; some minutes later it is used."
             )
         try:
             notes += await give_files(call, result.files)

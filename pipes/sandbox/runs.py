@@ -118,6 +118,8 @@ class Sandbox:
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
+        self._endings: set[Task[None]] = set()
+        """The ends of runs that are under way."""
         self._is_stopped = False
 
     async def run(
@@ -143,7 +145,15 @@ class Sandbox:
             await run.communicate(_list_request(line, archive, content), spool)
         finally:
             self._processes.discard(process)
-            await run.end()
+            # A call can be cancelled again while its run ends, as after its time and
+            # by Stop: the end goes on all the same, or a process would stay.
+            ending = asyncio.create_task(run.end())
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+            try:
+                await asyncio.shield(ending)
+            finally:
+                await asyncio.wait({ending})
         reply = _read_reply(spool, self._limits)
         if reply is None:
             raise SandboxReplyMissing(run.stderr_text())

@@ -235,6 +235,8 @@ def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_PROBE_PAUSE_SECONDS = 300.0
+"""Each search takes a second or two, for which a question waits."""
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
@@ -270,7 +272,6 @@ class SandboxTools:
         `workspaces` outlive these tools; without them they have their own. A sandbox
         in which code could see any of the `private` paths is not used.
         """
-        self.problems: list[str] = []
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
         self._limits = limits or SandboxLimits()
@@ -284,8 +285,11 @@ class SandboxTools:
         if workspaces is None:
             workspaces = self._own_workspaces = WorkspacePool()
         self._workspaces: Workspaces = workspaces
+        self._problems: dict[str, str] = {}
+        """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
-        self._has_probed = False
+        self._next_probe = 0.0
+        """When a sandbox is looked for, by the event loop's clock."""
         self._sandbox: Sandbox | None = None
         self._compiling: list[ChildProcess] = []
         self._is_closed = False
@@ -293,7 +297,8 @@ class SandboxTools:
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
-        The first call looks for a sandbox; the log says once why there is none.
+        The first call looks for a sandbox, and if there is none, a call some minutes
+        later; the log says once why.
         """
         if await self._find_sandbox() is None:
             return []
@@ -310,6 +315,11 @@ class SandboxTools:
                 {"name": name, "description": description, "parameters": parameters}
             )
         return specs
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the sandbox and its packages, as far as it is known."""
+        return list(self._problems.values())
 
     @property
     def max_file_bytes(self) -> int:
@@ -467,26 +477,36 @@ class SandboxTools:
                 return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for; None without one."""
+        """Return the sandbox, which the first call looks for; None without one.
+
+        A server may be short of processes, or restart its daemon of containers, at the
+        moment of that call. So what was not found is looked for again.
+        """
+        loop = asyncio.get_running_loop()
         async with self._probe_lock:
-            if not self._has_probed:
+            is_due = self._sandbox is None and loop.time() >= self._next_probe
+            if is_due and not self._is_closed:
                 backends = await self._prepare_backends()
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
-                self._has_probed = True
+                self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
     async def _prepare_backends(self) -> Iterable[SandboxBackend]:
-        """Install the packages; the first use has to wait for it."""
+        """Install the packages, once; the first use has to wait for it."""
+        if self._packages_folder is not None:
+            return self._make_backends(str(self._packages_folder))
         if not self._wheels:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
+            self._report("wheels", problem)
             return self._make_backends("")
+        self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")
@@ -507,16 +527,19 @@ class SandboxTools:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool, self._private)
+                self._problems.pop("sandbox", None)
+                self.missing = ""
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
                 missing_parts[str(missing)] = None
         self.missing = "; ".join(missing_parts)
         why = "; ".join(reasons)
-        self._report(f"The tools of the sandbox are not offered: {why}.")
+        self._report("sandbox", f"The tools of the sandbox are not offered: {why}.")
         return None
 
-    def _report(self, problem: str) -> None:
-        """Tell an administrator, above an answer and in the log."""
-        self.problems.append(problem)
-        self._log(problem)
+    def _report(self, about: str, problem: str) -> None:
+        """Tell an administrator, above an answer, and once in the log."""
+        if self._problems.get(about) != problem:
+            self._log(problem)
+        self._problems[about] = problem

@@ -90,19 +90,26 @@ class ModelList:
     async def _fetch(
         self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
     ) -> None:
-        """Fetch the models; after an error the known ones stay."""
+        """Fetch the models; the known ones stay unless the server names others.
+
+        A server, or a proxy in front of it, that is just starting lists nothing, or has
+        no such address: what has listed models before is asked again soon.
+        """
         listed: object = None
-        is_final = True
+        has_no_list = False
         try:
             try:
                 listed = await _fetch_list(endpoint, connections)
             except ResponsesError as error:
-                is_final = error.status in LISTS_NOTHING
-            if is_final and endpoint.account() == self._account:  # the same valves
+                has_no_list = error.status in LISTS_NOTHING
+            if endpoint.account() != self._account:  # of earlier valves
+                return
+            models = read_models(listed)
+            if listed is not None and (models or not self._known):
+                self._known = models
+                self._context_windows = read_context_windows(listed)
+            if models or (has_no_list and not self._known):
                 self._next_request = monotonic_seconds() + _FRESH_SECONDS
-                if listed is not None:
-                    self._known = read_models(listed)
-                    self._context_windows = read_context_windows(listed)
         finally:
             answered.set()
 

@@ -129,7 +129,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
             for statement in function.body:
                 yield from (("", node) for node in ast.walk(statement))
     for name, value in _constants(tree):
-        yield from ((name, node) for node in ast.walk(value))
+        if not isinstance(value, ast.Subscript):  # a name of a type, as `Literal["a"]`
+            yield from ((name, node) for node in ast.walk(value))
 
 
 def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:

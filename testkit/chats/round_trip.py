@@ -15,8 +15,9 @@ from openai_responses.items import (
     is_kept_hosted,
     item_type,
     message_text,
+    part_text,
 )
-from openai_responses.loop.events import RunEvent
+from openai_responses.loop.events import ResponseDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import (
     past_items,
     replay_items,
@@ -114,16 +115,22 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
     """
     items: list[Item] = []
     for events in rounds:
-        known = [item for item in told_items(events) if _survives(item)]
+        theirs = _outputs_of_the_server(events)
+        known = [
+            item
+            for item in told_items(events)
+            if _survives(item) or item.get("call_id") in theirs
+        ]
         if not items and known and _stands_alone(known[0]):
             text = message_text(known[0])
             is_whole = carrier == "output" and text != text.strip()
             known[0] = known[0] if is_whole else plain(text.strip())
-        replayed = [sent for item in known for sent in replay_items(item)]
+        replayed = [sent for item in known for sent in replay_items(_as_text(item))]
         items += [sent for item in replayed for sent in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
-        calls = filter(is_call, known)
-        items += [given.get(call["call_id"]) or answered_call(call) for call in calls]
+        for call in filter(is_call, known):
+            if call["call_id"] not in theirs:
+                items.append(given.get(call["call_id"]) or answered_call(call))
     return drop_orphans([*items, ASKED_ITEM])[:-1]
 
 
@@ -150,6 +157,25 @@ def _survives(item: Item) -> bool:
         return bool(item.get("encrypted_content"))
     has_text = bool(message_text(item).strip())
     return has_text or is_call(item) or is_kept_hosted(item)
+
+
+def _outputs_of_the_server(events: Round) -> set[object]:
+    """The ids of the calls that a response itself answers."""
+    answered = set[object]()
+    for event in events:
+        if isinstance(event, ResponseDone):
+            break
+        if isinstance(event, ToolOutput):
+            answered.add(event.item["call_id"])
+    return answered
+
+
+def _as_text(item: Item) -> Item:
+    """The output of a call as the host gives it back: the parts of a text are one."""
+    parts = content_parts(item.get("output"))
+    if not is_call_output(item) or not parts:
+        return item
+    return {**item, "output": "".join(part_text(part) for part in parts)}
 
 
 def _stands_alone(item: Item) -> bool:

@@ -61,7 +61,11 @@ LATE_ENDS = "llama.cpp-b11434-think-then-text"
 FULL_CONTEXT = "llama.cpp-b10434-full-context"
 """The context of 256 tokens is full in the middle of a sentence."""
 
+SERVER_RUN = "server-run-function"
+"""The server is an agent: it calls its own tool, and shows what that returned."""
+
 OTHERS = (
+    SERVER_RUN,
     "no-item-done-incomplete",
     "completed-that-is-incomplete",
     "empty-last-message",

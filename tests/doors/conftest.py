@@ -1,24 +1,13 @@
 """Both doors, one after the other, with the simulator behind them."""
 
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pytest
-import pytest_asyncio
 
 if TYPE_CHECKING:
     from doors.talk import Door
     from hosts.servers.functions import HostFunctions
     from simulator import Simulator
-
-
-@pytest_asyncio.fixture
-async def sim() -> AsyncIterator["Simulator"]:
-    """The API in its strictest profile."""
-    from simulator import Simulator
-
-    async with Simulator() as simulator:
-        yield simulator
 
 
 @pytest.fixture(params=["Open WebUI", "Pipelines server"])

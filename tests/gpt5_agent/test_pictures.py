@@ -6,8 +6,9 @@ import pytest
 
 from gpt5_agent import pictures
 from gpt5_agent.pictures import PictureMemory
+from measures.kept_memory import kept_container
 
-CHAT = "u-1/c-1"
+ANSWER = "u-1/c-1/m-1"
 
 
 def output_of(call_id: str, output: Any) -> dict[str, Any]:
@@ -20,21 +21,22 @@ def drawn(call_id: str, address: str = "data:,x") -> dict[str, Any]:
     return output_of(call_id, [{"type": "input_image", "image_url": address}])
 
 
-def test_only_the_own_chat_gets_its_pictures() -> None:
+def test_only_the_own_answer_gets_its_pictures() -> None:
     """A call keeps its arguments; texts alone are not kept."""
     memory = PictureMemory()
-    memory.keep(CHAT, drawn("call_1"))
-    memory.keep(CHAT, output_of("call_2", "text"))
+    memory.keep(ANSWER, drawn("call_1"))
+    memory.keep(ANSWER, output_of("call_2", "text"))
     memory.keep("", drawn("call_3"))
-    memory.keep(CHAT, output_of("call_4", [{"type": "input_text", "text": "all"}]))
+    memory.keep(ANSWER, output_of("call_4", [{"type": "input_text", "text": "all"}]))
     call = {"type": "function_call", "call_id": "call_1", "arguments": "{}"}
     sent_back = [call, *(output_of(f"call_{n}", "text") for n in (1, 2, 3, 4))]
 
-    assert memory.restore(CHAT, sent_back) == [call, drawn("call_1"), *sent_back[2:]]
-    for other in ("u-2/c-1", ""):  # clients without a chat are all the same one
+    assert memory.restore(ANSWER, sent_back) == [call, drawn("call_1"), *sent_back[2:]]
+    # Clients without a chat are all the same one.
+    for other in ("u-2/c-1/m-1", "u-1/c-1/m-2", ""):
         assert memory.restore(other, sent_back) == sent_back
-    memory.forget(CHAT)
-    assert memory.restore(CHAT, sent_back) == sent_back
+    memory.forget(ANSWER)
+    assert memory.restore(ANSWER, sent_back) == sent_back
 
 
 @pytest.mark.parametrize(
@@ -47,12 +49,28 @@ def test_oldest_pictures_go_first(
     monkeypatch.setattr(pictures, limit, value)
     memory = PictureMemory()
     for number in range(3):
-        memory.keep(CHAT, drawn(f"call_{number}", "data:image"))
+        memory.keep(ANSWER, drawn(f"call_{number}", "data:image"))
 
     sent_back = [output_of(f"call_{number}", "text") for number in range(3)]
 
-    assert memory.restore(CHAT, sent_back) == [
+    assert memory.restore(ANSWER, sent_back) == [
         sent_back[0],
         drawn("call_1", "data:image"),
         drawn("call_2", "data:image"),
     ]
+
+
+def test_pictures_of_an_answer_that_never_goes_on_go() -> None:
+    """Nobody tells that it was stopped; each round of another one begins the hour again."""
+    clock = [0.0]
+    memory = PictureMemory(lambda: clock[0])
+    sent_back = [output_of("call_1", "text")]
+    for answer in ("stopped", ANSWER):
+        memory.keep(answer, drawn("call_1"))
+
+    for hour in (0.9, 1.8):
+        clock[0] = hour * 3600
+        assert memory.restore(ANSWER, sent_back) == [drawn("call_1")]
+    memory.keep(ANSWER, drawn("call_2"))
+
+    assert [kept.answer for kept in kept_container(memory)] == [ANSWER, ANSWER]

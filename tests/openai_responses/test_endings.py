@@ -383,7 +383,39 @@ def test_notice_ends_with_no_half_of_a_secret(shown: int) -> None:
     assert "Zq7-" not in notice_text(SafetyNotice(explanation), [secret])
 
 
+TOO_LONG = (
+    "The number of tokens to keep from the prompt is greater than the context length.",
+    "The input (9000 tokens) is longer than the model's context length (4096 tokens).",
+    "prompt too long; exceeded max context length by 100 tokens",
+    "litellm.BadRequestError: prompt is too long: 208732 tokens > 200000 maximum",
+    "Input is too long for requested model.",
+    "Prompt too long",
+    "This model's maximum prompt length is 131072 but the request contains 537812.",
+    "The decoder prompt (length 9) is longer than the maximum model length of 4.",
+    "The input token count (2845475) exceeds the maximum number of tokens allowed (9).",
+    "Your request exceeded model token limit: 262144 (requested: 291351)",
+    "prompt token count of 139000 exceeds the limit of 128000",
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+)
+"""LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot
+and TGI of a chat."""
+NO_CREDIT = (
+    "Your credit balance is too low to access the Anthropic API.",
+    "Your account is suspended due to insufficient balance, please recharge",
+    "Your newly created team doesn't have any credits or licenses yet.",
+    "Your team x has either used all available credits or reached its limit.",
+)
+NO_MODEL = (
+    "No endpoints found for foo/bar.",
+    "This model is only supported in v1/chat/completions and not in v1/responses.",
+    "The model 'openai.gpt-5.6-terra' does not support the '/v1/responses' API",
+    'model "gpt-4o" is not accessible via the /responses endpoint',
+    '"bge-m3:latest" does not support chat',
+)
 OTHER_WORDS = {
+    **dict.fromkeys(NO_CREDIT, "no credit left"),
+    **dict.fromkeys(NO_MODEL, "Choose another model"),
+    **dict.fromkeys(TOO_LONG, "longer than the model can"),
     "The model `qwen9` does not exist.": "does not exist, has been shut down",
     'model "qwen9" not found, try pulling it first': "does not exist, has been shut down",
     "Invalid model name passed in model=qwen9.": "does not exist, has been shut down",
@@ -397,6 +429,14 @@ OTHER_WORDS = {
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
 }
+
+
+@pytest.mark.parametrize("words", NO_CREDIT)
+def test_account_without_credit_is_no_rate_limit(words: str) -> None:
+    """Waiting does not help, whatever the status says."""
+    for status in (403, 429):
+        message = refusal_message(status, ApiError(message=words))
+        assert "no credit left" in message
 
 
 @pytest.mark.parametrize("words", OTHER_WORDS)

@@ -180,6 +180,9 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
     assert read_api_error({"error": error}).notice == notice
 
 
+NO_REQUEST = "Invalid Responses API request"
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
@@ -194,6 +197,14 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ({"code": 7, "type": "", "param": []}, ApiError()),
         ([], ApiError()),
         ({"type": "None", "param": "None", "message": "m"}, ApiError(message="m")),
+        ([{"error": {"message": "m", "code": 400}}], ApiError("400", message="m")),
+        ({"success": False, "errors": [{"message": "m"}]}, ApiError(message="m")),
+        ({"errors": []}, ApiError()),
+        ({"Message": "m"}, ApiError(message="m")),
+        (
+            {"error": {"code": "invalid_prompt", "message": NO_REQUEST}},
+            ApiError("invalid_request", message=NO_REQUEST),
+        ),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
@@ -202,9 +213,9 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
 
 def test_error_in_an_error_without_end() -> None:
     """A hostile nesting is read without recursion."""
-    wire_error: dict[str, Any] = {"code": "c"}
+    wire_error: Any = {"code": "c"}
     for _ in range(50_000):
-        wire_error = {"error": wire_error}
+        wire_error = {"errors": [{"error": wire_error}]}
     assert read_api_error(wire_error) == ApiError(code="c")
 
 
@@ -223,6 +234,7 @@ INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
         },
         {"detail": "upstream said %s"},
         {"error": "%s"},
+        {"errorMessage": "%s", "errorCode": "UPSTREAM_LLM_ERROR"},
     ],
 )
 def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:

@@ -71,6 +71,21 @@ async def test_endpoints_are_checked_without_limits() -> None:
     assert "canary" not in line
 
 
+async def test_names_that_cannot_be_looked_up_cost_no_answer(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are advice; the next answer looks again."""
+    made = ruled("", {"user": "head@example.com"})
+
+    async def locked(_: str) -> Any:
+        raise RuntimeError("database is locked")
+
+    with monkeypatch.context() as now:
+        now.setattr(host.users, "get_user_by_id", locked)
+        assert await lines_above(made) == []
+    assert len(await lines_above(made)) == 1
+
+
 async def test_names_are_looked_up_once_a_minute(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

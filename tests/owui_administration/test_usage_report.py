@@ -178,7 +178,7 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     text = await told("/usage", rows=(ROW,), program=True)
 
     assert "```" not in text
-    own = await told("/usage csv", MEMBER, program=True)
+    own = await told("/usage", MEMBER, program=True)
     assert "```" not in own
     assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
     assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
@@ -392,11 +392,14 @@ async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None
     """Then it is in the chat, as programs get it."""
     refused = await told("/usage csv", files=Files(full=True), rows=(ROW,))
     program = await told("/usage csv", program=True)
+    own = await told("/usage csv", MEMBER, program=True)
 
     assert "Open WebUI did not store the file" in refused
     for text in (refused, program):
         assert '```csv\n"All users since 2026-10-30","US dollars"' in text
         assert '"user-1, gpt-5.2","2.0000","10","1000","400","100"' in text
+    assert '```csv\n"You since 2026-10-30","US dollars"' in own
+    assert '"2026-11-28, gpt-5.2","2.0000","10","1000","400","100"' in own
 
 
 # ---------------------------------------------------------------- bounds

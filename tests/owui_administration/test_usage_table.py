@@ -1,7 +1,12 @@
 """The tables in the host's database, next to filters of an earlier version."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from owui_administration import usage_table
+from owui_administration.host import run_sql
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import Purchases
 from stand_in.usage_database import UsageDatabase
@@ -87,6 +92,40 @@ async def test_what_could_not_be_written_is_shown_to_its_user(
     await table.flush()
     assert stored(database, "openai_responses_usage") == [ROW]
     assert len(stored(database, "openai_responses_purchases")) == 1
+
+
+async def test_row_that_comes_while_rows_are_read_is_counted_once(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither stored nor due, a row would leave room for one more answer."""
+    is_read = asyncio.Event()
+
+    async def run_slowly(*statements: Any) -> Any:
+        if statements[-1][0].startswith("INSERT"):
+            await is_read.wait()
+        else:
+            table.add(ROW, BOUGHT)
+            for _ in range(9):
+                await asyncio.sleep(0)
+        return await run_sql(*statements)
+
+    table = UsageTable()
+    table.add(ROW, BOUGHT)
+    await table.flush()
+    monkeypatch.setattr(usage_table, "run_sql", run_slowly)
+
+    rows = await table.user_rows("u", "2026")
+    is_read.set()
+    await table.flush()
+    is_read.clear()
+    bought, _ = await table.purchases("2026", "u")
+    is_read.set()
+    await table.flush()
+
+    assert sum(row.requests for row in rows) == 2
+    assert bought.input == 4 * BOUGHT.input  # it is read in two steps
+    [row] = stored(database, "openai_responses_usage")
+    assert row[3] == 4
 
 
 async def test_users_are_told_from_each_other_with_their_models(

@@ -41,6 +41,10 @@ def test_duration_is_in_the_units_that_people_use(
             "Finished in 3 s · 15 tokens",
         ),
         (
+            AnswerFigures(3, usage=Usage(output=5, total=5)),
+            "Finished in 3 s · 5 tokens",
+        ),
+        (
             AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=Cost(0.0123)),
             "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
             " · 77% of the input cached",

@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
-    from openai_responses.transport.connections import Connections
     from owui_manifold.pipe import Pipe
     from simulator import Simulator
     from stand_in.host import StandInHost
@@ -31,25 +30,6 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "StandInHost":
     from stand_in.host import StandInHost
 
     return StandInHost(monkeypatch, tmp_path)
-
-
-@pytest_asyncio.fixture
-async def sim() -> AsyncIterator["Simulator"]:
-    """The API in its strictest profile."""
-    from simulator import Simulator
-
-    async with Simulator() as simulator:
-        yield simulator
-
-
-@pytest_asyncio.fixture
-async def connections() -> AsyncIterator["Connections"]:
-    """Connections that are closed after the test."""
-    from openai_responses.transport.connections import Connections
-
-    opened = Connections()
-    yield opened
-    await opened.close()
 
 
 @pytest_asyncio.fixture

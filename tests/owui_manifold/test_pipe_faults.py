@@ -140,6 +140,19 @@ async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
         assert result["choices"][0]["finish_reason"] == "length"
 
 
+async def test_line_that_the_page_cannot_get_costs_no_answer(pipe: Pipe) -> None:
+    """The host stores some events, and raises what its database reports."""
+
+    async def emit(_: Json) -> None:
+        raise RuntimeError("database is locked")
+
+    told = await result_of(
+        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
+    )
+
+    assert told["choices"][0]["finish_reason"] == "length"
+
+
 async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None:
     """It shows neither errors nor status lines."""
     channel = {**IDS, "chat_id": "channel:1"}

@@ -29,6 +29,7 @@ from upstream.odd_streams import (
     ANSWER,
     CITY,
     FULL_CONTEXT,
+    SERVER_RUN,
     answer_without_eyes,
     of_context,
     sending,
@@ -93,6 +94,24 @@ async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
     assert len(bodies) == 1
     types = {c["item"]["type"] for c in chunks if "item" in c}
     assert "function_call" not in types
+
+
+async def test_function_that_the_server_ran_is_one_card(pipe: Pipe) -> None:
+    """With what it returned. A program is not told to run it."""
+    async with upstream_of(pipe, sending(SERVER_RUN, SERVER_RUN)) as bodies:
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        answer = await chunks_of(pipe, chat("Hi"), **PLAIN)
+
+    outputs = [
+        chunk["item"]
+        for chunk in chunks
+        if chunk.get("item", {}).get("type") == "function_call_output"
+    ]
+    assert [item["output"][0]["text"] for item in outputs] == ["rain"]
+    assert len(bodies) == 2
+    choices = [chunk["choices"][0] for chunk in answer if chunk.get("choices")]
+    assert not any("tool_calls" in choice["delta"] for choice in choices)
+    assert choices[-1]["finish_reason"] == "stop"
 
 
 async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:

@@ -125,6 +125,25 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
 
 
 @pytest.mark.asyncio
+async def test_database_that_is_locked_costs_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code has run: a model that reads of an exception would run it again."""
+    host = StandInHost(monkeypatch, tmp_path)
+
+    async def locked(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("database is locked: SELECT secret")
+
+    monkeypatch.setattr(host.users, "get_user_by_id", locked)
+    call = read_sandbox_call({"id": "user-1"}, SAVED, host_request(), Page().emit)
+    file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
+
+    assert await give_files(call, [file]) == [
+        "The user does not see the files. Open WebUI reports a RuntimeError."
+    ]
+
+
+@pytest.mark.asyncio
 async def test_server_goes_on_while_a_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

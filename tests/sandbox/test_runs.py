@@ -21,6 +21,7 @@ from sandbox.runs import (
     WorkspaceArchive,
 )
 from sandboxes.pretended import Pretended, answering
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -199,3 +200,30 @@ async def test_stopped_sandbox_starts_nothing(spool: Path) -> None:
     with pytest.raises(SandboxReplyMissing):
         await asking
     assert [cell.closed for cell in backend.cells] == [True]
+
+
+async def test_second_stop_leaves_no_process(spool: Path) -> None:
+    """The first one waits for a thread that still measures; the run ends without it."""
+    is_measuring = Event()
+    may_go_on = Event()
+
+    def measure() -> int:
+        is_measuring.set()
+        may_go_on.wait()
+        return 0
+
+    backend = Pretended("import signal\nsignal.pause()", memory=measure)
+    sandbox = Sandbox(backend, PATIENT)
+    run = asyncio.create_task(sandbox.run({}, None, spool))
+    await asyncio.to_thread(is_measuring.wait)
+    for _ in range(2):
+        run.cancel()
+        for _ in range(9):
+            await asyncio.sleep(0)
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+    [cell] = backend.cells
+    await until(lambda: cell.closed)
+    assert cell.killed

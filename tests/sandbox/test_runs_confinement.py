@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from marking import require_mark
+from sandbox import tools as sandbox_tools
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.tools import SandboxTools
 from sandboxes import without_namespaces
@@ -93,6 +94,27 @@ async def test_reasons_of_all_backends_are_logged_once() -> None:
         "b: no permission; c: a first run gave no answer."
     ]
     assert [len(backend.cells) for backend in backends] == [0, 1, 1]
+
+
+async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The log says each reason once; administrators read of it as long as it holds."""
+    log: list[str] = []
+    backend = Pretended(answering(CONFINED), missing="no process is left")
+    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
+    monkeypatch.setattr(sandbox_tools, "_PROBE_PAUSE_SECONDS", 0.0)
+
+    missing = [await tools.specs() for _ in range(2)]
+    problems = tools.problems
+    backend.missing = ""
+
+    assert await tools.specs()
+    assert missing == [[], []]
+    assert (problems, tools.problems, tools.missing) == (log, [], "")
+    assert len(log) == 1
+    assert (await execute(tools)).text != "Error: There is no sandbox on this server."
+    await tools.close()
 
 
 async def test_without_a_sandbox_nothing_runs() -> None:

@@ -11,7 +11,7 @@ from openai_responses.transport.connections import Connections
 from shells import model_list
 from shells.model_list import ModelList
 from upstream.odd_streams import listed_by_llama_cpp
-from upstream.server import Upstream, replying
+from upstream.server import Answerer, Upstream, in_turn, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -147,6 +147,40 @@ async def test_page_waits_for_the_first_list_and_no_longer(
 
     listed_model = known.as_listed(resolve_model("mine"), endpoint)
     assert listed_model.facts.shutdown == "2027-01-31"
+
+
+LISTED = [
+    replying(f'{{"data": [{{"id": "{name}", "shutdown_date": "2027-01-31"}}]}}')
+    for name in ("first", "second")
+]
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(replying('{"object": "list", "data": []}'), id="lists nothing"),
+        pytest.param(replying('{"error": {"message": "busy"}}'), id="says an error"),
+        pytest.param(replying("404 page not found", 404), id="is not there"),
+    ],
+)
+async def test_server_that_starts_again_keeps_its_list(
+    moment: Answerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it said before stays, and it is asked again soon instead of in an hour."""
+    monkeypatch.setattr(model_list, "_PAUSE_SECONDS", 0.0)
+    known = ModelList()
+    connections = Connections()
+    names: list[str] = []
+    async with Upstream(in_turn(LISTED[0], moment, LISTED[1])) as server:
+        for fresh_seconds in (0.0, 3600.0, 3600.0):  # the first list is old at once
+            monkeypatch.setattr(model_list, "_FRESH_SECONDS", fresh_seconds)
+            known.refresh(server.endpoint, connections)
+            await connections.close()
+            for name in ("first", "second"):
+                model = known.as_listed(resolve_model(name), server.endpoint)
+                names += [name] if model.facts.shutdown else []
+
+    assert names == ["first", "first", "second"]
 
 
 async def test_server_that_is_gone_is_waited_for_once() -> None:

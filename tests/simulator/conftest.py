@@ -10,13 +10,6 @@ from upstream.simulated import Client
 
 
 @pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
-    """Return a simulator of the strictest profile."""
-    async with Simulator() as simulator:
-        yield simulator
-
-
-@pytest_asyncio.fixture
 async def client(sim: Simulator) -> AsyncIterator[Client]:
     """Return a client of that simulator."""
     async with aiohttp.ClientSession() as session:

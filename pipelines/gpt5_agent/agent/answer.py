@@ -206,9 +206,8 @@ class _Agent:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
-                    self._request.pictures.keep(
-                        self._request.caller.workspace, event.item
-                    )
+                    answer = self._request.caller.answer
+                    self._request.pictures.keep(answer, event.item)
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -366,7 +365,7 @@ async def run_agent(
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
-                request.pictures.forget(request.caller.workspace)
+                request.pictures.forget(request.caller.answer)
             log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 

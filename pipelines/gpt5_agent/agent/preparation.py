@@ -114,7 +114,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
-        items = request.pictures.restore(request.caller.workspace, items)
+        items = request.pictures.restore(request.caller.answer, items)
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )

@@ -135,7 +135,7 @@ def open_host_files(
 
 
 _MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for a while; the runs of the oldest end with it."""
+"""Sandboxes of earlier valves stay for a while; one that goes ends its runs."""
 
 
 class OwnToolPool:
@@ -148,6 +148,7 @@ class OwnToolPool:
     def __init__(self) -> None:
         self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        """The least recently used first."""
 
     async def open_tools(
         self,
@@ -188,7 +189,7 @@ class OwnToolPool:
         await self._workspaces.close()
 
     async def _close_oldest(self) -> None:
-        """Close the sandbox of the earliest settings if there are too many."""
+        """Close the sandbox that was not used for the longest time of too many."""
         if len(self._sandboxes) > _MAX_SANDBOXES:
             oldest = next(iter(self._sandboxes))
             await self._sandboxes.pop(oldest).close()
@@ -211,6 +212,8 @@ class OwnToolPool:
                 workspaces=self._workspaces,
                 private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
+        # The last of all: it was used last.
+        self._sandboxes[key] = self._sandboxes.pop(key)
         return self._sandboxes[key]
 
 

@@ -52,7 +52,11 @@ from openai_responses.loop.tagged_thoughts import (
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.refusal import named_subject
-from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    strict_payload,
+    with_json_arguments,
+)
 from openai_responses.requests.tools import added_tool_names
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import (
@@ -185,6 +189,8 @@ class Attempt:
                     keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
             payload = self.request.payload()
+            if not self.server.endpoint.serves_openai:
+                payload = with_json_arguments(payload)
             if self.server.endpoint.is_strict:
                 payload = strict_payload(payload)
             async with aclosing(self._answer(payload)) as events:

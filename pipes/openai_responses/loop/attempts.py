@@ -14,7 +14,7 @@ from openai_responses.clock import random_fraction
 from openai_responses.endings import FLEX_UNAVAILABLE, Ending, failure_status, is_final
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import Failure, MalformedEvent, ResponsesError
-from openai_responses.items import find_call_ids, is_call
+from openai_responses.items import find_call_ids, open_calls
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
 from openai_responses.loop.events import ModelAnswer, RunEvent, Status
@@ -86,8 +86,8 @@ class Attempts:
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
-        wants_to_continue = any(
-            is_call(item) or is_approval_request(item) for item in output
+        wants_to_continue = bool(open_calls(output)) or any(
+            map(is_approval_request, output)
         )
         if used_up and wants_to_continue:
             attempt.response.ending = Ending("incomplete", message=used_up)

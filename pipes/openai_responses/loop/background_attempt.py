@@ -15,6 +15,7 @@ from typing import Any
 from openai_responses.clock import random_fraction
 from openai_responses.endings import CUT
 from openai_responses.errors import (
+    ApiError,
     ConnectionFailed,
     Failure,
     ResponseLost,
@@ -166,6 +167,14 @@ class BackgroundAttempt(Attempt):
         failure = Failure()
         if error and error.status and error.failure:
             failure = error.failure
+            # The response goes on meanwhile: to be asked to wait does not end it.
+            longest = limits.resuming.max_wait
+            if failure.retry_after is not None and failure.retry_after > longest:
+                failure = failure._replace(retry_after=longest)
+        # The words of a proxy say nothing of the response behind it.
+        is_foreign = failure.error.is_page or failure.error == ApiError()
+        if is_foreign and failure.should_retry is None:
+            failure = failure._replace(status=None, error=ApiError())
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not was_polling:
             self._resumable = False
@@ -173,7 +182,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._has_nothing_to_cancel = error is not None and error.status == 404
+            self._has_nothing_to_cancel = failure.status == 404
             raise ResponseLost
         return wait
 

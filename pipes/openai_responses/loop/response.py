@@ -32,6 +32,10 @@ other item of the snapshot is. Items are numbered as they come: other servers le
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 opens when it ends, with an id of ours. Some servers number the calls of each response
 anew; such a call leaves here under an id that no earlier response has.
+
+Servers that are agents call tools of their own, and say in the same response what these
+returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
+own tools do, if its call is known; nobody answers the call again.
 """
 
 from collections import Counter, defaultdict, deque
@@ -60,7 +64,9 @@ from openai_responses.items import (
     content_parts,
     distinct_call_id,
     is_call,
+    is_call_output,
     is_hosted,
+    is_paired,
     item_texts,
     item_type,
     kind_of,
@@ -70,7 +76,13 @@ from openai_responses.items import (
     with_texts,
 )
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
-from openai_responses.loop.events import NO_THOUGHT, ResponseDone, RunEvent, Trace
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunEvent,
+    ToolOutput,
+    Trace,
+)
 from openai_responses.loop.growing_parts import GrowingParts
 from openai_responses.loop.repeated_messages import RepeatedMessages
 from openai_responses.models.usage import Usage, read_usage
@@ -184,6 +196,8 @@ class ResponseState:
                 item = _in_api_form(item)
                 if _lacks_call_id(item) or self._is_of_server(item):
                     return []
+                if is_call_output(item):  # it is shown when it is there
+                    return []
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
@@ -280,8 +294,10 @@ class ResponseState:
         for item_id in ids:
             self._ids[item_id] = position
         self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        events: list[RunEvent] = []
+        if not is_call_output(item):
+            shown = self._with_own_call_id(item)
+            events.append(ItemAdded(self._first + position, shown))
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -324,6 +340,8 @@ class ResponseState:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
             return self._end_again(position, item)
+        if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
+            return []  # of a call that is not shown, or of none
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
@@ -384,6 +402,8 @@ class ResponseState:
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
         index = self._first + position
+        if is_call_output(item):
+            return [ToolOutput(index, item, item.get("status") == "failed")]
         events: list[RunEvent] = [
             TextDelta(index, kind, part, text) for (kind, part), text in rests
         ]
@@ -398,7 +418,7 @@ class ResponseState:
         this response has one id.
         """
         call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
+        if not is_paired(item) or not call_id:
             return item
         own_id = self._own_call_ids.get(call_id)
         if own_id is None:
@@ -544,7 +564,20 @@ def _in_api_form(item: Item) -> Item:
         if is_malformed and key.endswith("id"):
             continue
         kept[key] = changed.get(key, value)
+    if is_call_output(item):
+        kept["output"] = _output_in_api_form(item.get("output"))
     return kept
+
+
+def _output_in_api_form(output: object) -> str | list[Item]:
+    """Return what a call returned as the API takes it: a text, or its kinds of parts."""
+    parts: list[Item] = []
+    for part in content_parts(output):
+        if part.get("type") in ("text", "output_text"):
+            parts.append({"type": "input_text", "text": part_text(part)})
+        else:
+            parts.append(part)
+    return parts or arguments_text(output)
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -590,8 +623,9 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 
 def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    """Return the ids that an event can name an item by; a `call_id` names the call."""
+    call_id = "" if is_call_output(item) else as_text(item.get("call_id"))
+    ids = (as_text(item.get("id")), call_id)
     return [item_id for item_id in ids if item_id]
 
 

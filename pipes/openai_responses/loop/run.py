@@ -19,7 +19,13 @@ from typing import NamedTuple, Protocol
 
 from openai_responses.endings import COMPLETED
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item, arguments_text, is_call, since_compaction
+from openai_responses.items import (
+    Item,
+    arguments_text,
+    is_call,
+    open_calls,
+    since_compaction,
+)
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.attempts import Attempts
@@ -229,7 +235,7 @@ class _Rounds:
         Approval requests are answered, and the calls that are not left to the host.
         """
         output = self._answer.output
-        calls = [item for item in output if is_call(item)]
+        calls = open_calls(output)
         approvals = [item for item in output if is_approval_request(item)]
         toolset = self._toolset
         is_failure = self._answer.ending.is_failure
@@ -330,7 +336,8 @@ class _Rounds:
         if question is None:
             yield from held
             return
-        calls = {index for index, item in self._answer.items if is_call(item)}
+        waiting = {id(call) for call in open_calls(self._answer.output)}
+        calls = {index for index, item in self._answer.items if id(item) in waiting}
         ends: list[RunEvent] = []
         for event in held:
             if isinstance(event, ResponseDone):

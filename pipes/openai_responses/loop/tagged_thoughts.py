@@ -29,6 +29,7 @@ from openai_responses.loop.events import (
     HiddenMessage,
     ResponseDone,
     RunEvent,
+    ToolOutput,
 )
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 
@@ -303,6 +304,9 @@ class TaggedThoughts:
             return [*chain(*rests), event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
+        if isinstance(event, ToolOutput):  # of a tool of the server's own
+            own_index = self._index_of(event.output_index)
+            return [event._replace(output_index=own_index)]
         if not isinstance(event, ItemEvent):
             return [event]
         message = self._messages.get(event.output_index)

@@ -188,6 +188,35 @@ class LeaveOutReasoning(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class CallsAsWords(ChatRepair):
+    """Calls and outputs become words, up to the item `until`.
+
+    DeepSeek takes a call only with the thought before it, in all later turns as well, and
+    plain thoughts are kept for one turn.
+    """
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        return (
+            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "sent as plain text."
+        )
+
+    def stored(self) -> list[str]:
+        return ["calls", self.until]
+
+    @property
+    def last_name(self) -> str:
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send a call and its output as words."""
+        return "leave_out" if is_paired(row.item) else "none"
+
+
+@dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
@@ -304,6 +333,7 @@ _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
     "reasoning": LeaveOutReasoning,
+    "calls": CallsAsWords,
 }
 """The repairs whose stored form is a word and the name of an item.
 

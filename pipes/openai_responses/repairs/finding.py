@@ -34,6 +34,7 @@ from openai_responses.items import (
 )
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
+    CallsAsWords,
     LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
@@ -49,14 +50,16 @@ from openai_responses.repairs.chat_repairs import (
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
-    InstructionsFirst,
+    AskForStream,
+    GatherInstructions,
+    JoinMessages,
     LeaveOutField,
+    LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
-    LeaveOutTools,
     LowerItems,
     MoveMessages,
     Repair,
@@ -75,6 +78,9 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
+_TROUBLE = frozenset({502, 503, 504, 529, *range(520, 525)})
+"""Statuses of a server that may recover before the next request. 520 to 524 are
+Cloudflare's own."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
@@ -92,9 +98,16 @@ _REASONING_NOT_TAKEN = re.compile(
     # 8933, 11994; recorded, 986), and an id that would have to be looked up
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
-    r"|provided without its required|Items are not persisted when",
+    r"|provided without its required|Items are not persisted when"
+    # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
+    # 101243, 106718).
+    r"|Conflicting authenticated continuation",
     re.IGNORECASE,
 )
+_REASONING_IS_MISSING = re.compile(
+    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+)
+"""What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
@@ -108,15 +121,24 @@ _SEES_NOTHING = re.compile(
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_TAKES_NO_TOOLS = re.compile(
-    # Ollama (`server/routes.go`), vLLM without a parser, OpenRouter.
-    r"does not support tools\b|tool choice requires --enable-auto-tool-choice"
-    r"|No endpoints found that support tool use"
+_CALLS_NOTHING = re.compile(
+    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
+    # llama.cpp, with a status of 500; Groq; LiteLLM.
+    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
+    r"|tool calling`? is not supported|does not support parameters: \['tools'",
+    re.IGNORECASE,
 )
-"""What servers say of a model that has no tools."""
-_INSTRUCTIONS_LATER = re.compile(r"System message must be at the beginning")
-"""What the template of Qwen and others says; llama.cpp, vLLM and Fireworks pass it on
-with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
+"""What servers say of tools for a model that cannot call them."""
+_THINKS_NOTHING = re.compile(r"does not support thinking\b")
+"""What Ollama says of an effort for a model that does not reason."""
+_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+"""What Codex's own server says, and the gateways to it."""
+_INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
+"""What templates of Qwen's models say; llama.cpp, vLLM and Fireworks pass it on with a
+status of 400 or 500 (ggml-org/llama.cpp 20733)."""
+_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
+"""What templates of Gemma and Mistral say of two questions in a row."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -160,10 +182,13 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_words_of_models(refusal)
+        candidates = _by_lacking_skills(refusal)
+    # A gateway may pass on with such a status what another server refused.
+    may_pass = failure.status in _TROUBLE and not failure.error.is_relayed
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
-            return tried._replace(error=failure.error)
+            is_lasting = tried.is_lasting and not may_pass
+            return tried._replace(error=failure.error, is_lasting=is_lasting)
     return None
 
 
@@ -187,7 +212,7 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
         # Servers refuse these before they ask the model. To tune an answer matters less
         # than the chat, and tools matter more.
         if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
-            steps = (LeaveOutOptions(), *steps, LeaveOutTools())
+            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
@@ -230,12 +255,17 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
+    missing = _REASONING_IS_MISSING.search(refusal.words)
+    if missing:
+        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+        return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
-    yield from _by_words_of_models(refusal)
+    yield from _by_lacking_skills(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
     yield from _by_image_code(refusal)
@@ -267,9 +297,6 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(
             MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
         )
-    # Words alone teach nothing: an administrator may change the server.
-    if _TAKES_NO_TOOLS.search(words):
-        yield TriedRepair(LeaveOutTools(), is_lasting=False)
     # "Supported values are" is followed by the types that the server does take.
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED):
@@ -342,13 +369,36 @@ def _without_item(
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_words_of_models(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repairs for a model that cannot see, or takes instructions first."""
-    if _INSTRUCTIONS_LATER.search(refusal.words):  # words alone teach nothing
-        yield TriedRepair(InstructionsFirst(), is_lasting=False)
+def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repairs for what a model or a server cannot do at all."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
         yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+        (_CALLS_NOTHING, LeaveOutFunctions()),
+        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_STREAMS_ALONE, AskForStream()),
+        (_INSTRUCTS_FIRST, GatherInstructions()),
+        (_ALTERNATES, JoinMessages()),
+    )
+    for pattern, repair in others:
+        phrase = pattern.search(refusal.words)
+        if phrase:
+            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+
+
+def _end_of_earlier_calls(sent: SentRequest) -> str:
+    """Return the name of the question after the calls of earlier turns.
+
+    If there are none, the calls of this turn are meant, up to the last item.
+    """
+    names: list[str] = []
+    has_calls = False
+    for name, item in sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            names.append(name)
+    return names[-1] if names else sent.last_name
 
 
 def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:

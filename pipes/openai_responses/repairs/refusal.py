@@ -50,27 +50,42 @@ _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 
 _NAME = r"([a-z_]{2,40}(?:\.[a-z_]{2,40})?)"
 _PARAMETER_IN_WORDS = re.compile(
-    # OpenAI's own sentences, which gateways repeat.
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
-    rf"[\"'`]{_NAME}[\"'`]"
-    # Codex's backend, and gateways to it (Wei-Shaw/sub2api 3686).
-    rf"|\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    rf"[\"'`]{_NAME}[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_LACKING_PARAMETER = re.compile(
+    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
+    rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
-    # xAI (earendil-works/pi 8381), LiteLLM by the names of Chat Completions.
-    rf"|\bdoes not support parameters?:? (?:\[')?{_NAME}(?='|\W*\Z)",
+    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
+    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}",
     re.IGNORECASE,
 )
+"""What servers say that do not know a parameter, whatever its value."""
+_REASONING_VALUE = re.compile(r"\binvalid (reasoning value)\b")
+"""What Ollama says of an effort, before it names those that it has."""
 _OTHER_NAMES = {
-    "reasoningeffort": "reasoning.effort",
     "reasoning_effort": "reasoning.effort",
+    "reasoningeffort": "reasoning.effort",
+    "reasoning value": "reasoning.effort",
+    "verbosity": "text.verbosity",
 }
+"""Names that parameters have elsewhere."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETERS_IN_WORDS = (
+    _PARAMETER_IN_WORDS,
+    _PARAMETER_IN_LOC,
+    _LACKING_PARAMETER,
+    _REASONING_VALUE,
+)
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
@@ -273,7 +288,9 @@ class Refusal:
         """Whether the server does not know what it names."""
         if self.error.code == "unknown_parameter":
             return True
-        return bool(_UNKNOWN.search(self.words))
+        return bool(
+            _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
+        )
 
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
@@ -327,8 +344,9 @@ class Refusal:
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
-        match = _PARAMETER_IN_WORDS.search(self.words)
-        match = match or _PARAMETER_IN_LOC.search(self.words)
+        match: re.Match[str] | None = None
+        for pattern in _PARAMETERS_IN_WORDS:
+            match = match or pattern.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)

@@ -19,6 +19,7 @@ from openai_responses.items import (
     json_digest,
     message_text,
     move_messages_after_outputs,
+    text_message,
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
@@ -238,21 +239,6 @@ class LeaveOutOptions(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutTools(RequestRepair):
-    """All tools go, for a model that takes none."""
-
-    @property
-    def message(self) -> str:
-        return "The model's server does not accept tools: answering without them."
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without tools, also without items that added some."""
-        if not declared_tools(payload):
-            return payload
-        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), [], None)
-
-
-@dataclass(frozen=True, slots=True)
 class LeaveOutTool(RequestRepair):
     """A tool goes whole, and a choice that may have meant it."""
 
@@ -278,6 +264,39 @@ class LeaveOutTool(RequestRepair):
 
     def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutFunctions(RequestRepair):
+    """No tool is offered that the model has to call; those of the server stay."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server rejected the tools: answering without them."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without functions and custom tools."""
+        declared = declared_tools(payload)
+        remaining = [
+            tool for tool in declared if tool.get("type") not in ("function", "custom")
+        ]
+        if len(remaining) == len(declared):
+            return payload
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class AskForStream(RequestRepair):
+    """The answer comes as a stream, and is passed on whole."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server only answers in streams."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body that asks for a stream."""
+        return payload if payload.get("stream") else {**payload, "stream": True}
 
 
 def _with_tools(
@@ -424,33 +443,73 @@ class MoveMessages(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class InstructionsFirst(RequestRepair):
-    """What the system says later on in a chat comes with the instructions.
+class GatherInstructions(RequestRepair):
+    """Texts of the system, wherever they are, become the end of the instructions.
 
-    The templates of many models take it at the beginning alone.
+    Templates of some models take one such message, the first (BerriAI/litellm 39852).
+    """
+
+    @property
+    def message(self) -> str:
+        return "The model takes instructions at the beginning alone: moving later ones there."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose instructions are in the one field."""
+        texts = [payload.get("instructions") or ""]
+        items: list[Item] = []
+        for item in payload["input"]:
+            is_instructing = item.get("role") in ("developer", "system")
+            if is_instructing and message_text(item) and not has_media(item):
+                texts.append(message_text(item))
+            else:
+                items.append(item)
+        if len(items) == len(payload["input"]):
+            return payload
+        instructions = "\n\n".join(text for text in texts if text)
+        return {**payload, "instructions": instructions, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinMessages(RequestRepair):
+    """Messages of one role that follow each other become one.
+
+    A question whose answer failed is followed by the next one. Templates of Gemma and
+    Mistral take questions and answers only in turn (vllm-project/vllm 6862).
     """
 
     @property
     def message(self) -> str:
         return (
-            "The model takes instructions only at the beginning of a chat: moving later "
-            "ones there."
+            "The model takes one question at a time: joining those without an answer."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without such messages, as far as they are texts."""
-        texts = [payload.get("instructions") or ""]
-        kept: list[Item] = []
+        """Return the body without neighboring messages of one role."""
+        items: list[Item] = []
         for item in payload["input"]:
-            is_instruction = item.get("role") in ("system", "developer")
-            if is_instruction and message_text(item) and not has_media(item):
-                texts.append(message_text(item))
+            last = items[-1] if items else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                items[-1] = {**last, "content": content}
             else:
-                kept.append(item)
-        if len(texts) == 1:
+                items.append(item)
+        if len(items) == len(payload["input"]):
             return payload
-        instructions = "\n\n".join(text for text in texts if text)
-        return {**payload, "instructions": instructions, "input": kept}
+        return {**payload, "input": items}
+
+
+def _parts_of(message: Item) -> list[Any]:
+    """Return the content of a message as parts; its short form is a text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return list(text_message(message["role"], content)["content"])
+    return as_list(content)
+
+
+_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
+"""Repairs after which items are at other places, or fewer."""
 
 
 def repair_request(
@@ -473,10 +532,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    if InstructionsFirst() in repairs:
-        lowered = InstructionsFirst().apply(lowered)
-    if MoveMessages() in repairs:
-        lowered = MoveMessages().apply(lowered)
+    for repair in _IN_OTHER_PLACES:
+        if repair in repairs:
+            lowered = repair.apply(lowered)
     rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)

@@ -9,6 +9,7 @@ item or a call needs an id, and a message of the assistant must be plain text
 (docs/reference/responses-api.md, "Other servers").
 """
 
+import json
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
@@ -24,7 +25,12 @@ from openai_responses.items import (
     message_text,
     tool_kind,
 )
-from openai_responses.json_input import JsonObject, clamp_number
+from openai_responses.json_input import (
+    JsonObject,
+    as_text,
+    clamp_number,
+    parse_json_object,
+)
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.refusal import SentRequest
@@ -360,6 +366,25 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
             kept[name] = value
     kept["input"] = [_strict_item(item) for item in payload["input"]]
     return kept
+
+
+def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: with calls whose arguments they can read.
+
+    A model's call may have been no JSON, or cut off, and its output says so. The API
+    takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
+    and refuse the chat for good (OpenHands/OpenHands 13949).
+    """
+    items: list[Item] = []
+    for item in payload["input"]:
+        arguments = as_text(item.get("arguments"))
+        if item_type(item) == "function_call" and parse_json_object(arguments) is None:
+            readable = {"arguments": arguments} if arguments.strip() else {}
+            text = json.dumps(readable, ensure_ascii=False)
+            items.append({**item, "arguments": text})
+        else:
+            items.append(item)
+    return {**payload, "input": items}
 
 
 def _strict_item(item: Item) -> Item:

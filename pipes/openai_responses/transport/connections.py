@@ -19,6 +19,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -483,8 +484,11 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
-    with suppress(ValueError):
+    # A number that no date has is an OverflowError.
+    with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(headers.get("retry-after", ""))
+        if date.tzinfo is None:  # Python would take it for this server's own time
+            date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
     return None
 

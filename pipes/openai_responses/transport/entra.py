@@ -32,6 +32,9 @@ class EntraTokens:
         """The token of each scope, and its last second."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
+        self._failures = 0
+        self._failure = ("", "")
+        """The last one: its scope, and the reason."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
@@ -45,13 +48,19 @@ class EntraTokens:
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
         if is_asked and unix_seconds() < end:
             return token
+        earlier_failures = self._failures
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
+                failed_scope, reason = self._failure
+                if self._failures > earlier_failures and failed_scope == scope:
+                    raise InvalidRequest(reason)
                 try:
                     token, end = await asyncio.to_thread(self._ask, scope)
-                except InvalidRequest:
+                except InvalidRequest as error:
                     if unix_seconds() >= end:
+                        self._failures += 1
+                        self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
                 now = unix_seconds()

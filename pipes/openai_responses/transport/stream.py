@@ -443,7 +443,7 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         text = wire[field]
-        part_index = wire.get(part, 0)
+        part_index = wire.get(part) or 0
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
@@ -495,11 +495,11 @@ _OTHER_ENDS = ("incomplete", "failed", "cancelled")
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     """Return the end of a response; some gateways leave the response itself out.
 
-    vLLM and Rapid-MLX send `response.completed` with a response that is `incomplete`
-    (vllm-project/vllm 45386).
+    vLLM sends `response.completed` at every end, and only the response says that the
+    answer was cut off (vllm-project/vllm 45386).
     """
     response = as_mapping(wire.get("response"))
-    own_status = response.get("status")
+    own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
     return FinalResponse(status, response)
@@ -562,6 +562,13 @@ def _text_readers(form: str) -> dict[str, _Reader]:
 _READERS: Mapping[str, _Reader] = {
     **_text_readers("delta"),
     **_text_readers("done"),
+    # What Open Responses and its gateways call a thought that grows.
+    "response.reasoning.delta": _text_reader(
+        TextDelta, "reasoning", "content_index", "delta"
+    ),
+    "response.reasoning.done": _text_reader(
+        TextDone, "reasoning", "content_index", "text"
+    ),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,
@@ -569,7 +576,9 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
-    # Not OpenAI's. new-api and sub2api pass them on from other servers.
+    # Gateways end with these, too, as Codex's own server and the Realtime API do
+    # (can1357/oh-my-pi 4692, decolua/9router 2142).
     "response.done": partial(_read_final, "completed"),
+    "response.cancelled": partial(_read_final, "cancelled"),
     "response.error": _read_other_error,
 }

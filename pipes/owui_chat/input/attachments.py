@@ -174,7 +174,7 @@ def attach_files(
         # looked up in the host's database: the newest count.
         left = _MAX_ATTACHMENTS
         for position, user in reversed(users.items()):
-            if user.stored and left:
+            if user.stored:
                 attached = _read_attachments(user.stored.row.get("files"))[:left]
                 files[position] = attached
                 left -= len(attached)

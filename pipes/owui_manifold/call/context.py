@@ -1,6 +1,7 @@
 """One call of the pipe, in two stages: as it arrives, and once it has been checked."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -81,10 +82,20 @@ def read_caller(
 
 
 def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them."""
-    if caller.has_page:
-        return host.event_emitter
-    return None
+    """Return what sends events apart from the answer; None if no page shows them.
+
+    The host stores some of them, and raises what its database reports: a line that is
+    lost is no reason to lose the answer.
+    """
+    emit = host.event_emitter
+    if emit is None or not caller.has_page:
+        return None
+
+    async def emit_if_possible(event: JsonObject) -> None:
+        with suppress(Exception):
+            await emit(event)
+
+    return emit_if_possible
 
 
 class PipeCall(NamedTuple):

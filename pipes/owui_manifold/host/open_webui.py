@@ -47,6 +47,11 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
     chats = host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
+    if row is None:
+        # The host says the same of a database that reports an error (models/chats.py:1926
+        # of 0.12.4), and an answer without its row keeps nothing for later turns.
+        await wait_for_database(chat_id)
+        row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     if row is None or not isinstance(row.chat, Mapping):
         return None
     return row.chat

@@ -101,6 +101,16 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
+class ResultNotRead(Exception):
+    """A tool has run, and the host cannot process what it returned."""
+
+
+_WAS_MADE = (
+    "The call was made, and another one would do the same again; Open WebUI could not "
+    "process its result. {}: {}"
+)
+
+
 class ToolUser(NamedTuple):
     """For whom tools run, and in which chat."""
 
@@ -206,7 +216,10 @@ class HostTools:
                 for secret in tool_secrets(tool.get("callable")):
                     self._hide(secret)
                 raise
-        return await self._read_result(own, tool, params, result)
+        try:
+            return await self._read_result(own, tool, params, result)
+        except Exception as error:
+            raise ResultNotRead(_WAS_MADE.format(type(error).__name__, error)) from None
 
     async def _run_tool(
         self, name: str, tool: JsonObject, params: dict[str, Any]

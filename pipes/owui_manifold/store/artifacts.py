@@ -22,6 +22,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
+from openai_responses.redaction import describe_exception
 from openai_responses.transport.connections import (
     Connections,
     Deadlines,
@@ -32,7 +33,7 @@ from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations
 from owui_host.files import NewFile, store_file
-from owui_host.users import user_model
+from owui_host.users import HostUser, user_model
 from owui_manifold.call.context import CheckedCall
 
 _MAX_FETCHED = 32 * 1024**2
@@ -182,19 +183,27 @@ class ArtifactStore:
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest in self._entries:
             return self._entries[digest]
+        user_id = self._call.caller.user_id
+        if not user_id:
+            return None
+        try:
+            user = await user_model(user_id)
+            if user is None:
+                return None
+            entry = await self._store(NewFile(name, content), user)
+        except Exception as error:  # the host's database, or its storage, is away
+            self._call.log.warn(f"no file stored: {describe_exception(error)}")
+            return None
+        self._entries[digest] = entry
+        return entry
+
+    async def _store(self, file: NewFile, user: HostUser) -> Item | None:
+        """Store a file at the message that is being written."""
         caller = self._call.caller
-        if not caller.user_id:
-            return None
-        user = await user_model(caller.user_id)
-        if user is None:
-            return None
         message: dict[str, str] = {}
         if caller.may_have_row:
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        request = self._call.host.request
-        entry = await store_file(request, NewFile(name, content), message, user)
-        self._entries[digest] = entry
-        return entry
+        return await store_file(self._call.host.request, file, message, user)
 
 
 def _file_name(citation: Item) -> str:

@@ -439,14 +439,18 @@ class PlotTool(WeatherTool):
 
 
 def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
-    """Memory would grow with every answer otherwise; other chats keep theirs."""
+    """Memory would grow with every answer otherwise.
+
+    Those of another model stay, which answers in the same chat at the same time.
+    """
     pictures = PictureMemory()
     part = {"type": "input_image", "image_url": PIXEL}
-    pictures.keep("u-1/other", {"call_id": "call_1", "output": [part]})
     asked = question(PlotTool("own_plot"), chat="u-1/c-1", pictures=pictures)
+    other = asked.caller._replace(message_id="m-2").answer
+    pictures.keep(other, {"call_id": "call_1", "output": [part]})
     provider = ScriptedProvider([calls("own_plot")], [message("9", "Here it is.")])
 
     run_skipping(events_of(asked, provider))
 
     assert PIXEL in json.dumps(provider.asked[-1][0])
-    assert [kept.chat for kept in kept_container(pictures)] == ["u-1/other"]
+    assert [kept.answer for kept in kept_container(pictures)] == [other]

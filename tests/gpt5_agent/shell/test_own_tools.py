@@ -1,5 +1,6 @@
 """The agent's own tools as an answer gets them."""
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import Popen, SubprocessError
@@ -249,3 +250,21 @@ async def test_key_for_files_is_hidden_and_costs_no_answer(
 
     assert "set OPEN_WEBUI_URL" in str(await files.read("f-1"))
     assert ("[redacted]" in caplog.text) is (key == "env:OWN_KEY")
+
+
+@pytest.mark.sandbox
+async def test_settings_that_hold_again_keep_their_runs(pool: OwnToolPool) -> None:
+    """Of too many, the sandbox goes that was not used for the longest time."""
+
+    async def opened_with(seconds: int) -> tuple[Tool, ...]:
+        options = f'{{"seconds": {seconds}}}'
+        return await opened(pool, KEY, SANDBOX=True, SANDBOX_OPTIONS=options)
+
+    for seconds in (11, 12, 13, 14):
+        await opened_with(seconds)
+    under_way = await opened_with(11)
+    await opened_with(15)
+
+    answer = await ran(under_way, "python_execute", code="6 * 7")
+
+    assert json.loads(str(answer.output))["result"] == 42

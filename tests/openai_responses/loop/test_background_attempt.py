@@ -369,6 +369,34 @@ async def test_a_response_that_is_gone(
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
 
 
+NOT_OF_THE_API = {
+    "a proxy that knows no address for a moment": replying(
+        "404 page not found\n", 404, "text/plain", {"Retry-After-Ms": "1"}
+    ),
+    "a page of a firewall": replying(
+        "<html><title>Forbidden</title>", 403, headers={"Retry-After-Ms": "1"}
+    ),
+    "a limit that lasts longer than a wait": replying(
+        "", 429, headers={"Retry-After": "600"}
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", NOT_OF_THE_API.values(), ids=NOT_OF_THE_API)
+async def test_response_goes_on_behind_what_is_refused(
+    connections: Connections, answer: Answerer
+) -> None:
+    """Whoever refuses to return it says nothing of the response: it is asked for again."""
+    good = breaking(_transcript("background-drop.sse"))
+    rest = streaming(_transcript("resumed/background-drop.sse"))
+    async with Upstream(in_turn(good, answer, answer, rest)) as upstream:
+        limits = PATIENT._replace(resuming=RetryPolicy(12, 0.6))
+        events = await report(connections, upstream.endpoint, background("Hi"), limits)
+        methods = [sent.method for sent in upstream.requests]
+    assert log_of(events)[-1] == "run completed"
+    assert methods == ["POST", "GET", "GET", "GET"]
+
+
 async def test_a_response_that_somebody_cancelled(
     connections: Connections, sim: Simulator
 ) -> None:

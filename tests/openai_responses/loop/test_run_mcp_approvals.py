@@ -17,6 +17,8 @@ from runs.against_server import asking, end_of, report_with_tools, simulated
 from runs.log import answer_text
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
+from upstream import wire
+from upstream.server import Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -134,6 +136,37 @@ async def test_a_call_that_is_not_allowed(
         and event.item["type"] == "function_call"
     )
     assert begun.item == ended.item == {**call, "id": f"fc_{call['call_id']}"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [("", {}), (None, {}), ("{}", {}), ('{"zone', {"arguments": '{"zone'})],
+)
+async def test_arguments_that_are_no_object(
+    connections: Connections, arguments: object, shown: dict[str, object]
+) -> None:
+    """None are none; what is not JSON is shown as it is."""
+    question = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "clocks",
+        "name": "now",
+        "arguments": arguments,
+    }
+    stream = wire.whole_stream([wire.added(question), wire.done(question)])
+    person = Person(False)
+    async with Upstream(
+        in_turn(
+            streaming(wire.on_the_wire(*stream)),
+            streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Well.")))),
+        )
+    ) as upstream:
+        await report_with_tools(
+            connections, upstream.endpoint, offering("Hi"), toolset_for(person)
+        )
+
+    [[call]] = person.asked
+    assert (call.name, call.arguments) == ("clocks_now", shown)
 
 
 def _run_unasked(request: Mapping[str, Any]) -> Approval:

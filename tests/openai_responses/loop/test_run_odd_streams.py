@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.endpoint import Compatibility
 from openai_responses.items import Item, is_call, message_text
 from openai_responses.loop.events import HiddenMessage, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
@@ -21,6 +22,7 @@ from openai_responses.transport.stream import (
 from runs.against_server import asking, end_of, limits, report
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts
+from runs.log import answer_text
 from runs.tools import MemoryTools
 from upstream import wire
 from upstream.odd_streams import (
@@ -30,6 +32,7 @@ from upstream.odd_streams import (
     FOLDER,
     LATE_ENDS,
     OTHERS,
+    SERVER_RUN,
     WHOLE_ANSWERS,
     sending,
     stream_of,
@@ -182,6 +185,18 @@ async def test_silence_after_an_empty_response(connections: Connections) -> None
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
 
 
+async def test_silence_after_a_whole_response(connections: Connections) -> None:
+    """Nothing more is waited for, although the server keeps the connection open."""
+    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Rain.")))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    events, _, _ = await events_of(connections, stalling(whole))
+
+    assert loop.time() - began < 5
+    assert answer_text(events) == "Rain."
+
+
 async def test_azure_says_why_in_the_details_of_the_status(
     connections: Connections,
 ) -> None:
@@ -281,6 +296,22 @@ async def test_call_that_used_all_tokens_is_not_run(connections: Connections) ->
     assert "function_call_output" in [item["type"] for item in end_of(events).output]
 
 
+async def test_call_of_a_cut_answer_that_is_called_complete_is_not_made(
+    connections: Connections,
+) -> None:
+    """vLLM's event says that all is complete, its response that the limit was reached."""
+    [*begun, _] = wire.function_call("get_weather", '{"ci')
+    details = {"reason": "max_output_tokens"}
+    cut = wire.response("incomplete", incomplete_details=details)
+    ended = {"type": "response.completed", "response": cut}
+
+    answer = streaming(wire.on_the_wire(wire.created(), *begun, ended))
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.code == "max_output_tokens"
+    assert (tools.called, len(bodies)) == ([], 1)
+
+
 async def test_call_that_the_server_ran_is_not_answered(
     connections: Connections,
 ) -> None:
@@ -297,6 +328,85 @@ async def test_call_that_the_server_ran_is_not_answered(
     assert types.count("custom_tool_call") == 0
     assert types.count("function_call") == types.count("function_call_output") == 1
     assert len([event for event in events if isinstance(event, ToolOutput)]) == 1
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_function_that_the_server_ran_has_its_output_already(
+    is_streamed: bool, connections: Connections
+) -> None:
+    """It is shown with what it returned; nobody is asked again."""
+    stream = stream_of(SERVER_RUN)
+    answer = sending(SERVER_RUN)
+    if not is_streamed:
+        last = json.loads(stream.rpartition(b"data: ")[2])
+        answer = replying(json.dumps(last["response"]))
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    [output] = [event for event in events if isinstance(event, ToolOutput)]
+    assert output.item["output"] == [{"type": "input_text", "text": "rain"}]
+    assert end_of(events).output[output.output_index] == output.item
+    assert (tools.called, len(bodies)) == ([], 1)
+    assert shown_answer(events) == ANSWER
+
+
+@pytest.mark.parametrize("at", ["begin", "end"])
+async def test_our_call_beside_one_that_the_server_ran(
+    at: str, connections: Connections
+) -> None:
+    """Ours is made, once; the next request has both with their outputs."""
+    theirs = wire.call_item("terminal", "{}", at=0)
+    output = {"type": "function_call_output", "call_id": "call_0", "output": None}
+    pair = [wire.done(theirs), wire.done(output, at=1)]
+    ours = wire.function_call("get_weather", CITY, at=2)
+    groups = [*ours, *pair] if at == "begin" else [*pair, *ours]
+    answer = in_turn(
+        streaming(wire.on_the_wire(*groups, wire.completed())), sending(LAST)
+    )
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert tools.called == [("get_weather", json.loads(CITY))]
+    outputs = {
+        item["call_id"]: item["output"]
+        for item in bodies[1]["input"]
+        if item["type"] == "function_call_output"
+    }
+    assert outputs.keys() == {"call_0", "call_2"}
+    assert outputs["call_0"] == ""
+    assert len([event for event in events if isinstance(event, ToolOutput)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "arguments"),
+    [("auto", '{"arguments": "{\\"ci"}'), ("strict", None), ("openai", '{"ci')],
+)
+async def test_call_whose_arguments_are_no_json(
+    compatibility: Compatibility, arguments: str | None, connections: Connections
+) -> None:
+    """The model reads that it failed. llama.cpp would refuse the chat for good."""
+    call = wire.function_call("get_weather", '{"ci')
+    first = streaming(wire.on_the_wire(*wire.whole_stream(call)))
+    async with Upstream(in_turn(first, sending(LAST))) as upstream:
+        endpoint = replace(upstream.endpoint, compatibility=compatibility)
+        toolset = Toolset(MemoryTools())
+        events = await report(connections, endpoint, within=limits(), toolset=toolset)
+
+    assert end_of(events).ending.kind == "completed"
+    [sent] = [i for i in upstream.bodies[1]["input"] if i["type"] == "function_call"]
+    assert sent["arguments"] == (arguments or '{"arguments": "{\\"ci"}')
+
+
+async def test_output_without_a_call_is_left_out(connections: Connections) -> None:
+    """No card could show it."""
+    lone = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
+    message = wire.message("Rain.", at=1)
+    stream = wire.on_the_wire(wire.done(lone), *message, wire.completed(lone))
+
+    events, _, bodies = await events_of(connections, streaming(stream))
+
+    assert [item["type"] for item in end_of(events).output] == ["message"]
+    assert len(bodies) == 1
 
 
 async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:

@@ -119,28 +119,6 @@ async def test_model_that_cannot_see_answers_without_the_images(
     assert upstream.bodies[1]["input"][1:2] == SEEING[1:2]
 
 
-@pytest.mark.parametrize("status", [400, 500])
-async def test_template_that_takes_instructions_first(
-    connections: Connections, status: int
-) -> None:
-    """Nothing of them is lost; the text of a template teaches nothing."""
-    message = "Error: Jinja Exception: System message must be at the beginning."
-    error = {"code": status, "message": message, "type": "invalid_request_error"}
-    later = {**user("Be kind."), "role": "developer"}
-    seen = {**later, "content": [PICTURE]}
-    asked = asking(input=[USER, ANSWER, later, seen, USER], instructions="Be brief.")
-    refusal = replying(json.dumps({"error": error}), status)
-    async with Upstream(in_turn(refusal, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
-
-    assert log_of(events)[-1] == "run completed"
-    assert repairs_of(events) == ["InstructionsFirst"]
-    [tried] = [e.tried for e in events if isinstance(e, Status) and e.tried]
-    assert not tried.is_lasting
-    assert upstream.bodies[1]["instructions"] == "Be brief.\n\nBe kind."
-    assert upstream.bodies[1]["input"] == [USER, ANSWER, seen, USER]
-
-
 async def test_choice_of_tools_that_a_server_does_not_implement(
     connections: Connections,
 ) -> None:
@@ -175,6 +153,90 @@ async def test_trouble_of_a_server_is_no_refusal_of_images(
 
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
+NO_TOOLS = {
+    "Ollama": (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
+    "OpenRouter": (404, 'No endpoints found that support tool use. Try disabling "x".'),
+    "vLLM": (
+        400,
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
+        "be set",
+    ),
+    "llama.cpp": (500, "tools param requires --jinja flag"),
+    "Groq": (400, "`tool calling` is not supported with this model"),
+    "LiteLLM": (400, "ollama does not support parameters: ['tools'], for model=x."),
+}
+
+
+@pytest.mark.parametrize("server", NO_TOOLS)
+async def test_model_that_cannot_call_tools_answers_without_them(
+    server: str, connections: Connections
+) -> None:
+    """With its whole chat: only the tools are in the way."""
+    status, message = NO_TOOLS[server]
+    refusal = {"error": {"message": message, "type": "api_error", "code": status}}
+    refused = replying(json.dumps(refusal), status)
+    asked = asking(input=SEEING, tools=[TOOL])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["LeaveOutFunctions"]
+    with_tools, without = upstream.bodies
+    assert with_tools.pop("tools") == [TOOL]
+    assert without == with_tools
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_model_whose_instructions_have_to_come_first(
+    status: int, connections: Connections
+) -> None:
+    """Qwen's template, behind vLLM and llama.cpp: a filter adds one in the middle."""
+    words = "jinja template rendering failed. System message must be at the beginning."
+    refused = replying(json.dumps({"error": {"message": words}}), status)
+    note = {**user("It is Monday."), "role": "developer"}
+    seen = {**note, "content": [PICTURE]}
+    asked = asking(instructions="Be kind.", input=[USER, ANSWER, note, seen, USER])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["GatherInstructions"]
+    sent = upstream.bodies[1]
+    assert sent["instructions"] == "Be kind.\n\nIt is Monday."
+    assert sent["input"] == [USER, ANSWER, seen, USER]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_model_that_takes_one_question_at_a_time(
+    status: int, connections: Connections
+) -> None:
+    """Gemma's template, behind vLLM and llama.cpp, after an answer that failed."""
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    refused = replying(json.dumps({"error": {"message": words}}), status)
+    asked = asking(input=[USER, user("Hello?"), ANSWER, USER])
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["JoinMessages"]
+    first, *others = upstream.bodies[1]["input"]
+    assert "".join(part["text"] for part in first["content"]) == "Hi\n\nHello?"
+    assert others == [ANSWER, USER]
+
+
+async def test_server_that_only_streams_answers_a_task(
+    connections: Connections,
+) -> None:
+    """The host wants titles whole; what comes as a stream is one answer, too."""
+    refused = replying(json.dumps({"detail": "Stream must be set to true"}), 400)
+    asked = asking(stream=False)
+    async with Upstream(in_turn(refused, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, asked, TWICE)
+
+    assert log_of(events)[-1] == "run completed"
+    assert [body["stream"] for body in upstream.bodies] == [False, True]
+
+
 REFUSALS = {
     "LeaveOutReasoning": {"code": "invalid_encrypted_content", "message": "No."},
     "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},

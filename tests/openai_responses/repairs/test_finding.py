@@ -13,6 +13,7 @@ from openai_responses.errors import (
 )
 from openai_responses.items import json_digest
 from openai_responses.repairs.chat_repairs import (
+    CallsAsWords,
     LeaveOutImages,
     LeaveOutItem,
     LeaveOutKind,
@@ -33,12 +34,12 @@ from openai_responses.repairs.finding import (
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
+    LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
-    LeaveOutTools,
     LowerItems,
     MoveMessages,
     Repair,
@@ -172,6 +173,7 @@ def item(named: Item) -> LeaveOutItem:
 
 
 CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
+NO_EFFORT = LeaveOutParameter("reasoning.effort")
 
 
 @pytest.mark.parametrize(
@@ -217,6 +219,40 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         ),
         (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
         (words("Expected container_id: cntr_1"), CODE_GONE),
+        (
+            ApiError(
+                "invalid_value",
+                param="input",
+                message="Conflicting authenticated continuation identities",
+            ),
+            LeaveOutReasoning(LAST),
+        ),
+        (words('"llama3.2" does not support thinking'), NO_EFFORT),
+        (
+            words("Model grok-4-0709 does not support parameter reasoningEffort."),
+            NO_EFFORT,
+        ),
+        (
+            words(
+                "litellm.UnsupportedParamsError: openai does not support parameters: "
+                "['reasoning_effort'], for model=gpt-4o."
+            ),
+            NO_EFFORT,
+        ),
+        (
+            words("Unsupported parameter: prompt_cache_key"),
+            LeaveOutParameter("prompt_cache_key"),
+        ),
+        (
+            words("property 'include' is unsupported, did you mean 'inputs'?"),
+            LeaveOutParameter("include"),
+        ),
+        (
+            words(
+                'invalid reasoning value: \'none\' (must be "high", "medium", "low")'
+            ),
+            ReplaceEffort("none", "low"),
+        ),
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
@@ -341,7 +377,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
 
     What only tunes the answer goes first, tools go last.
     """
-    options, tools = LeaveOutOptions(), LeaveOutTools()
+    options, tools = LeaveOutOptions(), LeaveOutFunctions()
     plain = [PlainItems(LAST), WordsAlone(LAST)]
     strange = Failure(422, words("It cannot be."))
     assert repairs_in_turn(strange) == [options, *plain, tools]
@@ -520,6 +556,43 @@ def test_items_that_were_appended_become_fields() -> None:
     assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
 
 
+DEMANDED = "The `reasoning_text` in the thinking mode must be passed back to the API."
+
+
+def test_thoughts_that_a_server_demands_are_gone() -> None:
+    """Calls of earlier turns become words; those of this turn keep their form."""
+    own: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
+    own_output = {**OUTPUT, "call_id": "call_2"}
+    words_of = {"content": [{"type": "reasoning_text", "text": "So."}]}
+    thought: Item = {"type": "reasoning", "summary": [], **words_of}
+    later = {**USER, "content": [{"type": "input_text", "text": "And now?"}]}
+    chat = [PICTURE, CALL, OUTPUT, ANSWER, later, thought, own, own_output]
+
+    repair = repair_of(words(DEMANDED), input=chat)
+
+    assert repair == CallsAsWords(item_names(chat)[4])
+    sent = asking(input=chat, repairs=(repair,)).payload()["input"]
+    assert sent[0] == PICTURE
+    assert [item["type"] for item in sent[1:5]] == ["message"] * 4
+    assert [item["type"] for item in sent[5:]] == [
+        "reasoning",
+        "function_call",
+        "function_call_output",
+    ]
+
+
+def test_thoughts_that_a_server_demands_in_front_of_each_call() -> None:
+    """A second call of one response has none: all of them become words."""
+    second: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
+    chat = [USER, CALL, second, OUTPUT, {**OUTPUT, "call_id": "call_2"}]
+
+    repair = repair_of(words(DEMANDED), input=chat)
+
+    assert repair == CallsAsWords(item_names(chat)[-1])
+    sent = asking(input=chat, repairs=(repair,)).payload()["input"]
+    assert {item["type"] for item in sent} == {"message"}
+
+
 def test_plain_reasoning_goes_from_all_chats() -> None:
     """Before its items become plain: it is the way of some servers."""
     part = {"type": "reasoning_text", "text": "x"}
@@ -592,23 +665,6 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
-    [
-        '"smollm:135m" does not support tools',
-        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser',
-        "No endpoints found that support tool use. To learn more, visit: x",
-    ],
-)
-def test_model_that_takes_no_tools(message: str) -> None:
-    """Ollama, vLLM and OpenRouter say so in words, which teach nothing."""
-    tried = find(words(message))
-    assert tried
-    assert tried.repair == LeaveOutTools()
-    assert not tried.is_lasting
-    assert changed(words(message)) == {"tools": None}
-
-
-@pytest.mark.parametrize(
     ("message", "path"),
     [
         ("Unsupported parameter: truncation", "truncation"),
@@ -659,6 +715,29 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert again.payload()["input"] == moved
     assert [row.item for row in again.sent().items] == moved
     assert not isinstance(repair_of(error, input=moved), MoveMessages)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_relayed", "is_lasting"),
+    [
+        *((status, False, False) for status in (502, 503, 504, 520, 529)),
+        *((status, False, True) for status in (400, 422, 500)),
+        (502, True, True),
+    ],
+)
+def test_status_of_trouble_teaches_nothing(
+    status: int, is_relayed: bool, is_lasting: bool
+) -> None:
+    """The server may have recovered meanwhile, unless it passes on another's refusal."""
+    error = ApiError(
+        param="prompt_cache_key", message="The cache is down.", is_relayed=is_relayed
+    )
+
+    tried = find(error, status)
+
+    assert tried is not None
+    assert isinstance(tried.repair, LeaveOutParameter)
+    assert tried.is_lasting == is_lasting
 
 
 def test_status_says_whether_the_request_is_the_cause() -> None:

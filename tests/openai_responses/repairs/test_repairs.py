@@ -7,6 +7,7 @@ import pytest
 from openai_responses.items import json_digest, message_text
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
+    CallsAsWords,
     ChatRepair,
     LeaveOutImages,
     LeaveOutItem,
@@ -21,7 +22,11 @@ from openai_responses.repairs.chat_repairs import (
     read_chat_repairs,
 )
 from openai_responses.repairs.request_repairs import (
+    AskForStream,
+    GatherInstructions,
+    JoinMessages,
     LeaveOutField,
+    LeaveOutFunctions,
     LeaveOutParameter,
     LeaveOutStrict,
     LeaveOutTool,
@@ -339,6 +344,66 @@ def test_tool_goes_with_the_choice_that_may_mean_it(
     assert changed.get("tool_choice") == left
 
 
+def test_model_that_cannot_call_keeps_the_tools_of_the_server() -> None:
+    """Also without those that an item added, and without a choice among none."""
+    custom: Item = {"type": "custom", "name": "note"}
+    added = {"type": "additional_tools", "role": "developer", "tools": [custom, WEB]}
+    asked = body(input=[HI, added], tools=[TOOL], tool_choice="required")
+
+    assert repair_request(asked, [LeaveOutFunctions()]) == body(tools=[WEB])
+    left = repair_request(body(tools=[TOOL], tool_choice="auto"), [LeaveOutFunctions()])
+    assert left == {"model": "m", "input": [HI]}
+
+
+def test_later_instructions_move_to_the_beginning() -> None:
+    """Of the messages the others stay, in their order."""
+    asked = body(
+        instructions="Be kind.",
+        input=[
+            chat_message("developer", "Ann likes tea."),
+            HI,
+            HELLO,
+            chat_message("system", "It is Monday."),
+            HI,
+        ],
+    )
+
+    moved = sent_request(asked, [GatherInstructions(), LeaveOutItem(A)]).payload
+
+    assert moved["instructions"] == "Be kind.\n\nAnn likes tea.\n\nIt is Monday."
+    assert moved["input"] == [HI, HELLO, HI]
+    unchanged = body(instructions="Be kind.")
+    assert GatherInstructions().apply(unchanged) is unchanged
+
+
+def test_questions_without_an_answer_are_joined() -> None:
+    """Images, too, and a message in its short form; calls between two stay there."""
+    ids = {"call_id": "call_9", "name": "look"}
+    call: Item = {"type": "function_call", **ids, "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_9", "output": "sun"}
+    short: Item = {"role": "user", "content": "And?"}
+    asked = body(input=[HI, PICTURE, short, call, output, HELLO, HI])
+
+    joined = repair_request(asked, [JoinMessages()])["input"]
+
+    gap = {"type": "input_text", "text": "\n\n"}
+    parts = [*HI["content"], gap, *PICTURE["content"], gap]
+    parts.append({"type": "input_text", "text": "And?"})
+    assert joined == [{**HI, "content": parts}, call, output, HELLO, HI]
+    request = sent_request(asked, [JoinMessages(), LeaveOutItem(A)])
+    assert [row.item for row in request.items] == joined
+    unchanged = body(input=[HI, HELLO])
+    assert JoinMessages().apply(unchanged) is unchanged
+
+
+def test_stream_is_asked_for() -> None:
+    """Once: what asks for one already stays the same object."""
+    asked = body(stream=False)
+    assert repair_request(asked, [AskForStream()]) == body(stream=True)
+    streamed = body(stream=True)
+    assert AskForStream().apply(streamed) is streamed
+
+
 def test_last_tool_leaves_nothing() -> None:
     """An empty list, or a choice of nothing, would be refused."""
     repairs = [LeaveOutTool(json_digest(TOOL)), LeaveOutTool(json_digest(WEB))]
@@ -512,6 +577,12 @@ A = "a" * 32
             ["reasoning", A],
             "The server could not read earlier reasoning in this chat: answering without "
             "it.",
+        ),
+        (
+            CallsAsWords(A),
+            ["calls", A],
+            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "sent as plain text.",
         ),
         (
             PlainItems(A),

@@ -1,6 +1,10 @@
 """Requests for servers that check more strictly than OpenAI."""
 
-from openai_responses.requests.build import strict_payload
+import json
+
+import pytest
+
+from openai_responses.requests.build import strict_payload, with_json_arguments
 
 CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
 THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
@@ -20,9 +24,13 @@ def test_strict_payload_drops_keys_of_openai_alone() -> None:
         "input": [],
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "prompt_cache_key": "k",
-        "safety_identifier": "s",
+        "access_programs": [],
         "context_management": [],
+        "image": {},
+        "moderation": {},
+        "prompt_cache_key": "k",
+        "prompt_cache_options": {},
+        "safety_identifier": "s",
     }
     assert strict_payload(payload).keys() == {"model", "input", "store", "include"}
 
@@ -38,3 +46,29 @@ def test_items_get_ids_that_never_change() -> None:
     assert answer == {"type": "message", "role": "assistant", "content": "Yes."}
     assert strict_payload(payload) == strict_payload(payload)
     assert payload == {"input": [USER, THOUGHT, CALL, ANSWER]}
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ('{"city": "Bern"', {"arguments": '{"city": "Bern"'}),
+        ("Zürich", {"arguments": "Zürich"}),
+        ("[1]", {"arguments": "[1]"}),
+        (" ", {}),
+        ('{"city":  "Bern"}', None),
+    ],
+)
+def test_arguments_that_are_no_object(written: str, sent: object) -> None:
+    """Their words stay; a call that can be read stays as its bytes."""
+    call = {**CALL, "arguments": written}
+    custom = {"type": "custom_tool_call", "call_id": "call_2", "input": "{"}
+
+    payload = with_json_arguments({"model": "m", "input": [USER, call, custom]})
+
+    [user, changed, other] = payload["input"]
+    assert (payload["model"], user, other) == ("m", USER, custom)
+    if sent is None:
+        assert changed == call
+    else:
+        assert json.loads(changed["arguments"]) == sent
+        assert {**changed, "arguments": written} == call

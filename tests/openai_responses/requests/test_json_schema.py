@@ -267,6 +267,25 @@ def test_a_choice_at_the_root() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"$ref": "#/$defs/A"},
+        {"allOf": [{"type": "null"}]},
+        {"anyOf": [{"type": "null"}]},
+        {"const": 1},
+        {"enum": [1]},
+        {"not": {"type": "null"}},
+        {"oneOf": [{"type": "null"}]},
+    ],
+)
+def test_keywords_that_the_api_refuses_at_the_root(part: Schema) -> None:
+    """In a part they are kept."""
+    schema = {**of(part), "$defs": {"A": {}}}
+
+    assert open_schema({**schema, **part}) == schema
+
+
 def test_arguments_are_checked_through_references() -> None:
     """By `#` and by the names of definitions, which a stroke does not end."""
     definitions = {"a/b": {"type": "string"}}

@@ -196,6 +196,16 @@ def test_outputs_stand_behind_their_calls() -> None:
             assert reorder_remote_outputs(order) == expected
 
 
+def test_remote_call_without_an_output_stays_where_it_is() -> None:
+    """The host may have dropped the output."""
+    call_item, output = replay_items(call(1))
+    lonely = replay_items(call(2))[0]
+
+    ordered = reorder_remote_outputs([lonely, call_item, TOOL, output])
+
+    assert ordered == [lonely, call_item, output, TOOL]
+
+
 def test_other_calls_keep_the_order_of_the_host() -> None:
     """Only remote ones are moved."""
     other = {**TOOL, "call_id": "c2"}

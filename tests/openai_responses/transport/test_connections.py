@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 from aiohttp import web
@@ -161,6 +162,8 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
         ({"Retry-After": "-3"}, None, None),
         ({"Retry-After": "nan"}, None, None),
         ({"Retry-After": "inf"}, None, None),
+        ({"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None, None),
+        ({"Retry-After": f"Mon, 16 Nov 2026 13:06:50 +{'9' * 20}"}, None, None),
         ({"X-Should-Retry": "false"}, None, False),
         ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
     ],
@@ -178,6 +181,22 @@ async def test_retry_headers_are_read_from_a_refusal(
     assert failure.retry_after == after
     assert failure.should_retry is wanted
     assert refused.request_id == headers.get("X-Request-Id", "")
+
+
+async def test_date_without_a_zone_is_no_local_time(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its wait is the same on a server that is twelve hours away from UTC."""
+    in_2100 = "Fri, 01 Jan 2100 00:00:00"
+    waits: list[float] = []
+    monkeypatch.setenv("TZ", "Etc/GMT+12")
+    time.tzset()
+    for zone in (" GMT", " -0000", ""):
+        answer = replying("", 503, headers={"Retry-After": in_2100 + zone})
+        waits.append((await refusal(connections, answer)).failure.retry_after or 0)
+    monkeypatch.undo()
+    time.tzset()
+    assert max(waits) - min(waits) < 3600
 
 
 def rate_limits(**of: tuple[str, str]) -> dict[str, str]:

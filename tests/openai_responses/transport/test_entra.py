@@ -127,6 +127,22 @@ async def test_after_a_failure_the_token_is_used_for_a_while(
     assert await tokens.token(SCOPE) == "token-2"
 
 
+async def test_those_who_wait_for_a_failure_share_it(credential: Credential) -> None:
+    """Entra may take half a minute to say no; the twentieth would wait for ten minutes."""
+    credential.failure = "The network is down."
+    tokens = EntraTokens()
+    asked = [tokens.token(SCOPE) for _ in range(20)]
+
+    refusals = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert {str(refusal) for refusal in refusals} == {str(refusals[0])}
+    assert "The network is down." in str(refusals[0])
+    assert credential.tries == 1
+    with pytest.raises(InvalidRequest):  # who comes later asks again
+        await tokens.token(SCOPE)
+    assert credential.tries == 2
+
+
 async def test_reason_is_told_without_secrets(credential: Credential) -> None:
     """The next request asks again."""
     credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"

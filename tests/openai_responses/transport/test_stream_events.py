@@ -66,6 +66,7 @@ def test_known_event_needs_its_fields_or_none() -> None:
         ("refusal", "content_index", "refusal", "refusal"),
         ("reasoning_summary_text", "summary_index", "text", "summary"),
         ("reasoning_text", "content_index", "text", "reasoning"),
+        ("reasoning", "content_index", "text", "reasoning"),  # Open Responses
         ("function_call_arguments", None, "arguments", "arguments"),
         ("custom_tool_call_input", None, "input", "arguments"),
         ("mcp_call_arguments", None, "arguments", "arguments"),
@@ -92,6 +93,12 @@ def test_text_that_is_null_is_none(name: str) -> None:
     field = "text" if name == "output_text" else "arguments"
     assert typed(**{"type": f"response.{name}.done", field: None}) is None
     assert typed(type=f"response.{name}.delta", delta=None) is None
+
+
+def test_text_without_a_place_is_the_first() -> None:
+    """Some gateways write null for what they do not know."""
+    grown = typed(type="response.output_text.delta", content_index=None, delta="Hi")
+    assert grown == TextDelta(-1, "text", 0, "Hi")
 
 
 def test_arguments_that_are_an_object() -> None:
@@ -123,15 +130,26 @@ def test_response_has_three_ways_to_end(status: str) -> None:
     assert event == FinalResponse(status, RESPONSE)
 
 
-@pytest.mark.parametrize("kind", ["response.completed", "response.done"])
-def test_response_itself_says_how_it_ended(kind: str) -> None:
-    """vLLM calls the end of each `completed`, gateways pass on `response.done`."""
-    for status in ("completed", "incomplete", "failed", "cancelled"):
-        response = {**RESPONSE, "status": status}
-        assert typed(type=kind, response=response) == FinalResponse(status, response)
-    begun = {**RESPONSE, "status": "in_progress"}
-    assert typed(type=kind, response=begun) == FinalResponse("completed", begun)
-    assert typed(type=kind) == FinalResponse("completed", {})
+@pytest.mark.parametrize(
+    ("name", "own", "status"),
+    [
+        ("completed", "incomplete", "incomplete"),
+        ("completed", "failed", "failed"),
+        ("completed", "in_progress", "completed"),
+        ("incomplete", "completed", "incomplete"),
+        ("done", "completed", "completed"),
+        ("done", "incomplete", "incomplete"),
+        ("done", None, "completed"),
+        ("cancelled", "cancelled", "cancelled"),
+    ],
+)
+def test_end_under_another_name_is_what_the_response_says(
+    name: str, own: str | None, status: str
+) -> None:
+    """vLLM calls each end completed; other servers end with `response.done`."""
+    response = {**RESPONSE, "status": own}
+    event = typed(type=f"response.{name}", response=response)
+    assert event == FinalResponse(status, response)
 
 
 def test_both_shapes_of_error() -> None:

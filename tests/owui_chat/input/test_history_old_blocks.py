@@ -91,6 +91,32 @@ def test_an_answer_with_output_has_no_blocks(
     assert answer == AssistantText(OURS[1], may_have_blocks=is_old)
 
 
+def test_calls_of_an_old_answer_stay_as_they_are() -> None:
+    """Blocks stand in texts alone."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+    messages: list[dict[str, object]] = [
+        {"role": "user", "content": "Rain?"},
+        {"role": "assistant", "content": OURS[1], "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "No."},
+        {"role": "user", "content": "And now?"},
+    ]
+    rows: dict[str, dict[str, object]] = {
+        "q1": {"role": "user", "content": "Rain?"},
+        "a1": {"role": "assistant", "content": OURS[1], "parentId": "q1"},
+        "q2": {"role": "user", "content": "And now?", "parentId": "a1"},
+    }
+    _, parts = parse_messages(messages)
+    ids = {"user_message_id": "q2", "message_id": "a2"}
+    stored = attach_stored_messages(parts, rows, ids)
+
+    marked = mark_old_answers(stored, rows)
+
+    assert [part for part in marked if part not in stored] == [
+        AssistantText(OURS[1], may_have_blocks=True)
+    ]
+    assert len(marked) == len(stored) == 5
+
+
 def test_without_a_row_nothing_is_known_to_be_old() -> None:
     """A temporary chat, or the words of a client."""
     _, parts = parse_messages(

@@ -78,6 +78,24 @@ async def test_only_an_own_chat_with_a_row_is_read(host: StandInHost) -> None:
     assert await read_chat("chat-1", "user-1") is None
 
 
+async def test_chat_that_could_not_be_read_is_read_again(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host hides what its database reports: it seems to have no such chat.
+
+    The answer would forget the earlier reasoning, and keep none of its own.
+    """
+    read = host.chats.get_chat_by_id_and_user_id
+    errors = ["", "database is locked"]
+
+    async def read_or_hide(chat_id: str, user_id: str) -> Any:
+        return await read(chat_id, user_id) if not errors.pop() else None
+
+    monkeypatch.setattr(host.chats, "get_chat_by_id_and_user_id", read_or_hide)
+
+    assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
+
+
 async def test_only_the_given_key_is_written(host: StandInHost) -> None:
     """The rest of the chat is not sent: it may be stale. The row may be gone."""
     assert not await write_chat_keys("chat-2", {"ours": {"a": 1}})

@@ -536,6 +536,24 @@ async def test_host_without_the_function_fails_the_call(host: StandInHost) -> No
     assert "has no " in lines[0]
 
 
+async def test_call_that_was_made_is_told_from_one_that_failed(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that reads of a failure alone would send the same mail again."""
+
+    async def locked(_user_id: str) -> Any:
+        raise RuntimeError("database is locked")
+
+    monkeypatch.setattr(host.users, "get_user_by_id", locked)
+    toolset = Toolset(host_tools({"look": result("Sent.")}))
+
+    [outcome] = await answers_of([calling("look")], toolset)
+
+    assert outcome.failed
+    assert "The call was made" in str(outcome.output)
+    assert "database is locked" in str(outcome.output)
+
+
 # ---------------------------------------------------------------- threads
 
 

@@ -11,6 +11,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from calls.sample import MODEL, call_of, chat, host_context, valves_for
+from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
@@ -276,6 +277,32 @@ async def test_active_content_is_stored_as_a_download(
     assert row.meta["content_type"] == "application/octet-stream"
     (card,) = cards(events)
     assert f"sandbox:/mnt/data/{name}" in card["links"]
+
+
+@pytest.mark.parametrize(
+    ("table", "method"),
+    [("users", "get_user_by_id"), ("chats", "insert_chat_files")],
+)
+async def test_database_that_is_locked_costs_the_picture_alone(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    method: str,
+) -> None:
+    """The answer goes on to its end, and says what it lacks."""
+
+    async def locked(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("database is locked")
+
+    monkeypatch.setattr(getattr(host, table), method, locked)
+    events = await events_of(sim, connections, "sim:draw")
+
+    (card,) = cards(events)
+    assert "could not be stored" in card["notes"][0]
+    (ended,) = [event for event in events if isinstance(event, RunDone)]
+    assert ended.ending.kind == "completed"
 
 
 @pytest.mark.parametrize("user_id", ["", "gone@example.com"], ids=["nobody", "gone"])
