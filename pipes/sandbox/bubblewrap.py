@@ -44,8 +44,10 @@ _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp")
-_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:")
-"""What a process holds of memory; the pages of files could be dropped at any time."""
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
+"""What a process holds of memory; the pages of files could be dropped at any time. The
+last is what the kernel keeps to find the pages: a mapping far from others takes two
+pages of it, also if it holds nothing."""
 _BUFFER_BYTES = {
     "pipe": 64 * 1024,
     "socket": 3 * 212_992 // 2,

@@ -166,6 +166,16 @@ begin = libc.mmap(None, 4096 * 14_000, 1, 0x22, -1, 0)
 for page in range(0, 14_000, 2):
     assert libc.mprotect(begin + page * 4096, 4096, 3) == 0
 """,
+    "page tables": """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+for gigabyte in range(2200):  # each is the zero page, with two pages of tables
+    address = 0x100000000000 + (gigabyte << 30)
+    assert libc.mmap(address, 4096, 1, 0x100022, -1, 0) == address  # MAP_FIXED_NOREPLACE
+    ctypes.string_at(address, 1)
+""",
     "locks": """
 import fcntl
 file = open("/tmp/file", "w")
