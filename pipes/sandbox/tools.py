@@ -158,7 +158,7 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            text = _describe_run(reply, notes, failed=failed)
+            text = _describe_run(reply, notes, limits, failed=failed)
             return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
@@ -173,7 +173,13 @@ def _build_sandbox_result(
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
-def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+_LONGER_RESULT = 100
+"""Characters by which a result may be longer than an output: a name, and three dots."""
+
+
+def _describe_run(
+    reply: SandboxReply, notes: str, limits: SandboxLimits, *, failed: bool
+) -> str:
     """Return what the model reads of a run, as JSON.
 
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
@@ -181,8 +187,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     answer = reply.answer
     # The program writes the value of the last expression as JSON, or its repr.
     value = None
+    result = str(answer["result"] or "null")
+    if len(result) > limits.output + _LONGER_RESULT:  # code has taken the program over
+        result = "null"
     with suppress(ValueError, RecursionError):
-        written = json.loads(str(answer["result"] or "null"))
+        written = json.loads(result)
         if isinstance(written, dict):
             value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from sandbox.backend import SandboxLimits
-from sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
+from sandbox.runs import (
+    FileSlice,
+    Sandbox,
+    SandboxReply,
+    SandboxReplyMissing,
+    _read_reply,
+)
 from sandbox.tools import SandboxResult, SandboxTools
 from sandboxes.pretended import Pretended, confined_answering, execute
 
@@ -73,6 +79,37 @@ async def test_malformed_reply_counts_as_missing(spool: Path, content: bytes) ->
         await read_bytes(spool, content)
 
 
+def reply_in(spool: Path, line: bytes) -> SandboxReply | None:
+    """Read a line as an answer."""
+    spool.write_bytes(line + b"\n")
+    return _read_reply(spool, LIMITS)
+
+
+@pytest.mark.parametrize("kind", ["lists", "texts", "digits"])
+async def test_answer_of_many_values_is_none(spool: Path, kind: str) -> None:
+    """Code that took the program over could keep the server busy for seconds with it."""
+    many = {
+        "lists": b"[]," * 60_000,
+        "texts": b'"",' * 60_000,
+        "digits": b"9" * 120_000,
+    }
+
+    line = b'{"listed": [' + many[kind] + b"0.0]}"
+
+    assert json.loads(line)
+    assert reply_in(spool, line) is None
+
+
+async def test_longest_answer_is_one(spool: Path) -> None:
+    """A folder of as many files as there may be; their names are what they like."""
+    row = {"name": '"[{,\\' * 50, "kind": "file", "size": 10**15}
+    answer = {"listed": [row] * LIMITS.files, "more": 10**15}
+
+    read_back = reply_in(spool, json.dumps(answer).encode())
+
+    assert read_back == SandboxReply(answer, None)
+
+
 async def test_endless_line_is_no_answer(spool: Path) -> None:
     """Only so much of it is read, though as much may be written."""
     program = "print('{\"text\": \"' + 'x' * (5 << 20) + '\"}')"
@@ -124,6 +161,7 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
         ({"refused": "half \ud800"}, "Error: half ?"),
         ({**RUN, "result": "[1"}, f"{NOTHING}}}"),
         ({**RUN, "result": [1]}, f"{NOTHING}}}"),
+        ({**RUN, "result": '{"json": [' + "[]," * 100 + "[]]}"}, f"{NOTHING}}}"),
         (
             {**RUN, "stopped": {"a": "{0.__class__}"}},
             f'{{"status": "failed", {NOTHING[1:]}, "note": "The code was stopped."}}',
