@@ -368,7 +368,7 @@ def rounds_of_the_agent(count: int) -> Work:
     read_body = _read_body(messages)
 
     def work() -> None:
-        read_earlier_rounds(messages, read_turns(messages, SIGN))
+        read_earlier_rounds(messages, read_turns(messages, SIGN), SIGN)
         read_body()
 
     return work

@@ -77,6 +77,7 @@ class ChatJudge:
         self.new_permissions: set[str] = set()
         self._own_tools = request.own_tools
         self._chat = request.caller.workspace
+        self._sign = request.sign
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -199,7 +200,7 @@ class ChatJudge:
             build_confirmation_request(call, chat=self._chat)
             for call in calls[:MAX_QUESTIONS]
         ]
-        self.question = build_question_call(self.requests)
+        self.question = build_question_call(self.requests, self._sign)
         return self.question
 
     async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:

@@ -61,14 +61,17 @@ def read_turns(messages: Sequence[Message], sign: Sign) -> Turns:
 
 
 def read_earlier_rounds(
-    messages: Sequence[Message], turns_by_message: Turns
+    messages: Sequence[Message], turns_by_message: Turns, sign: Sign
 ) -> EarlierRounds:
-    """Return what the messages after the user's last one contain."""
+    """Return what the messages after the user's last one contain.
+
+    `sign` tells our questions to a person from others.
+    """
     starts = find_turn_starts(messages)
     first = starts[-1] + 1 if starts else 0
     run = messages[first:]
     turns = list(chain.from_iterable(turns_by_message[first:]))
-    answers = read_confirmations(run)
+    answers = read_confirmations(run, sign)
     closed = drop_question_calls(run)
     outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []

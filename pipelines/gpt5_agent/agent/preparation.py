@@ -80,14 +80,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     parameters = request.parameters
 
     # The chat as the host gives it, with what it carries for its later rounds.
-    turns = read_turns(request.messages, request.sign)
-    earlier = read_earlier_rounds(request.messages, turns)
+    sign = request.sign
+    turns = read_turns(request.messages, sign)
+    earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
     messages: Sequence[Message] = request.messages
     if earlier.open_turn:
         messages = drop_last_turn_details(messages, turns)
     messages = drop_question_calls(messages)
-    chat = parse_chat(messages, request.sign, parameters)
+    chat = parse_chat(messages, sign, parameters)
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.

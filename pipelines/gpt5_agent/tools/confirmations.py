@@ -2,14 +2,16 @@
 
 The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
 the person and calls the pipeline again. An answer is bound to a call by id, name and
-arguments, so that no other call can use it. Without an explicit approval the call is
-denied. An approval for the chat covers the tool, with the targets that the call names.
+arguments, so that no other call can use it. It counts only if this pipeline asked: the
+id of the question's call is its signature, because a model's server can call `ask_user`
+as well, with any words on the card. Without an explicit approval the call is denied. An
+approval for the chat covers the tool, with the targets that the call names.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from gpt5_agent.events import ToolCallRequested
@@ -84,6 +86,9 @@ MAX_QUESTIONS = 3
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
+_SIGNATURE_DIGITS = 24
+_SignIds = Callable[[object, bool], str]
+"""What signs for a chat (`owui_chat/storage/signature.py`)."""
 _ANSWER_MILLISECONDS = 240_000
 """The most that the host lets a person think in a temporary chat (0.12.4,
 utils/ask_user.py)."""
@@ -126,11 +131,10 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     return text if is_whole else ""
 
 
-def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
+def build_question_call(requests: Sequence[ToolCallRequested], sign: _SignIds) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
     questions = [build_card_question(request) for request in requests]
-    ids = "".join(request.confirmation_id for request in requests)
-    name = hashlib.sha256(ids.encode()).hexdigest()[:24]
+    name = _sign_questions([request.confirmation_id for request in requests], sign)
     arguments = {
         "questions": questions,
         "allow_other": False,
@@ -146,8 +150,15 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     }
 
 
-def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
-    """Return the decisions by confirmation id.
+def _sign_questions(ids: Sequence[str], sign: _SignIds) -> str:
+    """Return what only this pipeline can name a call that asks for these approvals."""
+    return sign(ids, False)[:_SIGNATURE_DIGITS]
+
+
+def read_confirmations(
+    messages: Iterable[Message], sign: _SignIds
+) -> dict[str, Decision]:
+    """Return the decisions by confirmation id, of the questions that are ours.
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
@@ -155,8 +166,10 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     decisions: dict[str, Decision] = {}
     for message in messages:
         for call in read_tool_calls(message):
-            if _is_confirmation_call(call):
-                questions[str(call["id"])] = _read_question_ids(call)
+            ids = _read_question_ids(call)
+            own_id = f"{_CONFIRMATION_PREFIX}{_sign_questions(ids, sign)}"
+            if ids and call.get("id") == own_id:
+                questions[own_id] = ids
         answers = _read_answers(message)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
             decisions[question] = _read_decision(answers.get(question))
