@@ -1,10 +1,10 @@
 """What the administration's filter gets to know of each run: events and usage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, container_ids, is_call, maker_of, message_text
+from openai_responses.items import Item, container_ids, is_call, maker_of
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -131,11 +131,31 @@ _CHARACTERS_PER_TOKEN = 4
 """About so many, in English."""
 
 
+def _count_characters(sent: object) -> int:
+    """Return about how much text the model reads in a JSON value, names left out.
+
+    Pictures and files are no text, and nobody knows how many tokens reasoning has that
+    is encrypted.
+    """
+    count = 0
+    left = [sent]
+    while left:
+        part = left.pop()
+        if isinstance(part, str) and not part.startswith("data:"):
+            count += len(part)
+        elif isinstance(part, Mapping):
+            left += [part[name] for name in part if name != "encrypted_content"]
+        elif isinstance(part, Sequence) and not isinstance(part, str):
+            left += part
+    return count
+
+
 class _RunCounts:
     """Counts the responses of a run.
 
-    The API reports no usage of a response that is stopped, so it is estimated from the
-    texts; hidden reasoning is not known.
+    The API reports no usage of a response that is stopped, so it is estimated: its input
+    from the response before it, which the same run sent again, or from the texts; its
+    output from the texts. Hidden reasoning is not known.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
@@ -143,6 +163,8 @@ class _RunCounts:
         self._account = account
         self._counted = 0
         """Responses whose usage was counted."""
+        self._last = Usage()
+        """That of the last of them."""
         self._containers = set[str]()
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
@@ -155,6 +177,7 @@ class _RunCounts:
         prepared = self._prepared
         new = usages[self._counted :]
         self._counted = len(usages)
+        self._last = (self._last, *new)[-1]
         self._characters = None
         self._finished = []
         unpaid = self._take_unpaid(output)
@@ -191,6 +214,9 @@ class _RunCounts:
                 async for event in events:
                     if isinstance(event, TextDelta):
                         self._characters = (self._characters or 0) + len(event.text)
+                    elif isinstance(event, ItemAdded) and not is_call(event.item):
+                        # It begins to think. A call may be shown after its response.
+                        self._characters = self._characters or 0
                     elif isinstance(event, ItemDone) and maker_of(event.item).type:
                         self._characters = self._characters or 0
                         self._finished.append(event.item)
@@ -204,10 +230,12 @@ class _RunCounts:
 
         What OpenAI's tools did until then is billed all the same.
         """
-        items = self._prepared.request.input
-        sent = sum(len(message_text(item)) for item in items)
+        request = self._prepared.request
+        sent = _count_characters([request.instructions, request.tools, request.input])
+        last = self._last
         estimate = Usage(
-            input=sent // _CHARACTERS_PER_TOKEN,
+            input=max(sent // _CHARACTERS_PER_TOKEN, last.input + last.output),
+            cached=last.cached,
             output=received // _CHARACTERS_PER_TOKEN,
         )
         self._counted = 0  # `add` expects the usages of a whole run

@@ -16,6 +16,7 @@ from calls.outcomes import (
     statuses,
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
+from chats.pictures import PIXEL
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -202,6 +203,50 @@ async def test_stopped_answer_is_estimated(
     assert row.requests == 1
     assert 400 <= row.input <= 800
     assert 10 <= row.output <= 100
+
+
+async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(
+    limited: Pipe, administration: Filter
+) -> None:
+    """Results of tools, instructions and tools are read, too; a picture is no text."""
+    body = chat("Rain?", "", "sim:slow", tools=[TOOL])
+    call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
+    picture = {"type": "image_url", "image_url": {"url": PIXEL + "A" * 40_000}}
+    [asked, answered, stopped] = body["messages"]
+    body["messages"] = [
+        {"role": "system", "content": "word " * 4_000},
+        asked,
+        {**answered, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
+        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture]},
+    ]
+    answer = await limited.pipe(body, **NATIVE)
+    await anext(answer)
+    await answer.aclose()
+
+    [row] = await counted(administration)
+    assert 15_000 <= row.input < 17_000
+
+
+async def test_later_round_that_is_stopped_is_estimated(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """While it thinks, too: all of the rounds before it was sent again."""
+    tools = {"get_weather": tool_row()}
+    body = chat("sim:tool-forever", tools=[TOOL])
+    answer = await limited.pipe(body, **NATIVE, __tools__=tools)
+    thoughts = 0
+    async for chunk in answer:
+        is_added = chunk.get("type") == "response.output_item.added"
+        thoughts += is_added and chunk["item"]["type"] == "reasoning"
+        if thoughts == 2:
+            break
+    await answer.aclose()
+
+    [row] = await counted(administration)
+    first = usage_of(sim)[0]
+    assert row.requests == 2
+    assert row.input == 2 * first["input_tokens"] + first["output_tokens"]
 
 
 async def test_own_key_at_a_gateway_counts(
