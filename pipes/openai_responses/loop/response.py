@@ -532,13 +532,16 @@ def _in_api_form(item: Item) -> Item:
 
     Texts may have no part around them, arguments may be an object or null, and the name
     of a call may have spaces around it. Ids are keys here, so those that are not texts
-    go.
+    go. A message is the model's, whatever role it has: as a developer's it would be sent
+    again, and instruct each model that answers the chat later, at any server.
     """
     if item.get("type") == "function_tool_call":  # SGLang's router
         item = {**item, "type": "function_call"}
     if item.get("type") == "message" and not item.get("role"):  # maximhq/bifrost 5149
         item = {**item, "role": "assistant"}
     changed: Item = {}
+    if item_type(item) == "message":
+        changed["role"] = "assistant"
     for kind, field in kind_of(item).parts:
         content = item.get(field)
         rows = [content] if isinstance(content, str) else as_list(content)
