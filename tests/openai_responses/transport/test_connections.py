@@ -158,6 +158,7 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
         ({"Retry-After": "0.25"}, 0.25, None),
         ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
         ({"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0, None),
+        ({"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None, None),
         ({"Retry-After": "soon"}, None, None),
         ({"Retry-After": "-3"}, None, None),
         ({"Retry-After": "nan"}, None, None),
