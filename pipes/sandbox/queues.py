@@ -1,8 +1,8 @@
 """Who may run when: the runs of a server, and those of each of its users."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from sandbox.backend import SharedLimits
 
@@ -12,6 +12,7 @@ class _UserQueue:
 
     def __init__(self, max_runs: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
+        self.files = asyncio.Semaphore(max_runs)
         self.members = 0
 
 
@@ -30,14 +31,31 @@ class RunQueue:
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
         """Wait until a run of `user` may begin; it ends with the context."""
+        with self._join(user) as queue:
+            async with queue.turns, self._server_turns:
+                yield
+
+    @asynccontextmanager
+    async def hold_file(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more file of `user` may be in memory, for a run that gets it.
+
+        Else all would be there that wait for their turn. It is no turn: to read a file
+        may take long, and others can run meanwhile.
+        """
+        with self._join(user) as queue:
+            async with queue.files:
+                yield
+
+    @contextmanager
+    def _join(self, user: str) -> Iterator[_UserQueue]:
+        """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
             queue = _UserQueue(self._limits.runs_per_user)
             self._users[user] = queue
         queue.members += 1
         try:
-            async with queue.turns, self._server_turns:
-                yield
+            yield queue
         finally:
             queue.members -= 1
             if queue.members == 0:

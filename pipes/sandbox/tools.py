@@ -377,22 +377,11 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                content = await file.read()
+                path = printable_name(file.name)[-80:]
                 try:
-                    if isinstance(content, str):
-                        raise _SandboxCallFailed(content)
-                    path = printable_name(file.name)[-80:]
-                    request = {
-                        "operation": "receive",
-                        "path": path,
-                        "size": len(content),
-                        "id": file.id,
-                    }
-                    name, failed, _ = await self._run(
-                        sandbox, request, workspace, key.user, content
+                    name = await self._receive_file(
+                        sandbox, workspace, key.user, file, path
                     )
-                    if failed:
-                        raise _SandboxCallFailed(name)
                     if name != path:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -406,6 +395,35 @@ class SandboxTools:
         if result.failed:
             notes.append(f"Attached files are not in the workspace. {result.text}")
         return [_make_storable(line) for line in notes]
+
+    async def _receive_file(
+        self,
+        sandbox: Sandbox,
+        workspace: Workspace,
+        user: str,
+        file: OfferedFile,
+        path: str,
+    ) -> str:
+        """Put a file into the workspace; return its name there, which may be another.
+
+        Raises _SandboxCallFailed.
+        """
+        async with self._workspaces.runs.hold_file(user):
+            content = await file.read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            request = {
+                "operation": "receive",
+                "path": path,
+                "size": len(content),
+                "id": file.id,
+            }
+            name, failed, _ = await self._run(
+                sandbox, request, workspace, user, content
+            )
+        if failed:
+            raise _SandboxCallFailed(name)
+        return name
 
     async def _answer(
         self,

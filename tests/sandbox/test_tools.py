@@ -533,6 +533,30 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
     assert asked == ["f-1"]
 
 
+async def test_files_of_a_user_do_not_all_wait_in_memory() -> None:
+    """Each chat has its own workspace, and a user as many chats as they like."""
+    held = most = 0
+
+    async def read() -> bytes:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        await asyncio.sleep(0)
+        return b"rain"
+
+    async with sandboxed(shared=SharedLimits(runs=1, runs_per_user=2)) as chat:
+
+        async def receive(number: int) -> None:
+            nonlocal held
+            key = WorkspaceKey("ada", f"chat {number}")
+            assert await chat.tools.receive(key, [OfferedFile("f", "a", read)]) == []
+            held -= 1
+
+        await asyncio.gather(*map(receive, range(6)))
+
+    assert (held, most) == (0, 2)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [("echo a\0b", "embedded null byte"), ("echo \ud800", "surrogates not allowed")],
