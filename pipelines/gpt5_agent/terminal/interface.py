@@ -68,10 +68,10 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
             for part in as_list(event.item.get("summary")):
                 text = as_mapping(part).get("text")
                 if text:
-                    yield f"~ {text}"
+                    yield _mark_lines("~", text)
         case ItemDone() if is_call(event.item):
             arguments = event.item.get("arguments", event.item.get("input", ""))
-            yield f"* {event.item.get('name')} {arguments}"
+            yield _mark_lines("*", f"{event.item.get('name')} {arguments}")
         case ToolOutput():
             yield _format_output(event)
         case Status():
@@ -80,14 +80,22 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
             yield f"[{advised_ending(event.ending, PIPELINE_SHELL).message}]"
 
 
+def _mark_lines(mark: str, text: object) -> str:
+    """Return a text from elsewhere with a mark, and its further lines indented.
+
+    It may come while a person is asked about another call: no line of it may look like
+    a question.
+    """
+    return f"{mark} {text}".replace("\n", "\n  ")
+
+
 def _format_output(event: ToolOutput) -> str:
     """Return the line of an output; a long one is cut."""
     output = event.item.get("output")
     text = output if isinstance(output, str) else json.dumps(output)
     if len(text) > _MAX_OUTPUT_CHARACTERS:
         text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
-    mark = "!" if event.failed else "="
-    return f"{mark} {text}"
+    return _mark_lines("!" if event.failed else "=", text)
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}

@@ -221,6 +221,18 @@ async def test_terminal_obeys_nobody_else() -> None:
         await desk.sees("a\ufffd[2Jb\ufffdc\ufffd\ufffdd\te\nf\n")
 
 
+@pytest.mark.parametrize("is_thought", [True, False])
+async def test_text_from_elsewhere_asks_nothing(is_thought: bool) -> None:
+    """Only a question begins its line as questions do: a `y` answers the one asked."""
+    words = "Bern\\nMay ls be called?\\ny or n: "
+    item = reasoning("1", words.replace("\\n", "\n"))
+    answer = [item] if is_thought else [calls("get_weather", 1, words)]
+    async with sitting(answer, [SAID], tool=WeatherTool()) as desk:
+        desk.terminal.receive_line("Weather?")
+
+        await desk.sees("Bern\n  May ls be called?\n  y or n: ")
+
+
 # ---------------------------------------------------------------- a real one
 
 
