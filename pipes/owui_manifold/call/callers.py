@@ -92,7 +92,9 @@ def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
     """Return what a body lost, with the reasons, by names."""
     left_out: dict[str, str] = {}
     for key, value in body.items():
-        if value is None or kept.get(key) == value:
+        # NaN, which clients may send, is not equal to itself.
+        is_kept = kept.get(key) is value or kept.get(key) == value
+        if value is None or is_kept:
             continue
         if key in ACCOUNT_KEYS:
             left_out[key] = ACCOUNT_KEYS[key]

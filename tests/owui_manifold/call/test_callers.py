@@ -67,6 +67,15 @@ async def test_tool_whose_type_is_not_a_text_is_dropped(
     ]
 
 
+async def test_a_number_that_is_none_is_not_among_what_is_left_out(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """It is not equal to itself; what the caller may not set is left out all the same."""
+    body = await sent(pipe, sim, seed=float("nan"), service_tier="priority")
+
+    assert "service_tier" not in body
+
+
 @pytest.mark.parametrize("user", [USER, ADMIN])
 async def test_costly_settings_of_a_caller_are_left_out(
     pipe: Pipe, sim: Simulator, host: StandInHost, user: Json
