@@ -35,7 +35,9 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 def derive_key(secret: str, purpose: str) -> bytes:
     """Return a key of 32 bytes; without the secret no one can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
-    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+    # An id that a client chose may have half a character.
+    info = purpose.encode("utf-8", "surrogatepass") + _ONE_BLOCK
+    return hmac.digest(seed, info, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:

@@ -23,6 +23,13 @@ def test_keys_and_signatures_do_not_change() -> None:
     assert sign_object(SIGNED, None, 5, "x") == FIELDS
 
 
+def test_id_with_half_a_character_has_a_key_of_its_own() -> None:
+    """A client names its chat as it likes."""
+    keys = {derive_key("secret", f"chat {name}") for name in ("\ud800", "\udfff", "?")}
+
+    assert len(keys) == 3
+
+
 @pytest.mark.parametrize(
     ("signed", "scope", "is_ours"),
     [
