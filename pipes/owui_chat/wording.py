@@ -1,6 +1,7 @@
 """How numbers, and texts of strangers, are written for people."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -63,11 +64,14 @@ def value_with_escapes(value: Any) -> Any:
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
 _LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one."""
+"""JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
+as null, and cannot read an event that has Python's word for it."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"

@@ -226,3 +226,18 @@ async def test_number_that_the_card_rounds_is_asked_about_here() -> None:
     rounded = calling("get_weather", 2, json.dumps({"city": "Bern", "days": 2**53 + 1}))
 
     assert await left(toolset(ASKS), shown, rounded) == ["call_1"]
+
+
+@pytest.mark.usefixtures("newest")
+async def test_number_that_the_card_shows_as_none_is_asked_about_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """JSON can write an endless number, where a schema allows anything; a page shows
+    `null`.
+    """
+    amount = {"type": "object", "properties": {"amount": {}}}
+    monkeypatch.setitem(HOST_TOOLS, "pay", {"spec": {"parameters": amount}})
+    shown = calling("pay", 1, '{"amount": 1e300}')
+    endless = calling("pay", 2, '{"amount": 1e999}')
+
+    assert await left(toolset(ASKS), shown, endless) == ["call_1"]
