@@ -6,6 +6,7 @@ pass finds nothing new. What repeats without limit is possessive, or starts with
 character that it cannot repeat, so the time is linear.
 """
 
+import html
 import json
 import math
 import re
@@ -204,7 +205,7 @@ def _keep_name(match: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON, pages and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -212,6 +213,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     for offset in range(_BYTES_OF_BASE64_GROUP):

@@ -1,5 +1,6 @@
 """No secret comes through, in whatever form it travels; the rest stays readable."""
 
+import html
 import json
 import tracemalloc
 from base64 import b64encode, urlsafe_b64encode
@@ -95,6 +96,7 @@ def test_every_form_of_a_known_secret(secret: str) -> None:
         quote(raw),
         quote(raw, safe=""),
         quote_plus(raw),
+        html.escape(secret),
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
     ]
