@@ -537,11 +537,9 @@ def _in_api_form(item: Item) -> Item:
     """
     if item.get("type") == "function_tool_call":  # SGLang's router
         item = {**item, "type": "function_call"}
-    if item.get("type") == "message" and not item.get("role"):  # maximhq/bifrost 5149
+    if item_type(item) == "message":  # none at all in maximhq/bifrost 5149
         item = {**item, "role": "assistant"}
     changed: Item = {}
-    if item_type(item) == "message":
-        changed["role"] = "assistant"
     for kind, field in kind_of(item).parts:
         content = item.get(field)
         rows = [content] if isinstance(content, str) else as_list(content)
