@@ -167,7 +167,8 @@ class AsyncBridge:
             thread = self._thread
             loop = self._loop
         if thread and loop and thread.is_alive():
-            loop.call_soon_threadsafe(self._closing.set)
+            with suppress(RuntimeError):  # closed a moment ago: a signal closes it, too
+                loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:

@@ -281,6 +281,18 @@ def test_signal_that_ends_the_server_closes_the_bridge_first() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
+def test_second_close_meets_the_end_of_the_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its loop is closed a moment before it ends; signal and server both close."""
+    bridge = AsyncBridge(LAST, Work().at_end)
+    bridge.run(asyncio.sleep(0))
+    bridge.close()
+    monkeypatch.setattr(threading.Thread, "is_alive", lambda _: True)
+
+    bridge.close()
+
+
 def test_signal_that_somebody_else_took_is_left_to_them() -> None:
     """Nor does a process get a handler that had none: the signal would not end it."""
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
