@@ -125,6 +125,33 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.digest
 #
 # Digests of texts, to compare or to name them without keeping them.
@@ -1385,16 +1412,22 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
+    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
+    message = ""
+    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+        message = message or as_text(fields.get(key))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    if not fields.get("param"):
+    param = _read_error_word(fields.get("param"))
+    code = _read_code(fields.get("code"))
+    if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
+        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+    if not param:
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
-    code = _read_code(fields.get("code"))
     # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling". Moderation is a 403 with its reasons.
     if metadata.get("reasons") or metadata.get("flagged_input"):
@@ -1403,26 +1436,45 @@ def read_api_error(wire: object) -> ApiError:
     # that is not known.
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
-        code = as_text(exact) or code
-    kind = as_text(fields.get("type")) or as_text(exact) or None
+        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
+        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
+    kind = _read_error_word(fields.get("type")) or as_text(exact) or None
+    # new-api, of a channel without this API (QuantumNous/new-api 4535)
+    if code == "convert_request_failed" and message.startswith("not implemented"):
+        code = "model_not_found"
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
     return ApiError(
         code=code,
         type=kind,
-        param=as_text(fields.get("param")) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+_REFUSED_BY_OPENROUTER = "Invalid Responses API request"
+"""What OpenRouter says of a request that does not fit its types, with the code of a
+policy (openai/codex 18307, microsoft/agent-framework 3795)."""
+_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots."""
 
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
-        inner = wire.get("error") or wire.get("detail")
+    while True:
+        if isinstance(wire, list):  # Google's gateways
+            wire = wire[0] if wire else None
+        if not isinstance(wire, Mapping):
+            break
+        inner = wire.get("error") or wire.get("detail") or wire.get("errors")
+        if _are_issues(inner):
+            return _read_issues(as_list(inner))
+        if isinstance(inner, list) and not wire.get("detail"):
+            inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         if not isinstance(inner, Mapping):
             break
         wire = inner
@@ -1434,14 +1486,35 @@ def _error_fields(wire: object) -> JsonObject:
         return _read_detail(fields["detail"])
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
+    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
+        return {**fields, "message": _error_fields(fields["message"]).get("message")}
     return fields
+
+
+def _read_error_word(value: object) -> str:
+    """Return a word; LiteLLM has the text `None` for none."""
+    word = as_text(value)
+    return "" if word == "None" else word
 
 
 def _read_code(code: object) -> str | None:
     """Return the code of an error; gateways send an HTTP status as a number."""
     if isinstance(code, int) and 400 <= code < 600:
         return str(code)
-    return as_text(code) or None
+    word = as_text(code)
+    return _SAME_CODES.get(word, word) or None
+
+
+_SAME_CODES = {
+    # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
+    "model_not_supported": "model_not_found",
+    "unsupported_api_for_model": "model_not_found",
+    "model_not_available": "model_not_found",
+    # new-api, `types/error.go`
+    "insufficient_user_quota": "insufficient_quota",
+    "pre_consume_token_quota_failed": "insufficient_quota",
+}
+"""Codes of other servers, and OpenAI's for the same cause."""
 
 
 def _read_notice(wire: object) -> SafetyNotice:
@@ -1463,19 +1536,70 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     entries = [as_mapping(row) for row in rows]
     most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = ""
-    for key in as_list(most_exact.get("loc"))[1:]:
-        step = f"[{key}]" if isinstance(key, int) else f".{key}"
-        if _PATH_STEP.fullmatch(step):
-            path += step
-    return {"message": most_exact.get("msg"), "param": path[1:]}
+    path = _join_place(as_list(most_exact.get("loc"))[1:])
+    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
 
 
+def _are_issues(value: object) -> bool:
+    """Say whether a value is what Zod, which servers of Node.js use, found in a body."""
+    rows = as_list(value)
+    return bool(rows) and all(
+        isinstance(as_mapping(row).get("path"), list) for row in rows
+    )
+
+
+def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
+    """Return words, code and place of the first of what Zod found."""
+    issue = issues[0]
+    keys = [*_find_place(issue, ())]
+    code = None
+    if issue.get("code") == "unrecognized_keys":
+        code = "unknown_parameter"
+        keys += as_list(issue.get("keys"))[:1]
+    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
+
+
+def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
+    """Return the keys of the place that an issue names.
+
+    If no form of several fits, each has issues of its own, and nobody knows which form
+    was meant: then only the item or the tool is certain. Zod 3 names their places from
+    the body on, Zod 4 from the place of the outer issue on.
+    """
+    place = [*outer, *as_list(issue.get("path"))]
+    forms = [(rows, place) for rows in as_list(issue.get("errors"))]
+    for form in as_list(issue.get("unionErrors")):
+        forms.append((as_mapping(form).get("issues"), []))
+    for rows, begin in forms:
+        for row in as_list(rows):
+            inner = _find_place(as_mapping(row), begin)
+            if len(inner) > len(place) and inner[0] in ("input", "tools"):
+                return inner[:2]
+    return place
+
+
+def _join_place(keys: Iterable[object]) -> str:
+    """Return the path of a place, like `input[3].id`, without what is no name of it."""
+    path = ""
+    for key in keys:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
+    return path.removeprefix(".")
+
+
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
+    if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
+        try:
+            issues = load_json(text[:_MAX_INNER_BODY])
+        except ValueError:
+            return None
+        if _are_issues(issues):
+            return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
@@ -1695,7 +1819,7 @@ def _keep_name(match: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON, pages and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -1703,6 +1827,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -1785,6 +1910,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1803,12 +1930,18 @@ SAFETY_STOPS = frozenset(
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
 
-FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
+NO_CREDIT = "insufficient_quota"
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
+        NO_CREDIT,
         "credit_balance_exhausted",
         "organization_spend_limit_exceeded",
         "project_spend_limit_exceeded",
@@ -1842,6 +1975,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
@@ -1944,7 +2078,9 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
-        "404": "There is no Responses API at the address of the model's server.",
+        NO_RESPONSES_API: _NO_RESPONSES_API,
+        "404": _NO_RESPONSES_API,
+        "405": _NO_RESPONSES_API,
         "407": "The HTTP proxy rejected the request.",
         "408": "The model's server gave up, because the request took too long (HTTP "
         "{status}). Try again; if that does not help, leave out large files.",
@@ -2030,7 +2166,9 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "405"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreachable", ""): SettingFault(("base_url",), "possible"),
     # A company's network may let nothing out but through its proxy.
@@ -2219,6 +2357,7 @@ def failure_fault(error: ApiError) -> SettingFault:
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
+    "invalid_request",
     "invalid_request_error",
     "invalid_value",
     "invalid_type",
@@ -2310,6 +2449,18 @@ def _is_about_address(error: ApiError) -> bool:
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
 
 
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    is_known = error.is_any_of(NO_CREDIT_CODES)
+    return is_known or _find_certain_cause(error) == NO_CREDIT
+
+
+def has_known_cause(status: int, error: ApiError) -> bool:
+    """Say whether a refusal has a message that says more than its status."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word not in ("", str(status), "5")
+
+
 def names_model(status: int, error: ApiError) -> bool:
     """Say whether a refusal says that the model is not there, or is not for this key.
 
@@ -2373,11 +2524,28 @@ _PHRASES = (
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"maximum context length|context (size|window)|ContextWindow"
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
+        # Ollama.
+        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits",
+        "insufficient_quota",
+    ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
@@ -2391,10 +2559,22 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
     # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
     (r"\AYour organization must be verified to", UNVERIFIED),
@@ -3598,11 +3778,16 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
+    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
+    # stream.
+    names = ("input", "output")
+    if "input_tokens" not in wire and "prompt_tokens" in wire:
+        names = ("prompt", "completion")
+    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
+    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get("input_tokens"))
-    output_tokens = _read_count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
+    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
@@ -4325,17 +4510,44 @@ _MAX_END_OF_PLACE = 20
 _ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
 """Begins with the first backslash: from each of many the rest would be read again."""
 
+_NAME = r"([a-z_]{2,40}(?:\.[a-z_]{2,40})?)"
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
-    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    rf"[\"'`]{_NAME}[\"'`]",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat."""
+_LACKING_PARAMETER = re.compile(
+    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
+    rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
+    rf"|\bextra inputs are not permitted, field: '{_NAME}'"
+    rf"|\bproperty '{_NAME}' is unsupported"
+    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
+    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}",
+    re.IGNORECASE,
+)
+"""What servers say that do not know a parameter, whatever its value."""
+_REASONING_VALUE = re.compile(r"\binvalid (reasoning value)\b")
+"""What Ollama says of an effort, before it names those that it has."""
+_OTHER_NAMES = {
+    "reasoning_effort": "reasoning.effort",
+    "reasoningeffort": "reasoning.effort",
+    "reasoning value": "reasoning.effort",
+    "verbosity": "text.verbosity",
+}
+"""Names that parameters have elsewhere."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETERS_IN_WORDS = (
+    _PARAMETER_IN_WORDS,
+    _PARAMETER_IN_LOC,
+    _LACKING_PARAMETER,
+    _REASONING_VALUE,
+)
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
@@ -4351,6 +4563,10 @@ _UNKNOWN = re.compile(
     r"|additional properties",
     re.IGNORECASE,
 )
+
+
+_BETWEEN_KEYS = r"(?:\\[nrt]|\W){1,40}"
+"""What is between two keys of a list, also in a text of JSON inside of JSON."""
 
 
 class OwnTexts:
@@ -4390,14 +4606,17 @@ class OwnTexts:
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
-        A longer path than those of the API makes no pattern, because `re` keeps the
-        last 512 patterns in memory.
+        Or as the `path` of one of Zod's issues, which lists its keys. A longer path than
+        those of the API makes no pattern, because `re` keeps the last 512 patterns in
+        memory.
         """
         if not self._is_complete or len(path) > _MAX_PATH:
             return True
-        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        keys = re.findall(r"\w+", path)
+        listed = _BETWEEN_KEYS.join(["path", *keys])
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}|{listed}")
         for text in self._texts:
-            if path not in text:
+            if not keys or keys[-1] not in text:
                 continue
             for reading in _readings(text):
                 if named.search(reading):
@@ -4531,7 +4750,9 @@ class Refusal:
         """Whether the server does not know what it names."""
         if self.error.code == "unknown_parameter":
             return True
-        return bool(_UNKNOWN.search(self.words))
+        return bool(
+            _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
+        )
 
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
@@ -4571,7 +4792,9 @@ class Refusal:
             if len(candidates) == _MAX_CANDIDATES:
                 break
         for (list_name, number), match in candidates.items():
-            if not self._own.could_say_place(list_name, number):
+            place = f"{list_name}[{number}]"
+            is_foreign = self.error.is_relayed and self._own.could_say_parameter(place)
+            if not is_foreign and not self._own.could_say_place(list_name, number):
                 return match
         return None
 
@@ -4583,11 +4806,13 @@ class Refusal:
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return relayed
-        match = _PARAMETER_IN_WORDS.search(self.words)
-        match = match or _PARAMETER_IN_LOC.search(self.words)
+        match: re.Match[str] | None = None
+        for pattern in _PARAMETERS_IN_WORDS:
+            match = match or pattern.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(group for group in match.groups() if group)
+        path = ".".join(group for group in match.groups() if group)
+        return _OTHER_NAMES.get(path.lower(), path)
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -4814,6 +5039,35 @@ class LeaveOutReasoning(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class CallsAsWords(ChatRepair):
+    """Calls and outputs become words, up to the item `until`.
+
+    DeepSeek takes a call only with the thought before it, in all later turns as well, and
+    plain thoughts are kept for one turn.
+    """
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        return (
+            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "sent as plain text."
+        )
+
+    def stored(self) -> list[str]:
+        return ["calls", self.until]
+
+    @property
+    def last_name(self) -> str:
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send a call and its output as words."""
+        return "leave_out" if is_paired(row.item) else "none"
+
+
+@dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
@@ -4930,6 +5184,7 @@ _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
     "reasoning": LeaveOutReasoning,
+    "calls": CallsAsWords,
 }
 """The repairs whose stored form is a word and the name of an item.
 
@@ -5151,6 +5406,17 @@ MAY_BE_LEFT_OUT = frozenset(
 `moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
 `max_tool_calls`, nor what the person asked for: the model, the input, the format."""
 
+_NO_OPTIONS = frozenset(
+    {
+        "access_programs",
+        "background_options",
+        "context_management",
+        "service_tier",
+        "stream",
+    }
+)
+"""Parameters that change what an answer costs, or how it comes."""
+
 _FIELDS_WITH_A_MEANING = frozenset(
     {
         "action",
@@ -5304,6 +5570,25 @@ class LeaveOutToolChoice(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveOutOptions(RequestRepair):
+    """All that only tunes an answer goes: nothing says what of it was refused."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server rejected the request: answering without its optional "
+            "settings."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without them; what changes the price stays."""
+        changed = LeaveOutToolChoice().apply(payload)
+        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+            changed = LeaveOutParameter(path).apply(changed)
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveOutTool(RequestRepair):
     """A tool goes whole, and a choice that may have meant it."""
 
@@ -5329,6 +5614,39 @@ class LeaveOutTool(RequestRepair):
 
     def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
         return [tool for tool in tools if json_digest(tool) != self.digest]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutFunctions(RequestRepair):
+    """No tool is offered that the model has to call; those of the server stay."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server rejected the tools: answering without them."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without functions and custom tools."""
+        declared = declared_tools(payload)
+        remaining = [
+            tool for tool in declared if tool.get("type") not in ("function", "custom")
+        ]
+        if len(remaining) == len(declared):
+            return payload
+        choice = _remaining_choice(payload.get("tool_choice"), remaining)
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class AskForStream(RequestRepair):
+    """The answer comes as a stream, and is passed on whole."""
+
+    @property
+    def message(self) -> str:
+        return "The model's server only answers in streams."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body that asks for a stream."""
+        return payload if payload.get("stream") else {**payload, "stream": True}
 
 
 def _with_tools(
@@ -5474,6 +5792,76 @@ class MoveMessages(RequestRepair):
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
+@dataclass(frozen=True, slots=True)
+class GatherInstructions(RequestRepair):
+    """Texts of the system, wherever they are, become the end of the instructions.
+
+    Templates of some models take one such message, the first (BerriAI/litellm 39852).
+    """
+
+    @property
+    def message(self) -> str:
+        return "The model takes instructions at the beginning alone: moving later ones there."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose instructions are in the one field."""
+        texts = [payload.get("instructions") or ""]
+        items: list[Item] = []
+        for item in payload["input"]:
+            is_instructing = item.get("role") in ("developer", "system")
+            if is_instructing and message_text(item) and not has_media(item):
+                texts.append(message_text(item))
+            else:
+                items.append(item)
+        if len(items) == len(payload["input"]):
+            return payload
+        instructions = "\n\n".join(text for text in texts if text)
+        return {**payload, "instructions": instructions, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinMessages(RequestRepair):
+    """Messages of one role that follow each other become one.
+
+    A question whose answer failed is followed by the next one. Templates of Gemma and
+    Mistral take questions and answers only in turn (vllm-project/vllm 6862).
+    """
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model takes one question at a time: joining those without an answer."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without neighboring messages of one role."""
+        items: list[Item] = []
+        for item in payload["input"]:
+            last = items[-1] if items else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                items[-1] = {**last, "content": content}
+            else:
+                items.append(item)
+        if len(items) == len(payload["input"]):
+            return payload
+        return {**payload, "input": items}
+
+
+def _parts_of(message: Item) -> list[Any]:
+    """Return the content of a message as parts; its short form is a text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return list(text_message(message["role"], content)["content"])
+    return as_list(content)
+
+
+_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
+"""Repairs after which items are at other places, or fewer."""
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -5494,8 +5882,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    if MoveMessages() in repairs:
-        lowered = MoveMessages().apply(lowered)
+    for repair in _IN_OTHER_PLACES:
+        if repair in repairs:
+            lowered = repair.apply(lowered)
     rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)
@@ -5575,6 +5964,8 @@ users of other clients); gateways have the others.
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_NOT_IMPLEMENTED = 501
+"""Not passing trouble: vLLM and Dynamo refuse a parameter with it (vllm 53626)."""
 _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
 """Statuses that also proxies and firewalls send, for reasons of their own."""
 _UNCERTAIN_STATUS = frozenset({None, 200, 400})
@@ -5649,6 +6040,8 @@ def is_passing(error: ApiError) -> bool:
 
 
 def _is_retried_status(status: int) -> bool:
+    if status == _NOT_IMPLEMENTED:
+        return False
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 
@@ -5656,7 +6049,7 @@ def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
     is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or error.is_any_of(NO_CREDIT_CODES):
+    if is_out_of_credit or has_no_credit(error):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -5750,8 +6143,13 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
-_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422})
+_TROUBLE = frozenset({502, 503, 504, 529, *range(520, 525)})
+"""Statuses of a server that may recover before the next request. 520 to 524 are
+Cloudflare's own."""
+_UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
+_CHECKED_CAUSES = frozenset({400, 422, 501})
+"""Statuses with which servers refuse a body before they ask the model."""
 _UNREAD = "invalid_encrypted_content"
 """Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
@@ -5765,17 +6163,47 @@ _REASONING_NOT_TAKEN = re.compile(
     # 8933, 11994; recorded, 986), and an id that would have to be looked up
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
-    r"|provided without its required|Items are not persisted when",
+    r"|provided without its required|Items are not persisted when"
+    # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
+    # 101243, 106718).
+    r"|Conflicting authenticated continuation",
     re.IGNORECASE,
 )
+_REASONING_IS_MISSING = re.compile(
+    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+)
+"""What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
 """What the API says of the container of earlier code."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
-_SEES_NOTHING = re.compile(r"image input is not supported", re.IGNORECASE)
+_SEES_NOTHING = re.compile(
+    r"image input is not supported|does not support image input"
+    r"|No endpoints found that support image input",
+    re.IGNORECASE,
+)
 """What llama.cpp says of an image to a model without eyes, with a status of 500
-(recorded); LiteLLM passes it on."""
+(recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
+(ollama/ollama 17301)."""
+_CALLS_NOTHING = re.compile(
+    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
+    # llama.cpp, with a status of 500; Groq; LiteLLM.
+    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
+    r"|tool calling`? is not supported|does not support parameters: \['tools'",
+    re.IGNORECASE,
+)
+"""What servers say of tools for a model that cannot call them."""
+_THINKS_NOTHING = re.compile(r"does not support thinking\b")
+"""What Ollama says of an effort for a model that does not reason."""
+_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+"""What Codex's own server says, and the gateways to it."""
+_INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
+"""What templates of Qwen's models say; llama.cpp, vLLM and Fireworks pass it on with a
+status of 400 or 500 (ggml-org/llama.cpp 20733)."""
+_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
+"""What templates of Gemma and Mistral say of two questions in a row."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -5819,10 +6247,13 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_unseen_images(refusal)
+        candidates = _by_lacking_skills(refusal)
+    # A gateway may pass on with such a status what another server refused.
+    may_pass = failure.status in _TROUBLE and not failure.error.is_relayed
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
-            return tried._replace(error=failure.error)
+            is_lasting = tried.is_lasting and not may_pass
+            return tried._replace(error=failure.error, is_lasting=is_lasting)
     return None
 
 
@@ -5843,6 +6274,10 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
+        # Servers refuse these before they ask the model. To tune an answer matters less
+        # than the chat, and tools matter more.
+        if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
+            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
@@ -5856,6 +6291,17 @@ def _may_be_about_chat(failure: Failure) -> bool:
         return True
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
+
+
+def _may_be_about_options(failure: Failure, sent: SentRequest) -> bool:
+    """Say whether a refusal names no item, no parameter and no other cause.
+
+    A parameter that guards stays, and a request without others would be refused again.
+    """
+    error = failure.error
+    if error.names_a_place or has_known_cause(failure.status or 0, error):
+        return False
+    return not Refusal(error, sent).parameter
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -5874,12 +6320,17 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
+    missing = _REASONING_IS_MISSING.search(refusal.words)
+    if missing:
+        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+        return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
-    yield from _by_unseen_images(refusal)
+    yield from _by_lacking_skills(refusal)
     yield from _by_code_or_words(refusal)
     yield from _by_place(refusal)
     yield from _by_image_code(refusal)
@@ -5983,11 +6434,36 @@ def _without_item(
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
-def _by_unseen_images(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for a model that cannot see."""
+def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repairs for what a model or a server cannot do at all."""
     phrase = _SEES_NOTHING.search(refusal.words)
     if phrase and any(has_media(row.item) for row in refusal.sent.items):
         yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
+    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+        (_CALLS_NOTHING, LeaveOutFunctions()),
+        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_STREAMS_ALONE, AskForStream()),
+        (_INSTRUCTS_FIRST, GatherInstructions()),
+        (_ALTERNATES, JoinMessages()),
+    )
+    for pattern, repair in others:
+        phrase = pattern.search(refusal.words)
+        if phrase:
+            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+
+
+def _end_of_earlier_calls(sent: SentRequest) -> str:
+    """Return the name of the question after the calls of earlier turns.
+
+    If there are none, the calls of this turn are meant, up to the last item.
+    """
+    names: list[str] = []
+    has_calls = False
+    for name, item in sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            names.append(name)
+    return names[-1] if names else sent.last_name
 
 
 def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7657,6 +8133,25 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: with calls whose arguments they can read.
+
+    A model's call may have been no JSON, or cut off, and its output says so. The API
+    takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
+    and refuse the chat for good (OpenHands/OpenHands 13949).
+    """
+    items: list[Item] = []
+    for item in payload["input"]:
+        arguments = as_text(item.get("arguments"))
+        if item_type(item) == "function_call" and parse_json_object(arguments) is None:
+            readable = {"arguments": arguments} if arguments.strip() else {}
+            text = json.dumps(readable, ensure_ascii=False)
+            items.append({**item, "arguments": text})
+        else:
+            items.append(item)
+    return {**payload, "input": items}
+
+
 def _strict_item(item: Item) -> Item:
     """Return an item for other servers: an answer as plain text, others with an id."""
     if item_type(item) == "message" and item.get("role") == "assistant":
@@ -8167,7 +8662,7 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         text = wire[field]
-        part_index = wire.get(part, 0)
+        part_index = wire.get(part) or 0
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
@@ -8213,9 +8708,26 @@ def _read_item_done(wire: JsonObject) -> StreamEvent:
     return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
 
 
+_OTHER_ENDS = ("incomplete", "failed", "cancelled")
+
+
 def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    """Return the end of a response; some gateways leave the response itself out."""
-    return FinalResponse(status, as_mapping(wire.get("response")))
+    """Return the end of a response; some gateways leave the response itself out.
+
+    vLLM sends `response.completed` at every end, and only the response says that the
+    answer was cut off (vllm-project/vllm 45386).
+    """
+    response = as_mapping(wire.get("response"))
+    own_status = as_text(response.get("status"))
+    if status == "completed" and own_status in _OTHER_ENDS:
+        status = own_status
+    return FinalResponse(status, response)
+
+
+def _read_other_error(wire: JsonObject) -> StreamEvent:
+    """Return an error under a name that the API does not have."""
+    error = wire.get("error") or value_at(wire, "response", "error")
+    return StreamError(read_api_error({"error": error or wire.get("message")}))
 
 
 class _TextEvent(NamedTuple):
@@ -8269,6 +8781,13 @@ def _text_readers(form: str) -> dict[str, _Reader]:
 _READERS: Mapping[str, _Reader] = {
     **_text_readers("delta"),
     **_text_readers("done"),
+    # What Open Responses and its gateways call a thought that grows.
+    "response.reasoning.delta": _text_reader(
+        TextDelta, "reasoning", "content_index", "delta"
+    ),
+    "response.reasoning.done": _text_reader(
+        TextDone, "reasoning", "content_index", "text"
+    ),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,
@@ -8276,6 +8795,11 @@ _READERS: Mapping[str, _Reader] = {
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
+    # Gateways end with these, too, as Codex's own server and the Realtime API do
+    # (can1357/oh-my-pi 4692, decolua/9router 2142).
+    "response.done": partial(_read_final, "completed"),
+    "response.cancelled": partial(_read_final, "cancelled"),
+    "response.error": _read_other_error,
 }
 
 
@@ -8975,6 +9499,10 @@ def new_ulid() -> str:
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 # opens when it ends, with an id of ours. Some servers number the calls of each response
 # anew; such a call leaves here under an id that no earlier response has.
+#
+# Servers that are agents call tools of their own, and say in the same response what these
+# returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
+# own tools do, if its call is known; nobody answers the call again.
 # --------------------------------------------------------------------------------------
 
 
@@ -9073,6 +9601,8 @@ class ResponseState:
                 item = _in_api_form(item)
                 if _lacks_call_id(item) or self._is_of_server(item):
                     return []
+                if is_call_output(item):  # it is shown when it is there
+                    return []
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
@@ -9169,8 +9699,10 @@ class ResponseState:
         for item_id in ids:
             self._ids[item_id] = position
         self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        events: list[RunEvent] = []
+        if not is_call_output(item):
+            shown = self._with_own_call_id(item)
+            events.append(ItemAdded(self._first + position, shown))
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -9213,6 +9745,8 @@ class ResponseState:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
             return self._end_again(position, item)
+        if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
+            return []  # of a call that is not shown, or of none
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
@@ -9273,6 +9807,8 @@ class ResponseState:
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
         index = self._first + position
+        if is_call_output(item):
+            return [ToolOutput(index, item, item.get("status") == "failed")]
         events: list[RunEvent] = [
             TextDelta(index, kind, part, text) for (kind, part), text in rests
         ]
@@ -9287,7 +9823,7 @@ class ResponseState:
         this response has one id.
         """
         call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
+        if not is_paired(item) or not call_id:
             return item
         own_id = self._own_call_ids.get(call_id)
         if own_id is None:
@@ -9329,7 +9865,10 @@ class ResponseState:
             if not self._is_of_server(item):
                 output.append(item)
         for position, item in self._match(output):
-            events += self._end(position, _NOWHERE, item)
+            # SGLang's router has an empty message there, in the place of calls.
+            is_nothing = item_type(item) == "message" and not message_text(item)
+            if position is not None or not is_nothing or not self._items:
+                events += self._end(position, _NOWHERE, item)
         if event.status != "failed":
             events += self._end_open(event.status, has_snapshot=bool(output))
         self._ended_empty = self.ending == COMPLETED and not self._items
@@ -9398,8 +9937,13 @@ def _in_api_form(item: Item) -> Item:
 
     Texts may have no part around them, arguments may be an object or null, and the name
     of a call may have spaces around it. Ids are keys here, so those that are not texts
-    go.
+    go. A message is the model's, whatever role it has: as a developer's it would be sent
+    again, and instruct each model that answers the chat later, at any server.
     """
+    if item.get("type") == "function_tool_call":  # SGLang's router
+        item = {**item, "type": "function_call"}
+    if item_type(item) == "message":  # none at all in maximhq/bifrost 5149
+        item = {**item, "role": "assistant"}
     changed: Item = {}
     for kind, field in kind_of(item).parts:
         content = item.get(field)
@@ -9409,6 +9953,12 @@ def _in_api_form(item: Item) -> Item:
                 text_part(kind, row) if isinstance(row, str) else row
                 for row in rows
                 if row != ""
+            ]
+        elif any(as_mapping(row).get("type") == "text" for row in rows):
+            # SGLang's router; sent back, other servers refuse the type.
+            changed[field] = [
+                text_part(kind, part_text(row)) if row.get("type") == "text" else row
+                for row in content_parts(content)
             ]
     if not isinstance(item.get("arguments", ""), str):
         changed["arguments"] = arguments_text(item["arguments"])
@@ -9420,7 +9970,20 @@ def _in_api_form(item: Item) -> Item:
         if is_malformed and key.endswith("id"):
             continue
         kept[key] = changed.get(key, value)
+    if is_call_output(item):
+        kept["output"] = _output_in_api_form(item.get("output"))
     return kept
+
+
+def _output_in_api_form(output: object) -> str | list[Item]:
+    """Return what a call returned as the API takes it: a text, or its kinds of parts."""
+    parts: list[Item] = []
+    for part in content_parts(output):
+        if part.get("type") in ("text", "output_text"):
+            parts.append({"type": "input_text", "text": part_text(part)})
+        else:
+            parts.append(part)
+    return parts or arguments_text(output)
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -9466,8 +10029,9 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 
 def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    """Return the ids that an event can name an item by; a `call_id` names the call."""
+    call_id = "" if is_call_output(item) else as_text(item.get("call_id"))
+    ids = (as_text(item.get("id")), call_id)
     return [item_id for item_id in ids if item_id]
 
 
@@ -9787,6 +10351,9 @@ class TaggedThoughts:
             return [*chain(*rests), event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
+        if isinstance(event, ToolOutput):  # of a tool of the server's own
+            own_index = self._index_of(event.output_index)
+            return [event._replace(output_index=own_index)]
         if not isinstance(event, ItemEvent):
             return [event]
         message = self._messages.get(event.output_index)
@@ -9949,18 +10516,17 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
 def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
+    """Return the ids of `GET /models` with their last days.
 
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
     end, and so has each name.
     """
     days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
+    for entry in _listed_rows(answer):
         row = as_mapping(entry)
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
+        if 0 < len(name) <= _MAX_MODEL_ID:
             days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
@@ -9974,7 +10540,7 @@ def read_context_windows(answer: object) -> dict[str, int]:
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
     the empty name has the window of any.
     """
-    rows = as_list(as_mapping(answer).get("data"))[:_MAX_MODELS]
+    rows = _listed_rows(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
@@ -9992,11 +10558,9 @@ _MAX_MODEL_ID = 200
 _MAX_MODELS = 1000
 
 
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _MAX_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
+def _listed_rows(answer: object) -> list[Any]:
+    """Return the rows of a list of models; Together and GitHub send nothing around it."""
+    return as_list(as_mapping(answer).get("data") or answer)
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -10012,6 +10576,8 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
         if match is None or match["family"] in _CLOSED_CIRCLES:
             continue
         facts = CATALOG_FACTS.get(name)
+        if facts is None and _NO_CHAT.search(name):
+            continue
         is_replaced = facts is not None and bool(facts.successor)
         last_day = facts.shutdown if facts else None
         if not is_replaced and (last_day is None or today < last_day):
@@ -10133,33 +10699,6 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if len(text) > _LONG_QUESTION:
         return "the question is long"
     return ""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -10882,8 +11421,11 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
-    with suppress(ValueError):
+    # A number that no date has is an OverflowError.
+    with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(headers.get("retry-after", ""))
+        if date.tzinfo is None:  # Python would take it for this server's own time
+            date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
     return None
 
@@ -11262,6 +11804,8 @@ class Attempt:
                     keeps_thoughts=limits.keeps_tagged_thoughts,
                 )
             payload = self.request.payload()
+            if not self.server.endpoint.serves_openai:
+                payload = with_json_arguments(payload)
             if self.server.endpoint.is_strict:
                 payload = strict_payload(payload)
             async with aclosing(self._answer(payload)) as events:
@@ -13261,6 +13805,14 @@ class BackgroundAttempt(Attempt):
         failure = Failure()
         if error and error.status and error.failure:
             failure = error.failure
+            # The response goes on meanwhile: to be asked to wait does not end it.
+            longest = limits.resuming.max_wait
+            if failure.retry_after is not None and failure.retry_after > longest:
+                failure = failure._replace(retry_after=longest)
+        # The words of a proxy say nothing of the response behind it.
+        is_foreign = failure.error.is_page or failure.error == ApiError()
+        if is_foreign and failure.should_retry is None:
+            failure = failure._replace(status=None, error=ApiError())
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not was_polling:
             self._resumable = False
@@ -13268,7 +13820,7 @@ class BackgroundAttempt(Attempt):
         self._is_polling = not (has_news and self._can_resume)
         if wait is None:
             # The API does not know the response (any more): there is nothing to cancel.
-            self._has_nothing_to_cancel = error is not None and error.status == 404
+            self._has_nothing_to_cancel = failure.status == 404
             raise ResponseLost
         return wait
 
@@ -13385,8 +13937,8 @@ class Attempts:
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
-        wants_to_continue = any(
-            is_call(item) or is_approval_request(item) for item in output
+        wants_to_continue = bool(open_calls(output)) or any(
+            map(is_approval_request, output)
         )
         if used_up and wants_to_continue:
             attempt.response.ending = Ending("incomplete", message=used_up)
@@ -13707,7 +14259,7 @@ class _Rounds:
         Approval requests are answered, and the calls that are not left to the host.
         """
         output = self._answer.output
-        calls = [item for item in output if is_call(item)]
+        calls = open_calls(output)
         approvals = [item for item in output if is_approval_request(item)]
         toolset = self._toolset
         is_failure = self._answer.ending.is_failure
@@ -13808,7 +14360,8 @@ class _Rounds:
         if question is None:
             yield from held
             return
-        calls = {index for index, item in self._answer.items if is_call(item)}
+        waiting = {id(call) for call in open_calls(self._answer.output)}
+        calls = {index for index, item in self._answer.items if id(item) in waiting}
         ends: list[RunEvent] = []
         for event in held:
             if isinstance(event, ResponseDone):
@@ -14248,11 +14801,14 @@ def value_with_escapes(value: Any) -> Any:
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
 _LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one."""
+"""JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
+as null, and cannot read an event that has Python's word for it."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
@@ -14369,7 +14925,9 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 def derive_key(secret: str, purpose: str) -> bytes:
     """Return a key of 32 bytes; without the secret no one can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
-    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+    # An id that a client chose may have half a character.
+    info = purpose.encode("utf-8", "surrogatepass") + _ONE_BLOCK
+    return hmac.digest(seed, info, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:
@@ -15976,7 +16534,7 @@ def attach_files(
         # looked up in the host's database: the newest count.
         left = _MAX_ATTACHMENTS
         for position, user in reversed(users.items()):
-            if user.stored and left:
+            if user.stored:
                 attached = _read_attachments(user.stored.row.get("files"))[:left]
                 files[position] = attached
                 left -= len(attached)
@@ -19898,7 +20456,7 @@ LISTS_NOTHING = frozenset({404, 405, 501})
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
+    """Return the models of `GET /models`, with their last days if they have one.
 
     Raises ResponsesError.
     """
@@ -19960,19 +20518,26 @@ class ModelList:
     async def _fetch(
         self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
     ) -> None:
-        """Fetch the models; after an error the known ones stay."""
+        """Fetch the models; the known ones stay unless the server names others.
+
+        A server, or a proxy in front of it, that is just starting lists nothing, or has
+        no such address: what has listed models before is asked again soon.
+        """
         listed: object = None
-        is_final = True
+        has_no_list = False
         try:
             try:
                 listed = await _fetch_list(endpoint, connections)
             except ResponsesError as error:
-                is_final = error.status in LISTS_NOTHING
-            if is_final and endpoint.account() == self._account:  # the same valves
+                has_no_list = error.status in LISTS_NOTHING
+            if endpoint.account() != self._account:  # of earlier valves
+                return
+            models = read_models(listed)
+            if listed is not None and (models or not self._known):
+                self._known = models
+                self._context_windows = read_context_windows(listed)
+            if models or (has_no_list and not self._known):
                 self._next_request = monotonic_seconds() + _FRESH_SECONDS
-                if listed is not None:
-                    self._known = read_models(listed)
-                    self._context_windows = read_context_windows(listed)
         finally:
             answered.set()
 
@@ -22440,8 +23005,10 @@ _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp")
-_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:")
-"""What a process holds of memory; the pages of files could be dropped at any time."""
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
+"""What a process holds of memory; the pages of files could be dropped at any time. The
+last is what the kernel keeps to find the pages: a mapping far from others takes two
+pages of it, also if it holds nothing."""
 _BUFFER_BYTES = {
     "pipe": 64 * 1024,
     "socket": 3 * 212_992 // 2,
@@ -23610,11 +24177,37 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
+_REPLY_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A text in a JSON line, also one that does not end."""
+_ROW_BYTES = 100
+"""Of a file that is listed, without its texts, each of which counts as a byte."""
+_MORE_ROWS = 100
+
+
+def _is_quickly_read(line: bytes, limits: SandboxLimits) -> bool:
+    """Say whether a line has no more than texts, and the rows of an answer.
+
+    While the server reads it, nobody else is answered: 6 MB of `[],[],...` or of digits
+    take two seconds.
+    """
+    most = _ROW_BYTES * (limits.files + _MORE_ROWS)
+    size = end = 0
+    for text in _REPLY_TEXT.finditer(line):
+        size += text.start() - end + 1
+        end = text.end()
+        if size > most:
+            return False
+    return size + len(line) - end <= most
+
+
 def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
     """Return the answer in a file, or None for anything else."""
     with path.open("rb") as file:
+        line = file.readline(_max_line_bytes(limits))
+        if not _is_quickly_read(line, limits):
+            return None
         try:
-            answer = json.loads(file.readline(_max_line_bytes(limits)))
+            answer = json.loads(line)
         except (ValueError, RecursionError):
             return None
         if not isinstance(answer, dict):
@@ -23675,6 +24268,8 @@ class Sandbox:
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
+        self._endings: set[Task[None]] = set()
+        """The ends of runs that are under way."""
         self._is_stopped = False
 
     async def run(
@@ -23700,7 +24295,15 @@ class Sandbox:
             await run.communicate(_list_request(line, archive, content), spool)
         finally:
             self._processes.discard(process)
-            await run.end()
+            # A call can be cancelled again while its run ends, as after its time and
+            # by Stop: the end goes on all the same, or a process would stay.
+            ending = asyncio.create_task(run.end())
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+            try:
+                await asyncio.shield(ending)
+            finally:
+                await asyncio.wait({ending})
         reply = _read_reply(spool, self._limits)
         if reply is None:
             raise SandboxReplyMissing(run.stderr_text())
@@ -23887,6 +24490,7 @@ class _UserQueue:
 
     def __init__(self, max_runs: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
+        self.files = asyncio.Semaphore(max_runs)
         self.members = 0
 
 
@@ -23905,14 +24509,31 @@ class RunQueue:
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
         """Wait until a run of `user` may begin; it ends with the context."""
+        with self._join(user) as queue:
+            async with queue.turns, self._server_turns:
+                yield
+
+    @asynccontextmanager
+    async def hold_file(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more file of `user` may be in memory, for a run that gets it.
+
+        Else all would be there that wait for their turn. It is no turn: to read a file
+        may take long, and others can run meanwhile.
+        """
+        with self._join(user) as queue:
+            async with queue.files:
+                yield
+
+    @contextmanager
+    def _join(self, user: str) -> Iterator[_UserQueue]:
+        """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
             queue = _UserQueue(self._limits.runs_per_user)
             self._users[user] = queue
         queue.members += 1
         try:
-            async with queue.turns, self._server_turns:
-                yield
+            yield queue
         finally:
             queue.members -= 1
             if queue.members == 0:
@@ -24352,7 +24973,7 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            text = _describe_run(reply, notes, failed=failed)
+            text = _describe_run(reply, notes, limits, failed=failed)
             return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
@@ -24367,7 +24988,13 @@ def _build_sandbox_result(
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
-def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+_LONGER_RESULT = 100
+"""Characters by which a result may be longer than an output: a name, and three dots."""
+
+
+def _describe_run(
+    reply: SandboxReply, notes: str, limits: SandboxLimits, *, failed: bool
+) -> str:
     """Return what the model reads of a run, as JSON.
 
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
@@ -24375,8 +25002,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     answer = reply.answer
     # The program writes the value of the last expression as JSON, or its repr.
     value = None
+    result = str(answer["result"] or "null")
+    if len(result) > limits.output + _LONGER_RESULT:  # code has taken the program over
+        result = "null"
     with suppress(ValueError, RecursionError):
-        written = json.loads(str(answer["result"] or "null"))
+        written = json.loads(result)
         if isinstance(written, dict):
             value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
@@ -24429,6 +25059,8 @@ def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_PROBE_PAUSE_SECONDS = 300.0
+"""Each search takes a second or two, for which a question waits."""
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
@@ -24464,7 +25096,6 @@ class SandboxTools:
         `workspaces` outlive these tools; without them they have their own. A sandbox
         in which code could see any of the `private` paths is not used.
         """
-        self.problems: list[str] = []
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
         self._limits = limits or SandboxLimits()
@@ -24478,8 +25109,11 @@ class SandboxTools:
         if workspaces is None:
             workspaces = self._own_workspaces = WorkspacePool()
         self._workspaces: Workspaces = workspaces
+        self._problems: dict[str, str] = {}
+        """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
-        self._has_probed = False
+        self._next_probe = 0.0
+        """When a sandbox is looked for, by the event loop's clock."""
         self._sandbox: Sandbox | None = None
         self._compiling: list[ChildProcess] = []
         self._is_closed = False
@@ -24487,7 +25121,8 @@ class SandboxTools:
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
-        The first call looks for a sandbox; the log says once why there is none.
+        The first call looks for a sandbox, and if there is none, a call some minutes
+        later; the log says once why.
         """
         if await self._find_sandbox() is None:
             return []
@@ -24504,6 +25139,11 @@ class SandboxTools:
                 {"name": name, "description": description, "parameters": parameters}
             )
         return specs
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the sandbox and its packages, as far as it is known."""
+        return list(self._problems.values())
 
     @property
     def max_file_bytes(self) -> int:
@@ -24552,22 +25192,11 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                content = await file.read()
+                path = printable_name(file.name)[-80:]
                 try:
-                    if isinstance(content, str):
-                        raise _SandboxCallFailed(content)
-                    path = printable_name(file.name)[-80:]
-                    request = {
-                        "operation": "receive",
-                        "path": path,
-                        "size": len(content),
-                        "id": file.id,
-                    }
-                    name, failed, _ = await self._run(
-                        sandbox, request, workspace, key.user, content
+                    name = await self._receive_file(
+                        sandbox, workspace, key.user, file, path
                     )
-                    if failed:
-                        raise _SandboxCallFailed(name)
                     if name != path:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -24581,6 +25210,35 @@ class SandboxTools:
         if result.failed:
             notes.append(f"Attached files are not in the workspace. {result.text}")
         return [_make_storable(line) for line in notes]
+
+    async def _receive_file(
+        self,
+        sandbox: Sandbox,
+        workspace: Workspace,
+        user: str,
+        file: OfferedFile,
+        path: str,
+    ) -> str:
+        """Put a file into the workspace; return its name there, which may be another.
+
+        Raises _SandboxCallFailed.
+        """
+        async with self._workspaces.runs.hold_file(user):
+            content = await file.read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            request = {
+                "operation": "receive",
+                "path": path,
+                "size": len(content),
+                "id": file.id,
+            }
+            name, failed, _ = await self._run(
+                sandbox, request, workspace, user, content
+            )
+        if failed:
+            raise _SandboxCallFailed(name)
+        return name
 
     async def _answer(
         self,
@@ -24661,26 +25319,36 @@ class SandboxTools:
                 return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for; None without one."""
+        """Return the sandbox, which the first call looks for; None without one.
+
+        A server may be short of processes, or restart its daemon of containers, at the
+        moment of that call. So what was not found is looked for again.
+        """
+        loop = asyncio.get_running_loop()
         async with self._probe_lock:
-            if not self._has_probed:
+            is_due = self._sandbox is None and loop.time() >= self._next_probe
+            if is_due and not self._is_closed:
                 backends = await self._prepare_backends()
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
-                self._has_probed = True
+                self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
     async def _prepare_backends(self) -> Iterable[SandboxBackend]:
-        """Install the packages; the first use has to wait for it."""
+        """Install the packages, once; the first use has to wait for it."""
+        if self._packages_folder is not None:
+            return self._make_backends(str(self._packages_folder))
         if not self._wheels:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
+            self._report("wheels", problem)
             return self._make_backends("")
+        self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")
@@ -24701,19 +25369,22 @@ class SandboxTools:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool, self._private)
+                self._problems.pop("sandbox", None)
+                self.missing = ""
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
                 missing_parts[str(missing)] = None
         self.missing = "; ".join(missing_parts)
         why = "; ".join(reasons)
-        self._report(f"The tools of the sandbox are not offered: {why}.")
+        self._report("sandbox", f"The tools of the sandbox are not offered: {why}.")
         return None
 
-    def _report(self, problem: str) -> None:
-        """Tell an administrator, above an answer and in the log."""
-        self.problems.append(problem)
-        self._log(problem)
+    def _report(self, about: str, problem: str) -> None:
+        """Tell an administrator, above an answer, and once in the log."""
+        if self._problems.get(about) != problem:
+            self._log(problem)
+        self._problems[about] = problem
 
 
 # --------------------------------------------------------------------------------------
@@ -24733,57 +25404,71 @@ MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 _MAX_OUTPUTS = 1000
 _MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
 """Of all outputs that are kept."""
+_KEPT_SECONDS = 3600.0
+"""Nobody tells of an answer that is stopped while the host runs a tool."""
 
 
 class _SeenOutput(NamedTuple):
-    """An output with pictures; `size` counts the characters of their addresses."""
+    """An output with pictures; `size` counts the characters of their addresses.
 
-    chat: str
+    `end` is until when it is kept, unless its answer goes on.
+    """
+
+    answer: str
     call_id: str
     output: list[Item]
     size: int
+    end: float
 
 
 class PictureMemory:
     """Outputs with pictures of answers that are not complete, oldest first.
 
-    If there are too many, the oldest go: their answers continue with the text alone, as
-    they do after a restart of the server.
+    If there are too many, the oldest go, and those of an answer that did not go on for
+    an hour: such answers continue with the text alone, as they do after a restart of
+    the server. An `answer` is named with its chat and its user, because two models can
+    answer in one chat at the same time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
         self._outputs: list[_SeenOutput] = []
         self._lock = Lock()
         """Requests are prepared in threads."""
 
-    def keep(self, chat: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures; `chat` names the user too."""
+    def keep(self, answer: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures."""
         output = item.get("output")
-        if not chat or not isinstance(output, list):
+        if not answer or not isinstance(output, list):
             return
         size = sum(len(str(part.get("image_url", ""))) for part in output)
         if not size:
             return
+        call_id = str(item.get("call_id"))
+        now = self._now()
+        seen = _SeenOutput(answer, call_id, output, size, now + _KEPT_SECONDS)
         with self._lock:
-            self._outputs.append(
-                _SeenOutput(chat, str(item.get("call_id")), output, size)
-            )
+            self._outputs = [kept for kept in self._outputs if now < kept.end]
+            self._outputs.append(seen)
             total = sum(kept.size for kept in self._outputs)
             while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
                 total -= self._outputs.pop(0).size
 
-    def restore(self, chat: str, items: Sequence[Item]) -> list[Item]:
+    def restore(self, answer: str, items: Sequence[Item]) -> list[Item]:
         """Return the items of a chat with the pictures in the outputs of its calls."""
+        outputs: dict[str, list[Item]] = {}
+        end = self._now() + _KEPT_SECONDS
         with self._lock:
-            outputs = {
-                kept.call_id: kept.output for kept in self._outputs if kept.chat == chat
-            }
+            for number, kept in enumerate(self._outputs):
+                if kept.answer == answer:
+                    outputs[kept.call_id] = kept.output
+                    self._outputs[number] = kept._replace(end=end)
         return [_with_output(item, outputs) for item in items]
 
-    def forget(self, chat: str) -> None:
-        """Drop what a chat has, once its answer is complete."""
+    def forget(self, answer: str) -> None:
+        """Drop what an answer has, once it is complete."""
         with self._lock:
-            self._outputs = [kept for kept in self._outputs if kept.chat != chat]
+            self._outputs = [kept for kept in self._outputs if kept.answer != answer]
 
 
 def seen_pictures(items: Sequence[Item]) -> list[str]:
@@ -25063,6 +25748,11 @@ class PipelineCaller(ChatCaller):
         Empty without a chat: each approval counts once.
         """
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+    @property
+    def answer(self) -> str:
+        """The key of what is kept for one answer; empty without a chat."""
+        return f"{self.workspace}/{self.message_id}" if self.chat_id else ""
 
 
 class OwnToolSettings(NamedTuple):
@@ -25373,8 +26063,10 @@ def _break_line(line: str) -> Iterator[str]:
 #
 # The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
 # the person and calls the pipeline again. An answer is bound to a call by id, name and
-# arguments, so that no other call can use it. Without an explicit approval the call is
-# denied. An approval for the chat covers the tool, with the targets that the call names.
+# arguments, so that no other call can use it. It counts only if this pipeline asked: the
+# id of the question's call is its signature, because a model's server can call `ask_user`
+# as well, with any words on the card. Without an explicit approval the call is denied. An
+# approval for the chat covers the tool, with the targets that the call names.
 # --------------------------------------------------------------------------------------
 
 
@@ -25437,6 +26129,9 @@ MAX_QUESTIONS = 3
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
+_SIGNATURE_DIGITS = 24
+_SignIds = Callable[[object, bool], str]
+"""What signs for a chat (`owui_chat/storage/signature.py`)."""
 _ANSWER_MILLISECONDS = 240_000
 """The most that the host lets a person think in a temporary chat (0.12.4,
 utils/ask_user.py)."""
@@ -25479,11 +26174,10 @@ def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     return text if is_whole else ""
 
 
-def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
+def build_question_call(requests: Sequence[ToolCallRequested], sign: _SignIds) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
     questions = [build_card_question(request) for request in requests]
-    ids = "".join(request.confirmation_id for request in requests)
-    name = hashlib.sha256(ids.encode()).hexdigest()[:24]
+    name = _sign_questions([request.confirmation_id for request in requests], sign)
     arguments = {
         "questions": questions,
         "allow_other": False,
@@ -25499,8 +26193,15 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     }
 
 
-def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
-    """Return the decisions by confirmation id.
+def _sign_questions(ids: Sequence[str], sign: _SignIds) -> str:
+    """Return what only this pipeline can name a call that asks for these approvals."""
+    return sign(ids, False)[:_SIGNATURE_DIGITS]
+
+
+def read_confirmations(
+    messages: Iterable[Message], sign: _SignIds
+) -> dict[str, Decision]:
+    """Return the decisions by confirmation id, of the questions that are ours.
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
@@ -25508,8 +26209,10 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     decisions: dict[str, Decision] = {}
     for message in messages:
         for call in read_tool_calls(message):
-            if _is_confirmation_call(call):
-                questions[str(call["id"])] = _read_question_ids(call)
+            ids = _read_question_ids(call)
+            own_id = f"{_CONFIRMATION_PREFIX}{_sign_questions(ids, sign)}"
+            if ids and call.get("id") == own_id:
+                questions[own_id] = ids
         answers = _read_answers(message)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
             decisions[question] = _read_decision(answers.get(question))
@@ -25622,14 +26325,17 @@ def read_turns(messages: Sequence[Message], sign: Sign) -> Turns:
 
 
 def read_earlier_rounds(
-    messages: Sequence[Message], turns_by_message: Turns
+    messages: Sequence[Message], turns_by_message: Turns, sign: Sign
 ) -> EarlierRounds:
-    """Return what the messages after the user's last one contain."""
+    """Return what the messages after the user's last one contain.
+
+    `sign` tells our questions to a person from others.
+    """
     starts = find_turn_starts(messages)
     first = starts[-1] + 1 if starts else 0
     run = messages[first:]
     turns = list(chain.from_iterable(turns_by_message[first:]))
-    answers = read_confirmations(run)
+    answers = read_confirmations(run, sign)
     closed = drop_question_calls(run)
     outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []
@@ -26051,14 +26757,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     parameters = request.parameters
 
     # The chat as the host gives it, with what it carries for its later rounds.
-    turns = read_turns(request.messages, request.sign)
-    earlier = read_earlier_rounds(request.messages, turns)
+    sign = request.sign
+    turns = read_turns(request.messages, sign)
+    earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
     messages: Sequence[Message] = request.messages
     if earlier.open_turn:
         messages = drop_last_turn_details(messages, turns)
     messages = drop_question_calls(messages)
-    chat = parse_chat(messages, request.sign, parameters)
+    chat = parse_chat(messages, sign, parameters)
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.
@@ -26085,7 +26792,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
     if request.pictures:
-        items = request.pictures.restore(request.caller.workspace, items)
+        items = request.pictures.restore(request.caller.answer, items)
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )
@@ -26333,6 +27040,7 @@ class ChatJudge:
         self.new_permissions: set[str] = set()
         self._own_tools = request.own_tools
         self._chat = request.caller.workspace
+        self._sign = request.sign
         self._prepared = prepared
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -26455,7 +27163,7 @@ class ChatJudge:
             build_confirmation_request(call, chat=self._chat)
             for call in calls[:MAX_QUESTIONS]
         ]
-        self.question = build_question_call(self.requests)
+        self.question = build_question_call(self.requests, self._sign)
         return self.question
 
     async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
@@ -26849,9 +27557,8 @@ class _Agent:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
-                    self._request.pictures.keep(
-                        self._request.caller.workspace, event.item
-                    )
+                    answer = self._request.caller.answer
+                    self._request.pictures.keep(answer, event.item)
                 yield event
                 yield from self._end_call(event)
             case _:
@@ -27009,7 +27716,7 @@ async def run_agent(
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
-                request.pictures.forget(request.caller.workspace)
+                request.pictures.forget(request.caller.answer)
             log_metadata(request.log, _build_metadata(request, spending, kind, agent))
 
 
@@ -27252,7 +27959,8 @@ class AsyncBridge:
             thread = self._thread
             loop = self._loop
         if thread and loop and thread.is_alive():
-            loop.call_soon_threadsafe(self._closing.set)
+            with suppress(RuntimeError):  # closed a moment ago: a signal closes it, too
+                loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
@@ -28043,7 +28751,7 @@ def open_host_files(
 
 
 _MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for a while; the runs of the oldest end with it."""
+"""Sandboxes of earlier valves stay for a while; one that goes ends its runs."""
 
 
 class OwnToolPool:
@@ -28056,6 +28764,7 @@ class OwnToolPool:
     def __init__(self) -> None:
         self._workspaces = WorkspacePool()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        """The least recently used first."""
 
     async def open_tools(
         self,
@@ -28096,7 +28805,7 @@ class OwnToolPool:
         await self._workspaces.close()
 
     async def _close_oldest(self) -> None:
-        """Close the sandbox of the earliest settings if there are too many."""
+        """Close the sandbox that was not used for the longest time of too many."""
         if len(self._sandboxes) > _MAX_SANDBOXES:
             oldest = next(iter(self._sandboxes))
             await self._sandboxes.pop(oldest).close()
@@ -28119,6 +28828,8 @@ class OwnToolPool:
                 workspaces=self._workspaces,
                 private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
+        # The last of all: it was used last.
+        self._sandboxes[key] = self._sandboxes.pop(key)
         return self._sandboxes[key]
 
 

@@ -36,7 +36,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractContextManager, aclosing, suppress
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -660,16 +660,22 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
+    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
+    message = ""
+    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+        message = message or as_text(fields.get(key))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    if not fields.get("param"):
+    param = _read_error_word(fields.get("param"))
+    code = _read_code(fields.get("code"))
+    if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
+        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+    if not param:
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
-    code = _read_code(fields.get("code"))
     # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling". Moderation is a 403 with its reasons.
     if metadata.get("reasons") or metadata.get("flagged_input"):
@@ -678,26 +684,45 @@ def read_api_error(wire: object) -> ApiError:
     # that is not known.
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
-        code = as_text(exact) or code
-    kind = as_text(fields.get("type")) or as_text(exact) or None
+        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
+        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
+    kind = _read_error_word(fields.get("type")) or as_text(exact) or None
+    # new-api, of a channel without this API (QuantumNous/new-api 4535)
+    if code == "convert_request_failed" and message.startswith("not implemented"):
+        code = "model_not_found"
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
     return ApiError(
         code=code,
         type=kind,
-        param=as_text(fields.get("param")) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+_REFUSED_BY_OPENROUTER = "Invalid Responses API request"
+"""What OpenRouter says of a request that does not fit its types, with the code of a
+policy (openai/codex 18307, microsoft/agent-framework 3795)."""
+_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots."""
 
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
-        inner = wire.get("error") or wire.get("detail")
+    while True:
+        if isinstance(wire, list):  # Google's gateways
+            wire = wire[0] if wire else None
+        if not isinstance(wire, Mapping):
+            break
+        inner = wire.get("error") or wire.get("detail") or wire.get("errors")
+        if _are_issues(inner):
+            return _read_issues(as_list(inner))
+        if isinstance(inner, list) and not wire.get("detail"):
+            inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         if not isinstance(inner, Mapping):
             break
         wire = inner
@@ -709,14 +734,35 @@ def _error_fields(wire: object) -> JsonObject:
         return _read_detail(fields["detail"])
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
+    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
+        return {**fields, "message": _error_fields(fields["message"]).get("message")}
     return fields
+
+
+def _read_error_word(value: object) -> str:
+    """Return a word; LiteLLM has the text `None` for none."""
+    word = as_text(value)
+    return "" if word == "None" else word
 
 
 def _read_code(code: object) -> str | None:
     """Return the code of an error; gateways send an HTTP status as a number."""
     if isinstance(code, int) and 400 <= code < 600:
         return str(code)
-    return as_text(code) or None
+    word = as_text(code)
+    return _SAME_CODES.get(word, word) or None
+
+
+_SAME_CODES = {
+    # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
+    "model_not_supported": "model_not_found",
+    "unsupported_api_for_model": "model_not_found",
+    "model_not_available": "model_not_found",
+    # new-api, `types/error.go`
+    "insufficient_user_quota": "insufficient_quota",
+    "pre_consume_token_quota_failed": "insufficient_quota",
+}
+"""Codes of other servers, and OpenAI's for the same cause."""
 
 
 def _read_notice(wire: object) -> SafetyNotice:
@@ -738,19 +784,70 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     entries = [as_mapping(row) for row in rows]
     most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = ""
-    for key in as_list(most_exact.get("loc"))[1:]:
-        step = f"[{key}]" if isinstance(key, int) else f".{key}"
-        if _PATH_STEP.fullmatch(step):
-            path += step
-    return {"message": most_exact.get("msg"), "param": path[1:]}
+    path = _join_place(as_list(most_exact.get("loc"))[1:])
+    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
 
 
+def _are_issues(value: object) -> bool:
+    """Say whether a value is what Zod, which servers of Node.js use, found in a body."""
+    rows = as_list(value)
+    return bool(rows) and all(
+        isinstance(as_mapping(row).get("path"), list) for row in rows
+    )
+
+
+def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
+    """Return words, code and place of the first of what Zod found."""
+    issue = issues[0]
+    keys = [*_find_place(issue, ())]
+    code = None
+    if issue.get("code") == "unrecognized_keys":
+        code = "unknown_parameter"
+        keys += as_list(issue.get("keys"))[:1]
+    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
+
+
+def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
+    """Return the keys of the place that an issue names.
+
+    If no form of several fits, each has issues of its own, and nobody knows which form
+    was meant: then only the item or the tool is certain. Zod 3 names their places from
+    the body on, Zod 4 from the place of the outer issue on.
+    """
+    place = [*outer, *as_list(issue.get("path"))]
+    forms = [(rows, place) for rows in as_list(issue.get("errors"))]
+    for form in as_list(issue.get("unionErrors")):
+        forms.append((as_mapping(form).get("issues"), []))
+    for rows, begin in forms:
+        for row in as_list(rows):
+            inner = _find_place(as_mapping(row), begin)
+            if len(inner) > len(place) and inner[0] in ("input", "tools"):
+                return inner[:2]
+    return place
+
+
+def _join_place(keys: Iterable[object]) -> str:
+    """Return the path of a place, like `input[3].id`, without what is no name of it."""
+    path = ""
+    for key in keys:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
+    return path.removeprefix(".")
+
+
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
+    if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
+        try:
+            issues = load_json(text[:_MAX_INNER_BODY])
+        except ValueError:
+            return None
+        if _are_issues(issues):
+            return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
@@ -970,7 +1067,7 @@ def _keep_name(match: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON, pages and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -978,6 +1075,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -1264,6 +1362,9 @@ class EntraTokens:
         """The token of each scope, and its last second."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
+        self._failures = 0
+        self._failure = ("", "")
+        """The last one: its scope, and the reason."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
@@ -1277,13 +1378,19 @@ class EntraTokens:
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
         if is_asked and unix_seconds() < end:
             return token
+        earlier_failures = self._failures
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
+                failed_scope, reason = self._failure
+                if self._failures > earlier_failures and failed_scope == scope:
+                    raise InvalidRequest(reason)
                 try:
                     token, end = await asyncio.to_thread(self._ask, scope)
-                except InvalidRequest:
+                except InvalidRequest as error:
                     if unix_seconds() >= end:
+                        self._failures += 1
+                        self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
                 now = unix_seconds()
@@ -1379,6 +1486,8 @@ DENIED_MODEL = "denied_model"
 FIREWALL_PAGE = "firewall_page"
 GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1397,12 +1506,18 @@ SAFETY_STOPS = frozenset(
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
 
-FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
+NO_CREDIT = "insufficient_quota"
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
+        NO_CREDIT,
         "credit_balance_exhausted",
         "organization_spend_limit_exceeded",
         "project_spend_limit_exceeded",
@@ -1436,6 +1551,7 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
@@ -1538,7 +1654,9 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
-        "404": "There is no Responses API at the address of the model's server.",
+        NO_RESPONSES_API: _NO_RESPONSES_API,
+        "404": _NO_RESPONSES_API,
+        "405": _NO_RESPONSES_API,
         "407": "The HTTP proxy rejected the request.",
         "408": "The model's server gave up, because the request took too long (HTTP "
         "{status}). Try again; if that does not help, leave out large files.",
@@ -1624,7 +1742,9 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "405"): _WRONG_ADDRESS,
     ("refused", "407"): SettingFault(("proxy",)),
     ("unreachable", ""): SettingFault(("base_url",), "possible"),
     # A company's network may let nothing out but through its proxy.
@@ -1813,6 +1933,7 @@ def failure_fault(error: ApiError) -> SettingFault:
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
+    "invalid_request",
     "invalid_request_error",
     "invalid_value",
     "invalid_type",
@@ -1904,6 +2025,18 @@ def _is_about_address(error: ApiError) -> bool:
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
 
 
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    is_known = error.is_any_of(NO_CREDIT_CODES)
+    return is_known or _find_certain_cause(error) == NO_CREDIT
+
+
+def has_known_cause(status: int, error: ApiError) -> bool:
+    """Say whether a refusal has a message that says more than its status."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word not in ("", str(status), "5")
+
+
 def names_model(status: int, error: ApiError) -> bool:
     """Say whether a refusal says that the model is not there, or is not for this key.
 
@@ -1967,11 +2100,28 @@ _PHRASES = (
     (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"maximum context length|context (size|window)|ContextWindow"
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
+        # Ollama.
+        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits",
+        "insufficient_quota",
+    ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
@@ -1985,10 +2135,22 @@ _CERTAIN_PHRASES = (
         REQUEST_TOO_LARGE,
     ),
     (r"\AIncorrect API key provided", WRONG_KEY),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
     # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
     (r"\AYour organization must be verified to", UNVERIFIED),
@@ -4282,11 +4444,16 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
+    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
+    # stream.
+    names = ("input", "output")
+    if "input_tokens" not in wire and "prompt_tokens" in wire:
+        names = ("prompt", "completion")
+    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
+    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get("input_tokens"))
-    output_tokens = _read_count(wire.get("output_tokens"))
+    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
+    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
@@ -4668,11 +4835,14 @@ def value_with_escapes(value: Any) -> Any:
         return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
 _LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one."""
+"""JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
+as null, and cannot read an event that has Python's word for it."""
 
 CHECK_HEADING = "The setup of this pipe, tested with"
 USAGE_HEADING = "### What it cost"
@@ -5746,6 +5916,8 @@ class UsageTable:
     def __init__(self) -> None:
         self.problem = ""
         self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
+        self._readers = Counter[str]()
+        """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
@@ -5782,11 +5954,13 @@ class UsageTable:
             del self._due[oldest]
 
     async def _write(self) -> None:
-        """Write what is due, until nothing is or the database refuses it."""
-        while self._due:
+        """Write what is due, until nothing is or the database refuses it.
+
+        The rows of a user wait while that user's are read.
+        """
+        while keys := [key for key in self._due if not self._readers[key[0]]]:
             # In one order: two servers never wait for each other's rows.
-            due = sorted(self._due.values())
-            self._due = {}
+            due = sorted(self._due.pop(key) for key in keys)
             self.problem = ""
             usage = [row._asdict() for row, _ in due]
             purchases: list[dict[str, object]] = []
@@ -5814,12 +5988,14 @@ class UsageTable:
 
         What could not be written yet counts, too.
         """
-        stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-        due = [row for row, _ in self._due.values() if row.user_id == user_id]
+        async with self._reading(user_id):
+            stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            due = [row for row, _ in self._due.values() if row.user_id == user_id]
         return stored + due
 
     async def day_rows(self, since: str) -> list[UsageRow]:
         """Return what all users together had of each model on each day from one on."""
+        await self.flush()
         return await self._select(_ROWS_OF_DAYS, day=since)
 
     async def all_rows(self, since: str, most: int) -> list[UsageRow]:
@@ -5827,6 +6003,7 @@ class UsageTable:
 
         The users who cost the most come first.
         """
+        await self.flush()
         return await self._select(_ROWS_OF_ALL, day=since, most=most)
 
     async def purchases(
@@ -5836,22 +6013,42 @@ class UsageTable:
 
         By a user, with what could not be written yet; or by all.
         """
-        await self.flush()
         values = {"day": since, **({"user_id": user_id} if user_id else {})}
         whose = _OF_USER if user_id else ""
-        [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+        by_day = f"{_SAVED_OF}{whose} GROUP BY day"
+        async with self._reading(user_id):
+            [sums] = await _run_with_tables((_PURCHASES_OF + whose, values))
+            rows = await _run_with_tables((by_day, values))
+            due = [
+                (row.day, purchases)
+                for row, purchases in self._due.values()
+                if row.user_id == user_id and row.day >= since
+            ]
         bought = Purchases(*(_whole_number(count) for count in sums))
-        rows = await _run_with_tables((f"{_SAVED_OF}{whose} GROUP BY day", values))
         saved = {str(day): _whole_number(money) for day, money in rows}
-        for row, due in self._due.values():
-            if row.user_id == user_id and row.day >= since:
-                bought = sum_purchases((bought, due))
-                saved[row.day] = saved.get(row.day, 0) + due.saved
+        for day, purchases in due:
+            bought = sum_purchases((bought, purchases))
+            saved[day] = saved.get(day, 0) + purchases.saved
         return bought, saved
 
-    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the first table, as soon as ours are written."""
+    @asynccontextmanager
+    async def _reading(self, user_id: str) -> AsyncGenerator[None, None]:
+        """Hold back what is added for a user: each row is either stored or still due."""
         await self.flush()
+        self._readers[user_id] += 1
+        try:
+            if self._writer:  # it may have begun with rows of this user
+                await asyncio.wait([self._writer])
+            yield
+        finally:
+            self._readers[user_id] -= 1
+            if not self._readers[user_id]:
+                del self._readers[user_id]
+            if self._due and not self.problem:
+                self._start_writer()
+
+    async def _select(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the first table."""
         rows = await _run_with_tables((sql, values))
         return [_read_row(row) for row in rows]
 
@@ -6345,10 +6542,11 @@ class UsageReport:
         bought, saved = await self._table.purchases(day, user_id)
         who = _plain(command.address) or "You"
         yield f"{who}, {_days_text(since, self._today)}.\n"
-        if command.as_csv and self._save_file:
+        if command.as_csv:
             rows.sort()
             cells = [(row.day, row.model, *_numbers([row])) for row in rows]
-            yield await self._csv_lines(("day", "model"), cells, "")
+            title = f"{who} since {day}"
+            yield await self._csv_lines(("day", "model"), cells, title)
             return
         yield self._day_picture(rows, saved, since)
         for line in _summary(rows, bought, self._today):
@@ -7370,7 +7568,7 @@ class NameCheck:
     async def problem(self, limits: str, endpoints: str) -> str:
         """Return the message about names in the two valves, or nothing.
 
-        Raises what the host's database raises.
+        It is advice: a database that cannot be asked says nothing about the names.
         """
         texts = (limits, endpoints)
         now = monotonic_seconds()
@@ -7384,12 +7582,15 @@ class NameCheck:
         for entry in read_endpoints(endpoints) or ():
             groups += entry.groups
         unknown: list[str] = []
-        for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-            if not await has_group(group):
-                unknown.append(group)
-        for user in _each_once(users)[:_MAX_LOOKED_UP]:
-            if not await has_user(user):
-                unknown.append(user)
+        try:
+            for group in _each_once(groups)[:_MAX_LOOKED_UP]:
+                if not await has_group(group):
+                    unknown.append(group)
+            for user in _each_once(users)[:_MAX_LOOKED_UP]:
+                if not await has_user(user):
+                    unknown.append(user)
+        except Exception:  # whatever the host's database raises
+            return ""
         self._problem = ""
         if unknown:
             named = ", ".join(unknown[:_MAX_SHOWN_NAMES])

@@ -536,16 +536,22 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    message = as_text(fields.get("message") or fields.get("detail"))
+    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
+    message = ""
+    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+        message = message or as_text(fields.get(key))
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    if not fields.get("param"):
+    param = _read_error_word(fields.get("param"))
+    code = _read_code(fields.get("code"))
+    if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
+        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+    if not param:
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
             return inner._replace(is_relayed=True)
-    code = _read_code(fields.get("code"))
     # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling". Moderation is a 403 with its reasons.
     if metadata.get("reasons") or metadata.get("flagged_input"):
@@ -554,26 +560,45 @@ def read_api_error(wire: object) -> ApiError:
     # that is not known.
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     if code == "invalid_prompt":
-        code = as_text(exact) or code
-    kind = as_text(fields.get("type")) or as_text(exact) or None
+        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
+        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
+    kind = _read_error_word(fields.get("type")) or as_text(exact) or None
+    # new-api, of a channel without this API (QuantumNous/new-api 4535)
+    if code == "convert_request_failed" and message.startswith("not implemented"):
+        code = "model_not_found"
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
     return ApiError(
         code=code,
         type=kind,
-        param=as_text(fields.get("param")) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
         notice=_read_notice(fields.get("misalignment")),
     )
+
+
+_REFUSED_BY_OPENROUTER = "Invalid Responses API request"
+"""What OpenRouter says of a request that does not fit its types, with the code of a
+policy (openai/codex 18307, microsoft/agent-framework 3795)."""
+_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots."""
 
 
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error, wherever a server puts them."""
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
-    while isinstance(wire, Mapping):
-        inner = wire.get("error") or wire.get("detail")
+    while True:
+        if isinstance(wire, list):  # Google's gateways
+            wire = wire[0] if wire else None
+        if not isinstance(wire, Mapping):
+            break
+        inner = wire.get("error") or wire.get("detail") or wire.get("errors")
+        if _are_issues(inner):
+            return _read_issues(as_list(inner))
+        if isinstance(inner, list) and not wire.get("detail"):
+            inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         if not isinstance(inner, Mapping):
             break
         wire = inner
@@ -585,14 +610,35 @@ def _error_fields(wire: object) -> JsonObject:
         return _read_detail(fields["detail"])
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
+    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
+        return {**fields, "message": _error_fields(fields["message"]).get("message")}
     return fields
+
+
+def _read_error_word(value: object) -> str:
+    """Return a word; LiteLLM has the text `None` for none."""
+    word = as_text(value)
+    return "" if word == "None" else word
 
 
 def _read_code(code: object) -> str | None:
     """Return the code of an error; gateways send an HTTP status as a number."""
     if isinstance(code, int) and 400 <= code < 600:
         return str(code)
-    return as_text(code) or None
+    word = as_text(code)
+    return _SAME_CODES.get(word, word) or None
+
+
+_SAME_CODES = {
+    # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
+    "model_not_supported": "model_not_found",
+    "unsupported_api_for_model": "model_not_found",
+    "model_not_available": "model_not_found",
+    # new-api, `types/error.go`
+    "insufficient_user_quota": "insufficient_quota",
+    "pre_consume_token_quota_failed": "insufficient_quota",
+}
+"""Codes of other servers, and OpenAI's for the same cause."""
 
 
 def _read_notice(wire: object) -> SafetyNotice:
@@ -614,19 +660,70 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     entries = [as_mapping(row) for row in rows]
     most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = ""
-    for key in as_list(most_exact.get("loc"))[1:]:
-        step = f"[{key}]" if isinstance(key, int) else f".{key}"
-        if _PATH_STEP.fullmatch(step):
-            path += step
-    return {"message": most_exact.get("msg"), "param": path[1:]}
+    path = _join_place(as_list(most_exact.get("loc"))[1:])
+    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
 
 
+def _are_issues(value: object) -> bool:
+    """Say whether a value is what Zod, which servers of Node.js use, found in a body."""
+    rows = as_list(value)
+    return bool(rows) and all(
+        isinstance(as_mapping(row).get("path"), list) for row in rows
+    )
+
+
+def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
+    """Return words, code and place of the first of what Zod found."""
+    issue = issues[0]
+    keys = [*_find_place(issue, ())]
+    code = None
+    if issue.get("code") == "unrecognized_keys":
+        code = "unknown_parameter"
+        keys += as_list(issue.get("keys"))[:1]
+    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
+
+
+def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
+    """Return the keys of the place that an issue names.
+
+    If no form of several fits, each has issues of its own, and nobody knows which form
+    was meant: then only the item or the tool is certain. Zod 3 names their places from
+    the body on, Zod 4 from the place of the outer issue on.
+    """
+    place = [*outer, *as_list(issue.get("path"))]
+    forms = [(rows, place) for rows in as_list(issue.get("errors"))]
+    for form in as_list(issue.get("unionErrors")):
+        forms.append((as_mapping(form).get("issues"), []))
+    for rows, begin in forms:
+        for row in as_list(rows):
+            inner = _find_place(as_mapping(row), begin)
+            if len(inner) > len(place) and inner[0] in ("input", "tools"):
+                return inner[:2]
+    return place
+
+
+def _join_place(keys: Iterable[object]) -> str:
+    """Return the path of a place, like `input[3].id`, without what is no name of it."""
+    path = ""
+    for key in keys:
+        step = f"[{key}]" if isinstance(key, int) else f".{key}"
+        if _PATH_STEP.fullmatch(step):
+            path += step
+    return path.removeprefix(".")
+
+
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
+    if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
+        try:
+            issues = load_json(text[:_MAX_INNER_BODY])
+        except ValueError:
+            return None
+        if _are_issues(issues):
+            return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
@@ -1158,8 +1255,10 @@ _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp")
-_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:")
-"""What a process holds of memory; the pages of files could be dropped at any time."""
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
+"""What a process holds of memory; the pages of files could be dropped at any time. The
+last is what the kernel keeps to find the pages: a mapping far from others takes two
+pages of it, also if it holds nothing."""
 _BUFFER_BYTES = {
     "pipe": 64 * 1024,
     "socket": 3 * 212_992 // 2,
@@ -2328,11 +2427,37 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
+_REPLY_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A text in a JSON line, also one that does not end."""
+_ROW_BYTES = 100
+"""Of a file that is listed, without its texts, each of which counts as a byte."""
+_MORE_ROWS = 100
+
+
+def _is_quickly_read(line: bytes, limits: SandboxLimits) -> bool:
+    """Say whether a line has no more than texts, and the rows of an answer.
+
+    While the server reads it, nobody else is answered: 6 MB of `[],[],...` or of digits
+    take two seconds.
+    """
+    most = _ROW_BYTES * (limits.files + _MORE_ROWS)
+    size = end = 0
+    for text in _REPLY_TEXT.finditer(line):
+        size += text.start() - end + 1
+        end = text.end()
+        if size > most:
+            return False
+    return size + len(line) - end <= most
+
+
 def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
     """Return the answer in a file, or None for anything else."""
     with path.open("rb") as file:
+        line = file.readline(_max_line_bytes(limits))
+        if not _is_quickly_read(line, limits):
+            return None
         try:
-            answer = json.loads(file.readline(_max_line_bytes(limits)))
+            answer = json.loads(line)
         except (ValueError, RecursionError):
             return None
         if not isinstance(answer, dict):
@@ -2393,6 +2518,8 @@ class Sandbox:
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
+        self._endings: set[Task[None]] = set()
+        """The ends of runs that are under way."""
         self._is_stopped = False
 
     async def run(
@@ -2418,7 +2545,15 @@ class Sandbox:
             await run.communicate(_list_request(line, archive, content), spool)
         finally:
             self._processes.discard(process)
-            await run.end()
+            # A call can be cancelled again while its run ends, as after its time and
+            # by Stop: the end goes on all the same, or a process would stay.
+            ending = asyncio.create_task(run.end())
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+            try:
+                await asyncio.shield(ending)
+            finally:
+                await asyncio.wait({ending})
         reply = _read_reply(spool, self._limits)
         if reply is None:
             raise SandboxReplyMissing(run.stderr_text())
@@ -2605,6 +2740,7 @@ class _UserQueue:
 
     def __init__(self, max_runs: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
+        self.files = asyncio.Semaphore(max_runs)
         self.members = 0
 
 
@@ -2623,14 +2759,31 @@ class RunQueue:
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
         """Wait until a run of `user` may begin; it ends with the context."""
+        with self._join(user) as queue:
+            async with queue.turns, self._server_turns:
+                yield
+
+    @asynccontextmanager
+    async def hold_file(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more file of `user` may be in memory, for a run that gets it.
+
+        Else all would be there that wait for their turn. It is no turn: to read a file
+        may take long, and others can run meanwhile.
+        """
+        with self._join(user) as queue:
+            async with queue.files:
+                yield
+
+    @contextmanager
+    def _join(self, user: str) -> Iterator[_UserQueue]:
+        """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
             queue = _UserQueue(self._limits.runs_per_user)
             self._users[user] = queue
         queue.members += 1
         try:
-            async with queue.turns, self._server_turns:
-                yield
+            yield queue
         finally:
             queue.members -= 1
             if queue.members == 0:
@@ -3070,7 +3223,7 @@ def _build_sandbox_result(
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
             failed = bool(status or answer.get("stopped"))
-            text = _describe_run(reply, notes, failed=failed)
+            text = _describe_run(reply, notes, limits, failed=failed)
             return SandboxResult(text, failed, files)
         case {"listed": list(listed)}:
             return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
@@ -3085,7 +3238,13 @@ def _build_sandbox_result(
     raise _SandboxCallFailed("The sandbox returned an invalid answer.")
 
 
-def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
+_LONGER_RESULT = 100
+"""Characters by which a result may be longer than an output: a name, and three dots."""
+
+
+def _describe_run(
+    reply: SandboxReply, notes: str, limits: SandboxLimits, *, failed: bool
+) -> str:
     """Return what the model reads of a run, as JSON.
 
     By the `status` Open WebUI's pipes see that a run failed, and draw no green tick.
@@ -3093,8 +3252,11 @@ def _describe_run(reply: SandboxReply, notes: str, *, failed: bool) -> str:
     answer = reply.answer
     # The program writes the value of the last expression as JSON, or its repr.
     value = None
+    result = str(answer["result"] or "null")
+    if len(result) > limits.output + _LONGER_RESULT:  # code has taken the program over
+        result = "null"
     with suppress(ValueError, RecursionError):
-        written = json.loads(str(answer["result"] or "null"))
+        written = json.loads(result)
         if isinstance(written, dict):
             value = written.get("json", written.get("repr"))
     report: dict[str, Any] = {"status": "failed"} if failed else {}
@@ -3147,6 +3309,8 @@ def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_PROBE_PAUSE_SECONDS = 300.0
+"""Each search takes a second or two, for which a question waits."""
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
@@ -3182,7 +3346,6 @@ class SandboxTools:
         `workspaces` outlive these tools; without them they have their own. A sandbox
         in which code could see any of the `private` paths is not used.
         """
-        self.problems: list[str] = []
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
         self._limits = limits or SandboxLimits()
@@ -3196,8 +3359,11 @@ class SandboxTools:
         if workspaces is None:
             workspaces = self._own_workspaces = WorkspacePool()
         self._workspaces: Workspaces = workspaces
+        self._problems: dict[str, str] = {}
+        """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
-        self._has_probed = False
+        self._next_probe = 0.0
+        """When a sandbox is looked for, by the event loop's clock."""
         self._sandbox: Sandbox | None = None
         self._compiling: list[ChildProcess] = []
         self._is_closed = False
@@ -3205,7 +3371,8 @@ class SandboxTools:
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
-        The first call looks for a sandbox; the log says once why there is none.
+        The first call looks for a sandbox, and if there is none, a call some minutes
+        later; the log says once why.
         """
         if await self._find_sandbox() is None:
             return []
@@ -3222,6 +3389,11 @@ class SandboxTools:
                 {"name": name, "description": description, "parameters": parameters}
             )
         return specs
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the sandbox and its packages, as far as it is known."""
+        return list(self._problems.values())
 
     @property
     def max_file_bytes(self) -> int:
@@ -3270,22 +3442,11 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                content = await file.read()
+                path = printable_name(file.name)[-80:]
                 try:
-                    if isinstance(content, str):
-                        raise _SandboxCallFailed(content)
-                    path = printable_name(file.name)[-80:]
-                    request = {
-                        "operation": "receive",
-                        "path": path,
-                        "size": len(content),
-                        "id": file.id,
-                    }
-                    name, failed, _ = await self._run(
-                        sandbox, request, workspace, key.user, content
+                    name = await self._receive_file(
+                        sandbox, workspace, key.user, file, path
                     )
-                    if failed:
-                        raise _SandboxCallFailed(name)
                     if name != path:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -3299,6 +3460,35 @@ class SandboxTools:
         if result.failed:
             notes.append(f"Attached files are not in the workspace. {result.text}")
         return [_make_storable(line) for line in notes]
+
+    async def _receive_file(
+        self,
+        sandbox: Sandbox,
+        workspace: Workspace,
+        user: str,
+        file: OfferedFile,
+        path: str,
+    ) -> str:
+        """Put a file into the workspace; return its name there, which may be another.
+
+        Raises _SandboxCallFailed.
+        """
+        async with self._workspaces.runs.hold_file(user):
+            content = await file.read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            request = {
+                "operation": "receive",
+                "path": path,
+                "size": len(content),
+                "id": file.id,
+            }
+            name, failed, _ = await self._run(
+                sandbox, request, workspace, user, content
+            )
+        if failed:
+            raise _SandboxCallFailed(name)
+        return name
 
     async def _answer(
         self,
@@ -3379,26 +3569,36 @@ class SandboxTools:
                 return result._replace(text=_make_storable(result.text))
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for; None without one."""
+        """Return the sandbox, which the first call looks for; None without one.
+
+        A server may be short of processes, or restart its daemon of containers, at the
+        moment of that call. So what was not found is looked for again.
+        """
+        loop = asyncio.get_running_loop()
         async with self._probe_lock:
-            if not self._has_probed:
+            is_due = self._sandbox is None and loop.time() >= self._next_probe
+            if is_due and not self._is_closed:
                 backends = await self._prepare_backends()
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
                         self._sandbox = await self._probe_backends(backends, spool)
-                self._has_probed = True
+                self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
     async def _prepare_backends(self) -> Iterable[SandboxBackend]:
-        """Install the packages; the first use has to wait for it."""
+        """Install the packages, once; the first use has to wait for it."""
+        if self._packages_folder is not None:
+            return self._make_backends(str(self._packages_folder))
         if not self._wheels:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._report(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
+            problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
+            self._report("wheels", problem)
             return self._make_backends("")
+        self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")
@@ -3419,19 +3619,22 @@ class SandboxTools:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool, self._private)
+                self._problems.pop("sandbox", None)
+                self.missing = ""
                 return sandbox
             except SandboxUnavailable as missing:
                 reasons.append(f"{backend.name}: {missing}")
                 missing_parts[str(missing)] = None
         self.missing = "; ".join(missing_parts)
         why = "; ".join(reasons)
-        self._report(f"The tools of the sandbox are not offered: {why}.")
+        self._report("sandbox", f"The tools of the sandbox are not offered: {why}.")
         return None
 
-    def _report(self, problem: str) -> None:
-        """Tell an administrator, above an answer and in the log."""
-        self.problems.append(problem)
-        self._log(problem)
+    def _report(self, about: str, problem: str) -> None:
+        """Tell an administrator, above an answer, and once in the log."""
+        if self._problems.get(about) != problem:
+            self._log(problem)
+        self._problems[about] = problem
 
 
 # --------------------------------------------------------------------------------------
@@ -3831,6 +4034,9 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
             await call.emit({"type": "chat:message:files", "data": {"files": shown}})
     except HostTooOld as missing:
         return [f"The user does not see the files. {missing}"]
+    except Exception as error:  # the host's database or its storage is away
+        kind = type(error).__name__
+        return [f"The user does not see the files. Open WebUI reports a {kind}."]
     if refused:
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
@@ -4303,7 +4509,7 @@ class Tools:
         if lacking:
             return (
                 f"Error: The sandbox does not run on this server: {lacking}. "
-                "An administrator can change that, then restart the server."
+                "An administrator can change that; some minutes later it is used."
             )
         try:
             notes += await give_files(call, result.files)
