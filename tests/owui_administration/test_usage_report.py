@@ -400,6 +400,7 @@ async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None
         assert '"user-1, gpt-5.2","2.0000","10","1000","400","100"' in text
     assert '```csv\n"You since 2026-10-30","US dollars"' in own
     assert '"2026-11-28, gpt-5.2","2.0000","10","1000","400","100"' in own
+    assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
 
 
 # ---------------------------------------------------------------- bounds
