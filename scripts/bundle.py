@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     exit_status = 0
     for target in TARGETS:
-        complaint = _bring_up_to_date(target, check)
-        if complaint:
-            print(complaint, file=sys.stderr)
+        message = _bring_up_to_date(target, check)
+        if message:
+            print(message, file=sys.stderr)
             exit_status = 1
     return exit_status
 

@@ -64,12 +64,12 @@ def write(folder: Path) -> None:
 
 def check(folder: Path) -> int:
     """Say what is wrong with the files of a release."""
-    complaints = list(check_release(folder))
-    if not complaints and not _is_page_current(folder):
-        complaints.append(f"{PAGE} does not describe these files.")
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if complaints else 0
+    messages = list(check_release(folder))
+    if not messages and not _is_page_current(folder):
+        messages.append(f"{PAGE} does not describe these files.")
+    for message in messages:
+        print(message, file=sys.stderr)
+    return 1 if messages else 0
 
 
 def _is_page_current(folder: Path) -> bool:
@@ -98,8 +98,8 @@ def verify(file: Path) -> int:
 def _verify_import(text: str) -> str:
     """Return what a file to import holds; raises PackedError."""
     if '"content"' not in text:
-        for complaint in check_models(text):
-            raise PackedError(complaint)
+        for message in check_models(text):
+            raise PackedError(message)
         return f"models of {PIPE_ID} without prompts and tools"
     held = []
     for plugin_id, content in read_import(text).items():

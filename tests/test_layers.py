@@ -396,14 +396,14 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_layers_are_found(case: str, tmp_path: Path) -> None:
     """Each rule finds the module that breaks it."""
-    name, text, complaint = BROKEN[case]
+    name, text, message = BROKEN[case]
     path = tmp_path / name
     path.parent.mkdir(parents=True)
     path.write_text(text, "utf-8")
 
     (source,) = sources(tmp_path)
 
-    assert [broken for rule in RULES for broken in rule(source)] == [complaint]
+    assert [broken for rule in RULES for broken in rule(source)] == [message]
 
 
 def test_scripts_and_tests_share_the_testkit_alone() -> None:

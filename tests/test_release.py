@@ -333,8 +333,8 @@ def test_version_is_released_once(
     (tmp_path / path).write_text(built.replace(version, "version: 99.0.0"), "utf-8")
     assert list(check_release(folder)) == []
     (tmp_path / path).write_text(f"{built}\n", "utf-8")
-    [complaint] = check_release(folder)
-    assert "A version is released once" in complaint
+    [message] = check_release(folder)
+    assert "A version is released once" in message
 
 
 def no_packages(folder: str, names: list[str]) -> list[str]:
@@ -465,13 +465,13 @@ def test_check_names_contradicting_files(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file of the release that does not fit the others, or itself."""
-    name, old, new, complaint = CONTRADICTIONS[case]
+    name, old, new, message = CONTRADICTIONS[case]
     text = (folder / name).read_text("utf-8")
     assert old in text
     (folder / name).write_text(text.replace(old, new), "utf-8")
 
     assert release.check(folder) == 1
-    assert complaint in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("plugin_id", READABLE)

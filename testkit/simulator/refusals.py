@@ -241,12 +241,12 @@ REFUSALS: Mapping[str, _Row] = {
     ),
     # Tools.
     "function_schema": _Row(
-        "Invalid schema for function '{name}': {complaint}",
+        "Invalid schema for function '{name}': {message}",
         code="invalid_function_parameters",
         param="{path}[{index}].parameters",
     ),
     "format_schema": _Row(
-        "Invalid schema for response_format '{name}': {complaint}",
+        "Invalid schema for response_format '{name}': {message}",
         code="invalid_json_schema",
         param="{path}.schema",
     ),
@@ -311,7 +311,7 @@ REFUSALS: Mapping[str, _Row] = {
     ),
     # Items.
     "item_id": _Row(
-        "Invalid '{path}.id': '{id}'. {complaint}",
+        "Invalid '{path}.id': '{id}'. {message}",
         code="invalid_value",
         param="{path}.id",
     ),

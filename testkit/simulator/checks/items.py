@@ -83,16 +83,16 @@ def _check_id(item: Item, path: str) -> None:
 
 
 def _check_characters(id: str, prefix: str, path: str) -> None:
-    complaint = None
+    message = None
     if not id.startswith(prefix):
-        complaint = f"Expected an ID that begins with '{prefix}'."
+        message = f"Expected an ID that begins with '{prefix}'."
     elif not ID_CHARACTERS.fullmatch(id):
-        complaint = (
+        message = (
             "Expected an ID that contains letters, numbers, underscores, or dashes, "
             "but this value contained additional characters."
         )
-    if complaint:
-        raise refuse("item_id", path=path, id=id, complaint=complaint)
+    if message:
+        raise refuse("item_id", path=path, id=id, message=message)
 
 
 def _refuse_duplicates(items: Sequence[Item]) -> None:

@@ -77,12 +77,12 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
             continue
         if tool["parameters"] == {} and tool.get("strict") is False:
             continue  # recorded: it becomes an empty object
-        complaint = find_problem(tool["parameters"], tool.get("strict") is True)
-        if complaint:
+        message = find_problem(tool["parameters"], tool.get("strict") is True)
+        if message:
             raise refuse(
                 "function_schema",
                 name=tool["name"],
-                complaint=complaint,
+                message=message,
                 path=path,
                 index=index,
             )
@@ -90,10 +90,10 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
 
 def check_format(format: Mapping[str, Any], path: str) -> None:
     """Raise the refusal for an invalid schema of a `json_schema`."""
-    complaint = find_problem(format["schema"], bool(format.get("strict")))
-    if complaint:
+    message = find_problem(format["schema"], bool(format.get("strict")))
+    if message:
         raise refuse(
-            "format_schema", name=format["name"], complaint=complaint, path=path
+            "format_schema", name=format["name"], message=message, path=path
         )
 
 
@@ -135,13 +135,13 @@ def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaPr
     kinds = kind if isinstance(kind, list) else [kind]
     if "array" in kinds and not {"items", "prefixItems"} & set(schema):
         return f"In context={context}, array schema missing items."
-    complaint = _check_strictness(schema, context) if strict else None
-    if complaint is not None:
-        return complaint
+    message = _check_strictness(schema, context) if strict else None
+    if message is not None:
+        return message
     for name, inner in _inner_schemas(schema):
-        complaint = find_schema_problem(inner, (*context, *name), strict)
-        if complaint is not None:
-            return complaint
+        message = find_schema_problem(inner, (*context, *name), strict)
+        if message is not None:
+            return message
     return None
 
 

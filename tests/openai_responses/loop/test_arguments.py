@@ -31,7 +31,7 @@ NESTED: Schema = {
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         ([], "must be a JSON object"),
         (None, "city is missing"),
@@ -44,11 +44,11 @@ NESTED: Schema = {
         ({"city": "a", "when": []}, "when fits none of its forms"),
     ],
 )
-def test_argument_error_names_the_field(arguments: Any, complaint: str) -> None:
+def test_argument_error_names_the_field(arguments: Any, message: str) -> None:
     """Each is a message with the place, of what the model can change."""
     error = argument_error(arguments, NESTED)
     assert error is not None
-    assert complaint in error
+    assert message in error
     assert error.endswith(".")
 
 
@@ -182,8 +182,8 @@ def test_a_schema_that_refers_to_itself_twice_is_no_trap(key: str, kind: str) ->
 
     with within(10.0):
         assert drop_optional_nulls({"a": {"a": "b"}}, schema) == {"a": {"a": "b"}}
-        complaint = argument_error({"a": {"a": "b"}}, schema)
+        message = argument_error({"a": {"a": "b"}}, schema)
         strict = responses_tools([{"name": "f", "parameters": schema}], strict=True)
 
-    assert (complaint or "").startswith("The argument ")
+    assert (message or "").startswith("The argument ")
     assert strict[0]["name"] == "f"

@@ -279,7 +279,7 @@ async def test_rule_that_cannot_be_read_is_named(
 
 
 @pytest.mark.parametrize(
-    ("valves", "complaint"),
+    ("valves", "message"),
     [
         ({"AGENT_JSON": "{"}, "AGENT_JSON"),
         (
@@ -293,20 +293,20 @@ async def test_rule_that_cannot_be_read_is_named(
     ids=["unreadable", "an agent's model without tools"],
 )
 async def test_valves_that_keep_from_answers_are_named(
-    host: StandInHost, sim: Simulator, valves: dict[str, str], complaint: str
+    host: StandInHost, sim: Simulator, valves: dict[str, str], message: str
 ) -> None:
     """Also those of agents, while the administrator's own model answers."""
     text = await checked(host, sim, **valves)
 
     problem = "- ❌ **Problem: Valves.** "
     [line] = [line for line in text.splitlines() if line.startswith(problem)]
-    assert complaint in line
+    assert message in line
     assert "✅ **Streaming**" in text
     assert "✅ **Valves**" in await checked(host, sim)
 
 
 @pytest.mark.parametrize(
-    ("valves", "complaint"),
+    ("valves", "message"),
     [
         (
             {"WEB_SEARCH_OPTIONS": '{"alowed_domains": ["a.org"]}'},
@@ -327,13 +327,13 @@ async def test_valves_that_keep_from_answers_are_named(
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 async def test_list_always_appears(
-    host: StandInHost, sim: Simulator, valves: dict[str, Any], complaint: str
+    host: StandInHost, sim: Simulator, valves: dict[str, Any], message: str
 ) -> None:
     """Each wrong setting is in it, also one without which no chat is answered."""
     text = await checked(host, sim, **valves)
 
     [line] = [line for line in text.splitlines() if "**Problem: Valves.**" in line]
-    assert complaint in line
+    assert message in line
     assert "CANARY" not in text
     assert "Result: 1 problem" in text
 
