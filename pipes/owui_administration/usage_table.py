@@ -197,9 +197,11 @@ class UsageTable:
         What could not be written yet counts, too.
         """
         async with self._reading(user_id):
-            stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-            due = [row for row, _ in self._due.values() if row.user_id == user_id]
-        return stored + due
+            rows = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            for row, _ in self._due.values():
+                if row.user_id == user_id and row.day >= since:
+                    rows.append(row)
+        return rows
 
     async def day_rows(self, since: str) -> list[UsageRow]:
         """Return what all users together had of each model on each day from one on."""

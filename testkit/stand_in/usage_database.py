@@ -16,13 +16,14 @@ class UsageDatabase:
     """Runs the real statements.
 
     `connection` is that of all sessions. `failing` is how many of them cannot be
-    opened, `racing` how many fail to make the table because another session has just
-    made it.
+    opened, `racing` how many fail to make the table, with `lost_race`, because another
+    session has just made it.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, host: StandInHost) -> None:
         self.failing = 0
         self.racing = 0
+        self.lost_race: type[Exception] = sqlite3.IntegrityError
         self.opened = 0
         self.connection = sqlite3.connect(":memory:")
         self.connection.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
@@ -45,7 +46,7 @@ class UsageDatabase:
         """Run a statement with its values, or with each of a list."""
         if self.racing and sql.startswith("CREATE TABLE"):
             self.racing -= 1
-            raise sqlite3.IntegrityError("duplicate key: pg_type_typname_nsp_index")
+            raise self.lost_race("duplicate key: pg_type_typname_nsp_index")
         many = isinstance(values, list)
         run = self.connection.executemany if many else self.connection.execute
         done = run(sql, values)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,6 +93,8 @@ async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
     limit(limited, {"models": ["gpt-6-*"]})
     with pytest.raises(LimitReached, match="You may use: gpt-6-"):
         await ask(limited)
+    limit(limited, {"models": ["llama-3.1"]})
+    await ask(limited, {"id": "others.llama-3.1", "pipeline": {}})
 
 
 async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> None:
@@ -164,10 +167,12 @@ async def test_usage_counts_while_the_database_refuses_writes(
         await ask(limited)
 
 
+@pytest.mark.parametrize("error", [sqlite3.IntegrityError, sqlite3.ProgrammingError])
 async def test_usage_is_written_if_another_session_makes_the_table(
-    limited: Filter, database: UsageDatabase
+    limited: Filter, database: UsageDatabase, error: type[Exception]
 ) -> None:
     """This filter may never be asked again: Open WebUI can have loaded a later one."""
+    database.lost_race = error
     database.racing = 1
     report(limited, AGENT, usage=USED)
     writer = limited._usage._writer

@@ -19,6 +19,7 @@ from owui_administration.rules import (
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import NO_PURCHASES, Purchases, ResponseCounts
 from stand_in.host import StandInHost
+from stand_in.usage_database import UsageDatabase
 
 TODAY = date(2026, 11, 25)  # a Wednesday
 
@@ -309,7 +310,7 @@ async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None
         ("gpt-5.2", "none", [["medium", "high"]], "medium"),
         ("gpt-5.2", "xhigh", [["max", "xhigh"]], None),
         ("gpt-4.1", None, [["low"]], None),
-        ("gpt-5.2", "high", [], None),
+        ("gpt-5.2", "max", [], None),
     ],
 )
 def test_effort_is_lowered_to_an_allowed_one(
@@ -384,6 +385,17 @@ async def test_empty_text_counts_nothing_and_a_list_counts(host: StandInHost) ->
         assert limited.is_counting is is_counting
         assert (limited.usage_answer("/usage") is not None) is is_counting
         assert limited.usage_answer("What is my /usage?") is None
+
+
+@pytest.mark.asyncio
+async def test_usage_tells_what_is_left_of_every_limit(database: UsageDatabase) -> None:
+    """Also of one that answers do not show."""
+    hidden = rule(tokens=1000, per="day")
+    answer = limits(hidden, table=UsageTable()).usage_answer("/usage")
+
+    assert answer
+    lines = [line async for line in answer]
+    assert "\n- 1,000 tokens of 1,000 tokens left today" in lines
 
 
 @pytest.mark.parametrize(

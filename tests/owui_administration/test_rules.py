@@ -81,6 +81,15 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
     assert "An administrator has to correct it" in problem
 
 
+def test_message_names_nine_rules() -> None:
+    """All others block, too."""
+    rules, problem = read_limits(json.dumps([5] * 10))
+
+    assert rules is not None
+    assert [type(rule) for rule in rules] == [UnreadableRule] * 10
+    assert problem.count("USER_LIMITS_JSON") == 9
+
+
 # ---------------------------------------------------------------- whom it names
 
 

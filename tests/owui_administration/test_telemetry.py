@@ -216,7 +216,8 @@ async def test_names_can_be_exported(memory: Memory) -> None:
     end = EventWords("end", "completed", None, half)
     events = telemetry.observe_run(run_of(DONE), half, "api.openai.com", lambda _: end)
     assert [event async for event in events] == [DONE]
-    await telemetry.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
+    tool = telemetry.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
+    assert await tool == "b"
 
     assert len(memory.spans) == 2
     for span in memory.spans:

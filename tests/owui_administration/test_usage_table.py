@@ -8,7 +8,7 @@ import pytest
 from owui_administration import usage_table
 from owui_administration.host import run_sql
 from owui_administration.usage_table import UsageRow, UsageTable
-from shells.administration import Purchases
+from shells.administration import NO_PURCHASES, Purchases
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -76,17 +76,20 @@ async def test_what_could_not_be_written_is_shown_to_its_user(
     database.failing = 1
     table.add(ROW, BOUGHT)
     await table.flush()
-    database.failing = 1
 
-    bought = await table.purchases("2026", "u")
-    database.failing = 1
-    rows = await table.user_rows("u", "2026")
-    database.failing = 1
-    rows_of_another = await table.user_rows("v", "2026")
+    for user, since, is_own in (
+        ("u", "2026-11-23", True),
+        ("u", "2026-11-24", False),
+        ("v", "2026-11-23", False),
+    ):
+        database.failing = 1
+        bought = await table.purchases(since, user)
+        database.failing = 1
+        rows = await table.user_rows(user, since)
+        assert rows == [ROW] * is_own
+        own = (BOUGHT, {ROW.day: BOUGHT.saved})
+        assert bought == (own if is_own else (NO_PURCHASES, {}))
 
-    assert bought == (BOUGHT, {ROW.day: BOUGHT.saved})
-    assert rows == [ROW]
-    assert rows_of_another == []
     assert stored(database, "openai_responses_usage") == []
     assert stored(database, "openai_responses_purchases") == []
     await table.flush()
