@@ -11,6 +11,9 @@ RETRIEVED = {
     "title": "Chronicle",
     "metadata": {"source": "chronicle.pdf", "url": "http://a.b/c"},
 }
+TEXT_KEYS = ["content", "text", "page_content", "snippet", "document"]
+NAME_KEYS = ["title", "name", "source", "file_name"]
+URL_KEYS = ["url", "link", "uri"]
 CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
 
 
@@ -34,6 +37,15 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
         ({"a": 1}, [ContextSource("Context 1", '{"a": 1}')]),
         ([7], [ContextSource("Context 1", "7")]),
         ({"title": 3, "content": "A."}, [ContextSource("Context 1", "A.")]),
+        *(({name: "A."}, [ContextSource("Context 1", "A.")]) for name in TEXT_KEYS),
+        *(
+            ({name: "N", "text": "A."}, [ContextSource("N", "A.")])
+            for name in NAME_KEYS
+        ),
+        *(
+            ({name: "u:", "text": "A."}, [ContextSource("Context 1", "A.", "u:")])
+            for name in URL_KEYS
+        ),
     ],
 )
 def test_entries_are_read_once_each(

@@ -95,7 +95,7 @@ def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) ->
 def test_r18_unknown_tool_is_refused() -> None:
     """Before its arguments are looked at."""
     assert refusal("{", "surprise") == "there is not a tool named surprise"
-    assert refusal("{}", "") == "there is not a tool named "
+    assert guarded().refusal({"arguments": "{}"}) == "there is not a tool named "
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,7 @@ def test_r18_unknown_tool_is_refused() -> None:
         ("size", 3, "3", ["1", "2"]),
         ("loud", False, "false", ["true"]),
         ("shape", "square", "square", ["round", "flat"]),
+        ("shape", {"v": 1}, "{'v': 1}", ["round", "flat"]),
     ],
 )
 def test_r19_value_that_is_no_option_is_refused(
@@ -112,7 +113,7 @@ def test_r19_value_that_is_no_option_is_refused(
 ) -> None:
     """Numbers and true compare by their texts."""
     assert painted(**{name: value}) == (
-        f"{VALIDATION}parameter '{name}' value '{shown}' not in options {options}"
+        f"{VALIDATION}parameter '{name}' value {shown!r} not in options {options}"
     )
 
 

@@ -44,6 +44,10 @@ def test_r8_guide_instruction_and_chat_come_before_the_policies(
     )
     assert uses
     assert "`delegate_task`" not in text
+    tools = ["delegate_task"]
+    assert "`delegate_task`" in build_strategy_instructions(
+        PARAMETERS, "lean", "", tools
+    )
 
 
 def test_nothing_given_leaves_the_policies() -> None:

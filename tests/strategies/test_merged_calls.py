@@ -8,7 +8,7 @@ from agents.sample import calls
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.events import ModelAnswer, ResponseDone, RunEvent
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import asking
 from runs.sample import custom_call, message, reasoning
 from runs.scripted import ScriptedProvider
@@ -50,6 +50,7 @@ def test_r12_each_call_occurs_once(
     events, last = run_skipping(merged(answer))
 
     assert [e.output_index for e in events if isinstance(e, ItemAdded)] == shown
+    assert {e.output_index for e in events if isinstance(e, TextDelta)} <= set(shown)
     assert {e.output_index for e in events if isinstance(e, ItemDone)} == set(shown)
     assert isinstance(events[-1], ResponseDone)
     assert last.output == items

@@ -85,6 +85,19 @@ def test_invalid_settings_are_refused(name: str, value: object) -> None:
         StrategyParameters.model_validate({name: value})
 
 
+def test_built_in_guides_are_three() -> None:
+    """Each has a prompt; one is precise, one forgets."""
+    assert all(guide.system_prompt for guide in BUILT_IN_GUIDES.values())
+    assert {
+        name: (guide.temperature, guide.memory_policy)
+        for name, guide in BUILT_IN_GUIDES.items()
+    } == {
+        "researcher": (None, ""),
+        "engineer": (0.2, ""),
+        "companion": (None, "sliding-window"),
+    }
+
+
 def test_both_strategies_of_the_specification_can_be_chosen() -> None:
     assert list(STRATEGY_NAMES) == ["gpt5_function_calling", "gpt5_react"]
 

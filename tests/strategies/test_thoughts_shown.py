@@ -123,6 +123,21 @@ def test_a_message_with_text_has_a_first_text(
     assert deltas is None or [each.text for each in grown] == deltas
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_message_without_text_begins_before_the_next_item(keeps: bool) -> None:
+    """Where it is an item of the chat; elsewhere it may still become a thought."""
+    thoughts = ShownThoughts(are_shown=True, keeps_messages=keeps)
+    events = [ItemAdded(0, message("1", "")), ItemAdded(1, call("1"))]
+    added = [
+        event.output_index
+        for each in events
+        for event in thoughts.feed(each)
+        if isinstance(event, ItemAdded | ItemDone)
+    ]
+
+    assert added == ([0] if keeps else []) + [-1, -1, 1]
+
+
 def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
     """Records are stored by the others."""
     events = shown([message("1", TAGGED), call("1")], [call("2")])
