@@ -41,6 +41,23 @@ def test_a_server_that_names_no_tier_served_the_one_asked_for() -> None:
     assert dollars(AT_OPENAI, "flex", "default") == dollars(AT_OPENAI)
 
 
+def test_a_container_costs_by_the_memory_that_was_asked_for() -> None:
+    """The answer does not name it."""
+    container = {"type": "auto", "memory_limit": "4g"}
+    request = ResponsesRequest(
+        model="m",
+        input=[],
+        tools=[{"type": "code_interpreter", "container": container}],
+    )
+    ran = {"type": "code_interpreter_call", "container_id": "cntr_1"}
+    facts = resolve_model("gpt-5.5").facts
+
+    cost = cost_of_request(request, Endpoint(AT_OPENAI, "sk-1"), facts, [], [ran])
+
+    assert cost is not None
+    assert cost.dollars == pytest.approx(0.12)
+
+
 @pytest.mark.parametrize(
     ("options", "refused", "window"),
     [

@@ -105,11 +105,11 @@ def test_of_more_tools_than_the_api_takes_the_hosts_own_go_first(
     """OpenAI's are few, and an administrator switched them on."""
     names = [f"f{number}" for number in range(count)]
 
-    offered = offer_tools(None, [SEARCH], functions(*names), builtin=names[:3])
+    offered = offer_tools(None, [SEARCH], functions(*names), builtin=names[1:4])
 
     sent = [tool.get("name") for tool in offered.items]
     if left_out:
-        assert sent == [None, *names[3:], *names[:3]][:128]
+        assert sent == [None, names[0], *names[4:], *names[1:4]][:128]
         assert f"{left_out} of this chat's {count + 1} tools" in offered.notice
         assert "at most 128" in offered.notice
     else:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from owui_sandbox import stored_workspaces
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from sandbox.backend import SharedLimits
 from sandbox.runs import FileSlice, SandboxReply
-from sandbox.workspaces import Workspace, WorkspaceKey
+from sandbox.workspaces import Workspace, WorkspaceKey, lock_folder
 
 KEY = WorkspaceKey("ada", "chat")
 
@@ -126,12 +127,14 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
     """One that nobody has removed yet is better than none."""
     workspaces = store(tmp_path)
     folders = {}
-    for chat in ("back", "over", "used"):
-        async with workspaces.acquire(WorkspaceKey("ada", chat)) as workspace:
+    chats = {"back": 3700, "over": 3700, "used": 3500, "alone": 3700}
+    for chat in chats:
+        user = "ben" if chat == "alone" else "ada"
+        async with workspaces.acquire(WorkspaceKey(user, chat)) as workspace:
             end_run(workspace, chat.encode())
             assert workspace.archive
             folders[chat] = workspace.archive.path.parent.parent
-    for chat, seconds in {"back": 3700, "over": 3700, "used": 3500}.items():
+    for chat, seconds in chats.items():
         age(folders[chat], seconds)
 
     async with workspaces.acquire(WorkspaceKey("ada", "back")) as workspace:
@@ -139,6 +142,7 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
         assert workspace.archive.path.read_bytes() == b"answer\nback"
     assert not workspaces.has_workspace(WorkspaceKey("ada", "over"))
     assert workspaces.has_workspace(WorkspaceKey("ada", "used"))
+    assert not folders["alone"].parent.exists()
 
 
 @pytest.mark.asyncio
@@ -174,3 +178,34 @@ async def test_only_the_server_reads_what_is_stored(tmp_path: Path) -> None:
 
     [folder, *_] = found(tmp_path, "*")
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_folders_are_named_as_before(tmp_path: Path) -> None:
+    """With other names all chats would lose their workspaces after an update."""
+    user = tmp_path / "fdee430d40bd57deeac186cd9790033d"
+    (user / "31e06f7d89feb99a0e6c0affe198748c").mkdir(parents=True)
+
+    assert store(tmp_path).has_workspace(KEY)
+
+
+@pytest.mark.asyncio
+async def test_folder_that_goes_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call of another chat has just removed it; nothing stays open."""
+    gone: list[Path] = []
+
+    def lock_late(folder: Path) -> int:
+        lock = lock_folder(folder)
+        if not gone:
+            folder.rmdir()
+            gone.append(folder)
+        return lock
+
+    monkeypatch.setattr(stored_workspaces, "lock_folder", lock_late)
+    before = len(os.listdir("/proc/self/fd"))
+
+    assert await stored(tmp_path) == (None, [])
+
+    assert gone[0].is_dir()
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -188,6 +188,22 @@ async def test_code_whose_memory_cannot_be_read_is_not_run(spool: Path) -> None:
         await ask(Pretended("import signal\nsignal.pause()", hidden), spool)
 
 
+@pytest.mark.parametrize("more", [0, 1])
+async def test_memory_up_to_the_limit_may_be_held(spool: Path, more: int) -> None:
+    """Of all processes together, and of the files."""
+    backend = Pretended("import signal\nsignal.pause()")
+
+    def held() -> int:
+        backend.cells[0].process.kill_group()
+        return PATIENT.memory + more
+
+    backend.memory = held
+    with pytest.raises(RunStopped if more else SandboxReplyMissing) as ended:
+        await ask(backend, spool)
+
+    assert ("bytes of memory" in str(ended.value)) is bool(more)
+
+
 async def test_stopped_sandbox_starts_nothing(spool: Path) -> None:
     """Also what was on its way when it was stopped."""
     backend = Pretended(answering({}))

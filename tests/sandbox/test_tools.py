@@ -489,6 +489,30 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
     assert chat.log == []
 
 
+async def test_packages_go_with_their_tools(wheels: Path) -> None:
+    """The workspaces stay, which others lent."""
+    installed: list[str] = []
+
+    def make_backends(packages: str) -> list[Pretended]:
+        installed.append(packages)
+        return []
+
+    lent = WorkspacePool()
+    tools = SandboxTools(
+        wheels=str(wheels), make_backends=make_backends, workspaces=lent
+    )
+    assert await tools.specs() == []
+    [packages] = map(Path, installed)
+    assert (packages / "tiny.py").exists()
+
+    await tools.close()
+
+    assert not packages.exists()
+    async with lent.acquire(WorkspaceKey("ada", "chat")):
+        pass
+    await lent.close()
+
+
 @pytest.mark.parametrize(
     ("folder", "why"),
     [(".", "File is not a zip file"), ("missing", "No such file or directory")],
@@ -502,6 +526,7 @@ async def test_wheel_that_cannot_be_installed_is_logged(
         assert await chat.still_works()
 
     [line] = chat.log
+    assert chat.tools.problems == [line]
     assert line.startswith("The wheels of SANDBOX_OPTIONS cannot be installed: ")
     assert why in line
 
@@ -587,6 +612,7 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
     """None replaces another, nor what the code wrote; the model is told their names."""
     await chat.file("write", path="data.tar.gz", content="the code's")
     names = ["a.csv", "b/a.csv", "a.csv", ".env", ".env", "data.tar.gz", "a (2).csv"]
+    names.append(f"{'long' * 20}.csv")
     offered = [offer(f"f-{n}", name, name.encode()) for n, name in enumerate(names)]
 
     notes = await chat.tools.receive(chat.key, offered)
@@ -602,6 +628,7 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
         "data.tar.gz": "the code's",
         "data.tar (2).gz": "data.tar.gz",
         "a (2) (2).csv": "a (2).csv",
+        f"{'long' * 19}.csv": names[-1],
     }
     assert notes == [
         "The attached b/a.csv is named a (2).csv in the workspace.",
@@ -640,6 +667,7 @@ async def test_attached_file_without_a_sandbox_is_told() -> None:
         "Attached files are not in the workspace. Error: There is no sandbox on this "
         "server."
     ]
+    assert await tools.receive(WorkspaceKey("ada", "chat"), []) == []
     await tools.close()
 
 
