@@ -40,7 +40,7 @@ def test_only_the_own_answer_gets_its_pictures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "value"), [("_MAX_OUTPUTS", 2), ("_MAX_CHARACTERS", 25)]
+    ("limit", "value"), [("_MAX_OUTPUTS", 2), ("_MAX_CHARACTERS", 20)]
 )
 def test_oldest_pictures_go_first(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch

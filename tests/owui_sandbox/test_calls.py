@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from owui_host.lookup import HostTooOld
+from owui_sandbox import calls
 from owui_sandbox.calls import give_files, read_sandbox_call
 from sandbox.workspaces import SandboxFile
 from stand_in.host import StandInHost, host_request
@@ -40,14 +42,14 @@ def test_call_is_read_of_what_open_webui_gives() -> None:
     others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
     metadata = {"chat_id": "c", "message_id": "m", "files": [*others, file]}
 
-    calls = [
+    read = [
         read_sandbox_call({"id": "ada"}, metadata, None, None),
         read_sandbox_call({"id": "ada"}, {"files": None, "chat_id": None}, None, None),
         read_sandbox_call(None, None, None, None),
         read_sandbox_call(None, metadata, None, None),
     ]
 
-    assert [(call.key, call.message_id, call.attached) for call in calls] == [
+    assert [(call.key, call.message_id, call.attached) for call in read] == [
         (("ada", "c"), "m", (("f-1", "a.txt"),)),
         (("ada", ""), "", ()),
         (("", ""), "", ()),
@@ -140,6 +142,23 @@ async def test_database_that_is_locked_costs_no_output(
 
     assert await give_files(call, [file]) == [
         "The user does not see the files. Open WebUI reports a RuntimeError."
+    ]
+
+
+@pytest.mark.asyncio
+async def test_host_without_a_name_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model reads which one; the rest of the answer goes on."""
+
+    async def lack(user_id: str) -> object:
+        raise HostTooOld("This Open WebUI has no models.users.Users.")
+
+    monkeypatch.setattr(calls, "user_model", lack)
+    call = read_sandbox_call({"id": "u"}, SAVED, host_request(), Page().emit)
+
+    assert await give_files(call, [SandboxFile("a", "text/plain", tmp_path)]) == [
+        "The user does not see the files. This Open WebUI has no models.users.Users."
     ]
 
 

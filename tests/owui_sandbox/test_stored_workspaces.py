@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from owui_sandbox import stored_workspaces
-from owui_sandbox.stored_workspaces import StoredWorkspaces
+from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from sandbox.backend import SharedLimits
 from sandbox.runs import FileSlice, SandboxReply
 from sandbox.workspaces import Workspace, WorkspaceKey, lock_folder
@@ -120,6 +120,21 @@ async def test_failed_call_leaves_no_files_of_its_own(tmp_path: Path) -> None:
 
     assert await stored(tmp_path) == (b"new", [])
     assert found(tmp_path, "run-*") == []
+
+
+@pytest.mark.asyncio
+async def test_returned_files_stay_until_they_are_discarded(tmp_path: Path) -> None:
+    """Then nothing of a workspace without any is left, whoever else removed them."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        with workspace.open_spool() as spool:
+            spool.write_bytes(b"returned")
+            parts = [FileSlice("a", 0, 4), FileSlice("b", 4, 4)]
+            files = workspace.export_files(spool, parts, 100)
+
+    assert [file.path.read_bytes() for file in files] == [b"retu", b"rned"]
+    files[0].path.unlink()
+    discard_files(files)
+    assert found(tmp_path, "*") == []
 
 
 @pytest.mark.asyncio

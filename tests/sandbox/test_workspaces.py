@@ -64,9 +64,11 @@ def run_scene(
     """Run a scene with workspaces that are closed at its end."""
 
     async def run() -> None:
+        before = len(os.listdir("/proc/self/fd"))
         workspaces = WorkspacePool(limits)
         await scene(workspaces)
         await workspaces.close()
+        assert len(os.listdir("/proc/self/fd")) == before
 
     run_skipping(run())
 

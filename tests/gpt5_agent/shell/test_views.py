@@ -11,6 +11,7 @@ from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
+from openai_responses.loop.events import Status
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
@@ -67,7 +68,7 @@ def host_events(chunks: Sequence[Json], kind: str) -> list[Json]:
 def statuses(chunks: Sequence[Json], action: str) -> list[Json]:
     """The status lines of an action."""
     told = host_events(chunks, "status")
-    return [status for status in told if status["action"] == action]
+    return [status for status in told if status.get("action") == action]
 
 
 def deltas_of(chunks: Sequence[Json]) -> list[Json]:
@@ -106,11 +107,13 @@ def test_run_metadata_is_described_in_one_line() -> None:
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
     """A status line: the host keeps these with the message."""
-    chunks, _ = on_page(reported(LOOKING, [SAID]))
+    chunks, _ = on_page([Status("Again."), *reported(LOOKING, [SAID])])
 
     [status] = statuses(chunks, "execution_metadata")
     assert status["done"] is True
-    assert status["description"].startswith("Finished in under a second · 30 tokens · ")
+    assert status["description"] == (
+        "Finished in under a second · 30 tokens · 2 rounds · 1 tool call · 1 note"
+    )
     assert status["execution_metadata"]["total_tokens"] == 30
     usages = [chunk["usage"] for chunk in chunks if "usage" in chunk]
     assert [usage["total_tokens"] for usage in usages] == [30]

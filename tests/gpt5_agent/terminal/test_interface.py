@@ -111,7 +111,12 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "shown"),
-    [("YES", "= Rain in Bern"), ("n", "! Error: The user did not")],
+    [
+        ("YES", "= Rain in Bern"),
+        ("y", "= Rain in Bern"),
+        ("n", "! Error: The user did not"),
+        ("no", "! Error: The user did not"),
+    ],
 )
 async def test_call_waits_for_a_yes(typed: str, shown: str) -> None:
     """Anything else is asked for again.

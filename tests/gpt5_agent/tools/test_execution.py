@@ -137,6 +137,17 @@ def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
     assert seen[-1] == PIXEL_URL
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_pictures_of_earlier_rounds_take_room(more: int) -> None:
+    """The last character is still used."""
+    seen = ["x" * (24 * 1024 * 1024 - len(PIXEL_URL) + more)]
+    tools = OwnTools([Returning([{"type": "image", "data": PIXEL}])], None, seen)
+
+    result = run_skipping(tools.call("own", {}))
+
+    assert isinstance(result.output, str) is bool(more)
+
+
 class Storing:
     """Where files are stored; a name with `full` finds no room."""
 
@@ -156,7 +167,8 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     result = [
         {"type": "blob", "data": NOTE, "name": "/a/b/a_note[1].txt"},
         {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
-        {"type": "blob", "data": NOTE, "name": "no-ending"},
+        {"type": "blob", "data": b"rain", "name": "no-ending"},
+        {"type": "blob", "name": "empty"},
     ]
     store = Storing()
 
@@ -166,12 +178,14 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
         ("a_note[1].txt", b"rain"),
         ("file", b"rain"),
         ("no-ending", b"rain"),
+        ("empty", b""),
     ]
     assert outcome.card == {
         "notes": [
             "[a\\_note\\[1\\].txt](/files/1)",
             "[file](/files/2)",
             "[no-ending](/files/3)",
+            "[empty](/files/4)",
         ]
     }
     for file in (
