@@ -732,6 +732,19 @@ async def test_each_finished_round_is_stored_with_its_message(
     assert rounds[1].count("function_call") == done.count("function_call") == 2
 
 
+async def test_round_is_stored_once_all_its_calls_have_outputs(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """An open call would be one that the host asks about."""
+    message_row(host)
+
+    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **given_tools())
+
+    [saved] = host.chats.saved
+    kinds = [item["type"] for item in saved["output"]]
+    assert kinds.count("function_call_output") == 5
+
+
 async def test_message_is_read_before_its_first_round_alone(
     pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -335,7 +335,8 @@ async def test_retrieved_text_of_the_files_is_left_out(
     sources = [source(file_id, "a.csv", "Bern,130000")]
     kept = ""
     if knowledge:
-        sources.append(source("k-1", "Atlas", "Bern is in", "collection"))
+        # A collection may have the id of a file.
+        sources.append(source(file_id, "Atlas", "Bern is in", "collection"))
         kept = 'Use:\n<source id="2" name="Atlas">Bern is in</source>\n'
     retrieved = f"Use:\n{get_source_context(sources).strip()}\n"
     rules = f"{RULES}\n{retrieved}" if system else RULES

@@ -154,10 +154,21 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     line = await remark(DIARY)
     assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", line)
     assert await remark(DIARY) == ""
-    small = await remark(DIARY, usage=Usage(1500, 5, 1505), chat_id="c-2")
-    assert "about 1,500 tokens" in small
-    assert await remark(DIARY, "Yes.", "And?", chat_id="c-3") == ""
-    assert await remark(DIARY, offered=1, chat_id="c-4") == ""
+    assert await remark(DIARY, "Yes.", "And?", chat_id="c-2") == ""
+    for number, (offered, read, told) in enumerate(
+        (
+            (28, 1001, "about 1,000 tokens describe 28 tools"),
+            (28, 1000, ""),
+            (8, 20_000, "about 4,200 tokens describe 8 tools"),
+            (7, 20_000, ""),  # under 4,000
+            (7, 7000, "about 3,700 tokens describe 7 tools"),
+            (7, 8000, ""),  # less than half
+            (1, 1000, ""),
+        )
+    ):
+        usage = Usage(read, 5, read + 5)
+        chat_id = f"chat {number}"
+        assert await remark(DIARY, offered=offered, usage=usage, chat_id=chat_id) == told
 
 
 @pytest.mark.parametrize(
