@@ -350,6 +350,24 @@ def test_words_that_say_more_than_the_code(
     assert is_final(read) == (code in FINAL_CODES)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("invalid_request_error", "invalid_value", "invalid_type"),
+        *("unknown_parameter", "unsupported_parameter", "unsupported_value"),
+        *("missing_required_parameter",),
+    ],
+)
+@pytest.mark.parametrize("is_type", [False, True])
+def test_failure_that_is_about_the_request_is_told_as_a_refusal(
+    code: str, *, is_type: bool
+) -> None:
+    """A stream has no status that would say so; the code or the type does."""
+    error = ApiError(None, code) if is_type else ApiError(code)
+
+    assert "rejected the request" in ending_of_failure("failed", error).message
+
+
 def test_notice_is_shown_as_words() -> None:
     """Redacted, in one line, without what a page would draw, follow or run."""
     hostile = (

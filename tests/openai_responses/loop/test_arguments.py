@@ -172,6 +172,27 @@ def test_a_long_value_is_not_quoted() -> None:
     assert len(error) < 200
 
 
+NUMBERS = [str(number) for number in range(21)]
+
+
+@pytest.mark.parametrize(
+    ("choices", "shown"),
+    [
+        (["y" * 58], repr("y" * 58)),
+        (["y" * 59], f"'{'y' * 56}..."),
+        ([*range(20)], " or ".join(NUMBERS[:20])),
+        ([*range(21)], f"{' or '.join(NUMBERS[:20])} ..."),
+    ],
+    ids=["60 characters", "61 characters", "20 choices", "21 choices"],
+)
+def test_long_words_and_long_lists_end_in_dots(choices: list[Any], shown: str) -> None:
+    schema = {"type": "object", "properties": {"x": {"enum": choices}}}
+
+    error = argument_error({"x": "z"}, schema)
+
+    assert error == f"The argument x must be one of {shown}."
+
+
 @pytest.mark.parametrize("key", ["allOf", "anyOf", "oneOf"])
 @pytest.mark.parametrize("kind", ["object", "string"])
 def test_a_schema_that_refers_to_itself_twice_is_no_trap(key: str, kind: str) -> None:

@@ -25,8 +25,9 @@ from upstream.odd_streams import stream_of
     ("status", "kept"),
     [("completed", True), ("incomplete", True), ("cancelled", True), ("failed", False)],
 )
+@pytest.mark.parametrize("response", [{"id": "resp_1", "output": []}, {}])
 def test_items_that_only_deltas_brought_end_with_the_response(
-    status: str, kept: bool
+    response: Item, status: str, kept: bool
 ) -> None:
     """A response that failed may be asked for once more, so nothing of it ends."""
     state = ResponseState()
@@ -34,9 +35,29 @@ def test_items_that_only_deltas_brought_end_with_the_response(
 
     for event in began:
         state.feed(wire.parsed(event))
-    state.feed(FinalResponse(status, {"id": "resp_1", "output": []}))
+    state.feed(FinalResponse(status, response))
 
     assert [message_text(item) for item in state.output] == ["Hello"] * kept
+
+
+@pytest.mark.parametrize(
+    ("status", "response", "ending"),
+    [
+        ("completed", {}, None),
+        ("completed", {"id": "resp_1"}, "completed"),
+        ("failed", {}, "failed"),
+    ],
+)
+def test_end_that_says_nothing_of_nothing_is_none(
+    status: str, response: Item, ending: str | None
+) -> None:
+    """Another event may still come, as long as the server does not say that it failed."""
+    state = ResponseState()
+
+    events = state.feed(FinalResponse(status, response))
+
+    assert [type(event) for event in events] == [ResponseDone] * bool(ending)
+    assert (state.ending and state.ending.kind) == ending
 
 
 def open_items_of(*events: wire.Event) -> list[Item]:
@@ -54,6 +75,28 @@ def test_only_what_has_come_is_an_item() -> None:
     nameless = {**wire.call_item("", '{"a":1}'), "id": "fc_9"}
     for item in (wire.message_item(), search, code, nameless):
         assert open_items_of(wire.added(item)) == []
+    [whole] = open_items_of(wire.added(wire.message_item("Hi")))
+    assert message_text(whole) == "Hi"
+
+
+def test_call_with_arguments_counts_next_to_a_snapshot_without_it() -> None:
+    state = ResponseState()
+    begun = wire.added(wire.call_item("look", '{"a":1}'))
+    for event in (begun, wire.completed(wire.message_item("Hi", at=1))):
+        state.feed(wire.parsed(event))
+
+    assert [item["type"] for item in state.output] == ["function_call", "message"]
+
+
+def test_items_without_ids_are_told_apart_by_their_indexes() -> None:
+    """An empty id names none of them."""
+    state = ResponseState()
+    for at, text in enumerate(("One", "Two")):
+        item = {**wire.message_item(text), "id": ""}
+        for event in (wire.added(item, at), wire.done(item, at)):
+            state.feed(wire.parsed(event))
+
+    assert [message_text(item) for item in state.output] == ["One", "Two"]
 
 
 def test_call_without_arguments_that_nothing_ends() -> None:

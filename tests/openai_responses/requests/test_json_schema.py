@@ -116,6 +116,10 @@ KEPT: list[Schema] = [
     {"$ref": "#/$defs/Known", "description": "One.", "deprecated": True},
     {"allOf": [{"$ref": "#/definitions/a~1b"}], "readOnly": True, "$comment": "!"},
     {"$ref": "#"},
+    {"type": "array", "items": {}, "minContains": 1, "maxContains": 2},
+    {"type": "string", "contentEncoding": "base64", "contentMediaType": "text/csv"},
+    {"type": "number", "exclusiveMaximum": 9, "writeOnly": True},
+    {"type": "object", "properties": {}, "maxProperties": 9},
 ]
 """Schemas that are valid; the API takes them as they are."""
 
@@ -177,6 +181,37 @@ def test_keyword_with_a_refused_value_is_left_out(schema: Any, expected: Any) ->
     assert open_schema(whole)["properties"]["x"] == expected
 
 
+SCHEMAS_IN_SCHEMAS = {
+    "a schema": (
+        "additionalProperties contains else if items not propertyNames then "
+        "unevaluatedItems unevaluatedProperties",
+        lambda part: part,
+    ),
+    "a list": ("allOf anyOf oneOf prefixItems", lambda part: [part]),
+    "a map": (
+        "$defs definitions dependentSchemas patternProperties properties",
+        lambda part: {"a": part},
+    ),
+}
+"""The keywords whose values have schemas in them."""
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hold"),
+    [
+        (keyword, hold)
+        for keywords, hold in SCHEMAS_IN_SCHEMAS.values()
+        for keyword in keywords.split()
+    ],
+)
+def test_schemas_in_a_schema_are_copied_too(keyword: str, hold: Any) -> None:
+    """What the API would refuse is left out of them."""
+    broken = of({keyword: hold({"type": "strung", "title": "A"})})
+
+    assert open_schema(broken)["properties"]["x"] == {keyword: hold({"title": "A"})}
+    assert open_schema(of({keyword: 7}))["properties"]["x"] == {}
+
+
 @given(garbage())
 def test_any_value_becomes_a_valid_schema(schema: Schema) -> None:
     """Whatever is called a schema becomes one, in the validator's words and the API's."""
@@ -212,9 +247,40 @@ def test_an_optional_property_becomes_nullable(
 
 
 @pytest.mark.parametrize(
+    ("keyword", "value"),
+    [
+        *(("$comment", "!"), ("$defs", {}), ("contentEncoding", "base64")),
+        *(("contentMediaType", "text/csv"), ("default", "a"), ("definitions", {})),
+        *(("deprecated", True), ("examples", ["a"]), ("maxLength", 9)),
+        *(("maxProperties", 9), ("minLength", 1), ("minProperties", 1)),
+        *(("readOnly", True), ("title", "X"), ("uniqueItems", True)),
+        ("writeOnly", True),
+    ],
+)
+def test_keyword_that_only_describes_is_left_out(keyword: str, value: object) -> None:
+    assert strict({"type": "string", keyword: value}, "x") == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number", "exclusiveMaximum": 9, "exclusiveMinimum": 1},
+        {"type": "number", "maximum": 9, "minimum": 1, "multipleOf": 0.5},
+        {"type": "string", "pattern": "^a", "enum": ["a"], "description": "A."},
+        {"type": "array", "items": {"type": "null"}, "maxItems": 9, "minItems": 1},
+    ],
+)
+def test_limits_that_strict_mode_has_are_kept(schema: Schema) -> None:
+    assert strict(schema, "x") == schema
+
+
+STRING_FORMATS = "date date-time duration email hostname ipv4 ipv6 time uuid"
+
+
+@pytest.mark.parametrize(
     ("kind", "format", "kept"),
     [
-        ("string", "uuid", True),
+        *(("string", format, True) for format in STRING_FORMATS.split()),
         ("string", "uri", False),
         ("string", "int64", False),
         ("integer", "int64", True),
@@ -338,6 +404,7 @@ def test_ten_levels_are_strict_and_eleven_are_not() -> None:
     "schema",
     [
         {"type": "object"},
+        {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["b"]},
         {"type": "object", "additionalProperties": {"type": "string"}},
         {"type": "object", "properties": {}, "additionalProperties": True},
         {"type": "array"},

@@ -313,6 +313,10 @@ async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
     assert words == "How many?"
     assert prepared.request.text == {"verbosity": "high"}
 
+    del metadata["regeneration_message_id"]  # nothing is replaced: a person wrote it
+    own = await build_chat_request(asked(sim, *texts, metadata=metadata))
+    assert own.request.input[-1]["content"][-1]["text"] == "Add Details"
+
 
 # ------------------------------------------------------- what the host retrieved
 

@@ -168,7 +168,9 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     ):
         usage = Usage(read, 5, read + 5)
         chat_id = f"chat {number}"
-        assert await remark(DIARY, offered=offered, usage=usage, chat_id=chat_id) == told
+        assert (
+            await remark(DIARY, offered=offered, usage=usage, chat_id=chat_id) == told
+        )
 
 
 @pytest.mark.parametrize(
