@@ -18,6 +18,7 @@ from openai_responses.items import (
     message_text,
     move_messages_after_outputs,
     since_compaction,
+    text_part,
 )
 from openai_responses.requests.replay import strip_for_replay
 
@@ -98,6 +99,19 @@ def test_only_reasoning_with_content_can_be_given_back() -> None:
 def test_text_of_a_message_has_texts_and_refusals(content: object, text: str) -> None:
     """A person reads the texts and the refusals."""
     assert message_text({"content": content}) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("text", {"type": "output_text", "text": "a", "annotations": []}),
+        ("refusal", {"type": "refusal", "refusal": "a"}),
+        ("summary", {"type": "summary_text", "text": "a"}),
+        ("reasoning", {"type": "reasoning_text", "text": "a"}),
+    ],
+)
+def test_part_of_each_kind_is_the_apis(kind: str, part: Item) -> None:
+    assert text_part(kind, "a") == part
 
 
 def test_replayed_item_loses_ids_states_and_nulls() -> None:

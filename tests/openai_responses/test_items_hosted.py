@@ -46,12 +46,9 @@ def test_finished_search_goes_back(item: Item) -> None:
         {**SEARCH, "status": "searching"},
         {**SEARCH, "status": "in_progress"},
         {**SEARCH, "status": "incomplete"},
-        {**SEARCH, "action": None},
         {**SEARCH, "action": "search"},
         action(type="find", pattern="x"),
-        {**FILES, "queries": None},
         {"type": "image_generation_call", "status": "completed", "result": "x"},
-        {"type": "code_interpreter_call", "status": "completed"},
         {"type": "function_call", "status": "completed"},
         {},
     ],
@@ -69,6 +66,30 @@ APPROVAL: Item = {
     "name": "now",
     "arguments": "{}",
 }
+NEEDED = {
+    "web_search_call": ["action"],
+    "file_search_call": ["queries"],
+    "mcp_list_tools": ["server_label", "tools"],
+    "mcp_call": ["server_label", "name", "arguments"],
+    "mcp_approval_request": ["id", "server_label", "name", "arguments"],
+    "mcp_approval_response": ["approval_request_id", "approve"],
+    "code_interpreter_call": ["container_id"],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"), [(kind, name) for kind in NEEDED for name in NEEDED[kind]]
+)
+def test_item_without_a_field_that_the_api_wants_does_not_go_back(
+    kind: str, needed: str
+) -> None:
+    """The API would refuse the whole request."""
+    item = {"type": kind, **{name: {"type": "search"} for name in NEEDED[kind]}}
+
+    assert is_host_returned(item)
+    assert not is_host_returned({**item, needed: None})
+
+
 SEALED: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
 ANSWER: Item = {"type": "message", "role": "assistant", "content": []}
 IMAGE: Item = {"type": "image_generation_call", "result": "iVBORw0KGgo="}

@@ -162,6 +162,18 @@ async def test_a_picture_has_few_bars(
     assert len(picture["layer"][0]["encoding"]["x"]["axis"]["values"]) <= 5
 
 
+@pytest.mark.parametrize(
+    ("words", "span"),
+    [
+        ("", "30 October to 28 November 2026 (UTC)"),
+        ("1d", "28 November 2026 (UTC)"),
+        ("365d", "29 November 2025 to 28 November 2026 (UTC)"),
+    ],
+)
+async def test_days_are_named(database: UsageDatabase, words: str, span: str) -> None:
+    assert f"\nYou, {span}.\n" in await told(f"/usage {words}", MEMBER)
+
+
 async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
     """On an empty server, and where no price is known."""
     empty = await told("/usage")
@@ -244,13 +256,17 @@ async def test_a_share_that_falls_is_told(
     assert said in text
 
 
-@pytest.mark.parametrize(("requests", "is_told"), [(19, False), (20, True)])
+@pytest.mark.parametrize(
+    ("requests", "read", "is_told"),
+    [(19, 1000, False), (20, 1000, True), (20, 0, False)],
+)
 async def test_few_requests_say_nothing_of_the_cache(
-    database: UsageDatabase, requests: int, *, is_told: bool
+    database: UsageDatabase, requests: int, read: int, *, is_told: bool
 ) -> None:
     """One long question is no trend."""
     rows = tuple(
-        ROW._replace(day=day_ago(n), requests=requests, cached=n * 50) for n in (0, 7)
+        ROW._replace(day=day_ago(n), requests=requests, input=read, cached=n * 50)
+        for n in (0, 7)
     )
     text = await told("/usage", MEMBER, rows=rows)
 

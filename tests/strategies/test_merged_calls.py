@@ -55,3 +55,10 @@ def test_r12_each_call_occurs_once(
     assert isinstance(events[-1], ResponseDone)
     assert last.output == items
     assert [index for index, _ in last.items] == shown
+
+
+def test_time_is_counted_by_the_provider() -> None:
+    """It alone knows what of it is the server's."""
+    provider = ScriptedProvider()
+
+    assert type(MergingProvider(provider).paused()) is type(provider.paused())

@@ -87,15 +87,16 @@ def test_invalid_settings_are_refused(name: str, value: object) -> None:
 
 def test_built_in_guides_are_three() -> None:
     """Each has a prompt; one is precise, one forgets."""
-    assert all(guide.system_prompt for guide in BUILT_IN_GUIDES.values())
-    assert {
-        name: (guide.temperature, guide.memory_policy)
-        for name, guide in BUILT_IN_GUIDES.items()
-    } == {
+    expected = {
         "researcher": (None, ""),
         "engineer": (0.2, ""),
         "companion": (None, "sliding-window"),
     }
+    read = {name: StrategyParameters(guide=name).guide for name in BUILT_IN_GUIDES}
+    assert all(guide.system_prompt for guide in read.values())
+    assert {
+        name: (guide.temperature, guide.memory_policy) for name, guide in read.items()
+    } == expected
 
 
 def test_both_strategies_of_the_specification_can_be_chosen() -> None:

@@ -72,17 +72,18 @@ def test_r3_text_that_is_no_json_object_is_added_verbatim(plain: str) -> None:
 def test_r4_json_object_replaces_only_what_it_names(key: str, tag: str) -> None:
     """The tag is put around it, unless it has its own; one at one end alone is none."""
     before = blocks_of(build_system_instruction("A."))
-    half = f"<{tag}>\n- Own."
+    begun, ended = f"<{tag}>\n- Own.", f"- Own.\n</{tag}>"
 
     for own, block in (
         ("- Own.", "- Own."),
-        (f" {half}\n</{tag}>\n", "- Own."),
-        (half, half),
+        (f" {begun}\n</{tag}>\n", "- Own."),
+        (begun, begun),
+        (ended, ended),
     ):
         text = build_system_instruction("A.", json.dumps({key: own}))
         assert f"<{tag}>\n{block}\n</{tag}>" in text
-        assert text.count(f"</{tag}>") == 1
-        if block != half:
+        assert text.count(f"</{tag}>") == 1 + (block == ended)
+        if block == "- Own.":
             assert blocks_of(text) == {**before, key: block}
 
 

@@ -116,6 +116,8 @@ def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
     _, events = shown(SHOWN, [FIRST, WEATHER], [SAID])
 
     assert page(events) == [("reasoning", "I look it up."), CALL, ANSWER]
+    ended = [event.item["id"] for event in events if isinstance(event, ItemDone)]
+    assert "rs_msg_1" in ended
     assert "".join(grown(events)).count("I look it up.") == 1
     assert plain(events) == [("content", "I look it up.\n\nIt rains.")]
 

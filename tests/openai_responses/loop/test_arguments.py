@@ -172,6 +172,14 @@ def test_a_long_value_is_not_quoted() -> None:
     assert len(error) < 200
 
 
+def test_choices_of_large_values_are_not_compared_without_end() -> None:
+    """Each of them is compared with the whole value; what costs too much is passed."""
+    schema = {"type": "object", "properties": {"x": {"enum": [[2]] * 50}}}
+
+    assert argument_error({"x": [1] * 2000}, schema) is None
+    assert argument_error({"x": [1] * 9}, schema) is not None
+
+
 NUMBERS = [str(number) for number in range(21)]
 
 

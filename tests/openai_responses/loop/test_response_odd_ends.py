@@ -88,6 +88,20 @@ def test_call_with_arguments_counts_next_to_a_snapshot_without_it() -> None:
     assert [item["type"] for item in state.output] == ["function_call", "message"]
 
 
+def test_items_of_two_types_may_have_one_id() -> None:
+    """A gateway numbers both from the beginning."""
+    state = ResponseState()
+    items = [wire.reasoning_item("hm"), wire.message_item("Hi", at=1)]
+    for at, item in enumerate(items):
+        for event in (
+            wire.added(item | {"id": "1"}, at),
+            wire.done(item | {"id": "1"}, at),
+        ):
+            state.feed(wire.parsed(event))
+
+    assert [item["type"] for item in state.output] == ["reasoning", "message"]
+
+
 def test_items_without_ids_are_told_apart_by_their_indexes() -> None:
     """An empty id names none of them."""
     state = ResponseState()

@@ -23,6 +23,7 @@ QUESTIONS: Json = {"type": "object", "properties": {"questions": {"type": "array
 HOST_TOOLS: Json = {
     "get_weather": {"spec": {"parameters": CITY}},
     "users.list": {"spec": {"parameters": CITY}},
+    "note": {"spec": {"parameters": {"type": "object", "properties": {}}}},
     "ask_user": {"spec": {"parameters": QUESTIONS}, "type": "builtin"},
     "call_tool": {
         "spec": {"parameters": {"type": "object", "properties": {}}},
@@ -73,6 +74,15 @@ async def test_all_calls_of_a_chat_that_asks_are_the_hosts() -> None:
 
     assert await left(toolset(ASKS), *calls) == ["call_0", "call_1", "call_2"]
     assert await left(toolset("full"), *calls) == []
+
+
+@pytest.mark.usefixtures("newest")
+async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
+    """The host makes calls of functions alone."""
+    custom = {"type": "custom_tool_call", "call_id": "c", "name": "note", "input": "x"}
+
+    assert await left(toolset(ASKS), custom) == []
+    assert await left(toolset(ASKS), calling("note", 1)) == ["call_1"]
 
 
 @pytest.mark.usefixtures("newest")

@@ -199,6 +199,8 @@ def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> No
 
     assert ("return_token_budget" in tool) == is_sent
     assert bool(note) != is_sent
+    unused = config_of(Valves(ENABLE_WEB_SEARCH=False, WEB_SEARCH_OPTIONS=options))
+    assert unused_search_budget(unused, resolve_model(model)) == ""
 
 
 def test_file_search_follows_the_web_search() -> None:

@@ -259,9 +259,10 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     [
         ("report.html.gz", "report.html.gz.bin"),
         ("plot.svg", "plot.svg.bin"),
+        ("", "file.bin"),
         ("a.htm" + ".htm" * 9_000 + "~x", ("a.htm" + ".htm" * 9_000)[:180]),
     ],
-    ids=["gz", "svg", "long"],
+    ids=["gz", "svg", "nameless", "long"],
 )
 async def test_active_content_is_stored_as_a_download(
     host: StandInHost, connections: Connections, name: str, stored: str
@@ -276,7 +277,10 @@ async def test_active_content_is_stored_as_a_download(
     assert len(row.filename) <= 204
     assert row.meta["content_type"] == "application/octet-stream"
     (card,) = cards(events)
-    assert f"sandbox:/mnt/data/{name}" in card["links"]
+    if name:
+        assert f"sandbox:/mnt/data/{name}" in card["links"]
+    else:
+        assert card["notes"][0].startswith("[file](")
 
 
 @pytest.mark.parametrize(
