@@ -36,6 +36,11 @@ def found(folder: Path, pattern: str) -> list[Path]:
     return list(folder.rglob(pattern))
 
 
+def count_open_files() -> int:
+    """How many files this process has open; a lock on a folder is one."""
+    return len(os.listdir("/proc/self/fd"))
+
+
 def age(folder: Path, seconds: float) -> None:
     """Let the last use of a folder be so long ago."""
     used = time.time() - seconds
@@ -151,6 +156,7 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
             folders[chat] = workspace.archive.path.parent.parent
     for chat, seconds in chats.items():
         age(folders[chat], seconds)
+    before = count_open_files()
 
     async with workspaces.acquire(WorkspaceKey("ada", "back")) as workspace:
         assert workspace.archive
@@ -158,6 +164,7 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
     assert not workspaces.has_workspace(WorkspaceKey("ada", "over"))
     assert workspaces.has_workspace(WorkspaceKey("ada", "used"))
     assert not folders["alone"].parent.exists()
+    assert count_open_files() == before
 
 
 @pytest.mark.asyncio
@@ -207,7 +214,7 @@ def test_folders_are_named_as_before(tmp_path: Path) -> None:
 async def test_folder_that_goes_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A call of another chat has just removed it; nothing stays open."""
+    """A call of another chat has just removed it."""
     gone: list[Path] = []
 
     def lock_late(folder: Path) -> int:
@@ -218,9 +225,9 @@ async def test_folder_that_goes_before_it_is_locked_is_made_again(
         return lock
 
     monkeypatch.setattr(stored_workspaces, "lock_folder", lock_late)
-    before = len(os.listdir("/proc/self/fd"))
+    before = count_open_files()
 
     assert await stored(tmp_path) == (None, [])
 
     assert gone[0].is_dir()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert count_open_files() == before

@@ -683,7 +683,9 @@ def test_compaction_is_seen_while_it_lasts_and_afterwards() -> None:
     assert (began["action"], began["done"]) == ("context_compaction", False)
     assert (ended["action"], ended["done"]) == ("context_compaction", True)
     assert "error" not in ended
-    assert status_lines(chunks)[0].startswith("This chat was compacted")
+    line, closing = status_lines(chunks)
+    assert line.startswith("This chat was compacted")
+    assert closing.endswith(" · 1 note")
     assert items == []
     assert "gAAAA" not in json.dumps(chunks)
 

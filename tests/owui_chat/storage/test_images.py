@@ -126,6 +126,14 @@ def test_picture_is_kept_by_the_file_that_holds_it(
     assert stored_item(ItemDone(0, item, card)) == kept
 
 
+def test_item_of_another_type_names_no_picture() -> None:
+    """Whatever fields it has."""
+    records = records_of({**reasoning("1"), "stored": "f-1"})
+
+    assert stored_image_ids([THERE], records) == []
+    assert restore_images(records, {}) == records
+
+
 def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     """A chat also holds those of other branches."""
     records = {**records_of(KEPT), **records_of({**KEPT, "stored": "f-2"}, ulid=B)}
