@@ -131,6 +131,17 @@ async def test_row_that_comes_while_rows_are_read_is_counted_once(
     assert row[3] == 4
 
 
+async def test_oldest_of_too_many_rows_that_wait_goes(database: UsageDatabase) -> None:
+    """A database that is away for long costs a bounded memory."""
+    table = UsageTable()
+    for number in range(10_001):
+        table.add(ROW._replace(user_id=f"u-{number}"))
+
+    rows = [await table.user_rows(f"u-{number}", "2026") for number in (0, 1, 10_000)]
+
+    assert [len(each) for each in rows] == [0, 1, 1]
+
+
 async def test_users_are_told_from_each_other_with_their_models(
     database: UsageDatabase,
 ) -> None:
