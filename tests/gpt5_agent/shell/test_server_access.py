@@ -151,7 +151,7 @@ def test_headers_are_inactive_only_if_one_of_them_is(
 
 ENTRIES = (
     "url:http://open-webui:8080, url:http://127.0.0.1:*, url:https://gate.example/v1/US/,"
-    "url:https://*.company.example"
+    "url:https://*.company.example, PROXY"
 )
 
 
