@@ -55,10 +55,14 @@ class RememberedSpan(trace.NonRecordingSpan):
 
 @dataclass
 class Memory:
-    """The spans, and all measurements by the name of their instrument."""
+    """The spans, and all measurements by the name of their instrument.
+
+    `bounds` are those of the histograms.
+    """
 
     spans: list[RememberedSpan] = field(default_factory=list)
     measured: list[tuple[str, float, Json]] = field(default_factory=list)
+    bounds: dict[str, list[float]] = field(default_factory=dict)
 
     def values(self, name: str) -> list[float]:
         """The measurements of an instrument."""
@@ -103,7 +107,7 @@ class Memory:
         self, name: str, unit: str = "", *, explicit_bucket_boundaries_advisory: Any
     ) -> Any:
         """Return an instrument (Meter)."""
-        assert sorted(explicit_bucket_boundaries_advisory)
+        self.bounds[name] = explicit_bucket_boundaries_advisory
 
         def record(number: float, attributes: Any) -> None:
             self.measured.append((name, number, attributes))

@@ -227,6 +227,15 @@ async def test_amounts_need_a_stream(limited: Filter, value: Any) -> None:
     assert (await ask(limited, stream=value))["stream"] is False
 
 
+async def test_limit_that_is_reached_is_told_first(limited: Filter) -> None:
+    """It would also hold with a stream, and with the other mode."""
+    limit(limited, {"tokens": 0, "per": "day"})
+    legacy = {"params": {"function_calling": "legacy"}}
+
+    with pytest.raises(LimitReached, match="is used up"):
+        await ask(limited, stream=False, __metadata__=legacy)
+
+
 async def test_amounts_need_a_stream_that_is_asked_for(limited: Filter) -> None:
     """A Pipelines server streams where nothing is said, Open WebUI does not."""
     given: Json = {"__user__": ANN, "__model__": AGENT, "__request__": REQUEST}
