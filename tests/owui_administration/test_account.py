@@ -9,7 +9,10 @@ from calls.facts import call_facts
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.limits import UserLimits
+from owui_administration.rules import LimitRule
 from owui_administration.telemetry import ServerWords, Telemetry
+from owui_administration.usage_table import UsageTable
+from shells.administration import ResponseCounts
 
 pytestmark = pytest.mark.asyncio
 
@@ -73,6 +76,20 @@ async def test_token_that_is_not_issued_is_a_problem(asked: list[str]) -> None:
     assert (token, asked) == ("", ["unknown"])
     assert "issued no token for this server" in problem
     assert "no such tenant" in problem
+
+
+async def test_run_ends_at_the_limit_of_its_user() -> None:
+    """As soon as a response is counted."""
+    rule = LimitRule(tokens=0, per="day")
+    limits = UserLimits([rule], table=UsageTable())
+
+    told = (
+        account()
+        ._replace(limits=limits)
+        .count_responses("gpt-5.2", ResponseCounts(0, 0, 0, 0), None)
+    )
+
+    assert told.startswith("Your limit of 0 tokens a day is used up")
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:

@@ -241,6 +241,7 @@ def test_rule_restricts_models(name: str, patterns: list[str], allowed: bool) ->
     reason = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
 
     assert ("is not available to you" not in reason) is allowed
+    assert ("You may use: none." in reason) is (patterns == [])
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:

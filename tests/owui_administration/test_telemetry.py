@@ -108,6 +108,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
     assert memory.values("openai_responses.retries") == [1]
     assert memory.values("openai_responses.recoveries") == [1]
     assert len(memory.values(FIRST)) == len(memory.values(DURATION)) == 1
+    assert memory.values(FIRST) + memory.values(DURATION) >= [0, 0]
     assert memory.bounds[FIRST] == memory.bounds[DURATION]
     seconds, tokens = memory.bounds[FIRST], memory.bounds["gen_ai.client.token.usage"]
     for bounds, begin, end in ((seconds, [0.01, 0.02], 81.92), (tokens, [1, 4], 4**13)):

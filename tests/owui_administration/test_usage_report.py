@@ -457,3 +457,16 @@ async def test_a_year_of_many_users(database: UsageDatabase) -> None:
     bars = sum(bar["dollars"] for bar in users["data"]["values"])
     rest = float(users["title"]["subtitle"].partition("$")[2].replace(",", ""))
     assert bars + rest == pytest.approx(money / 1e6, abs=0.01)
+    table = text[text.index("| All users since") :].split("\n\n")[0]
+    assert len(table.splitlines()) == 2 + 100
+
+
+async def test_csv_in_a_chat_has_a_limit(database: UsageDatabase) -> None:
+    """A file has all lines."""
+    rows = tuple(ROW._replace(model=f"m-{number}") for number in range(5001))
+    program = await told("/usage csv", rows=rows, program=True)
+    files = Files()
+    await told("/usage csv", files=files)
+
+    assert program.count('\n"user-1, m-') == 5000
+    assert files.stored["usage-2026-11-28.csv"].count('\n"user-1","m-') == 5001
