@@ -225,6 +225,14 @@ def test_status_line_says_why_there_is_another_attempt(
     [
         ("max_output_tokens", "length limit"),
         ("steered", "A newer message"),
+        ("context_length_exceeded", "context is full"),
+        ("content_filter", "interrupted the answer"),
+        ("max_messages", "limit of messages"),
+        ("cancelled", "canceled on OpenAI's side"),
+        ("no_answer", "ended without an answer"),
+        ("only_calls", "more tool calls than"),
+        ("used_up", "has used up the time or the tokens"),
+        ("only_tokens", "all tokens of this answer on reasoning"),
         ("odd_reason", "incomplete (odd_reason)"),
         (None, "incomplete. Ask"),
         (CANARY, "incomplete. Ask"),
@@ -465,6 +473,74 @@ def test_words_of_other_servers(words: str) -> None:
         assert OTHER_WORDS[words] in refusal_message(status, error)
         in_stream = failure_message(error._replace(code=error.code or str(status)))
         assert OTHER_WORDS[words] in in_stream
+
+
+WORDS_OF_CODES = {
+    "internal error": "server_error internal_error upstream_error",
+    "Wait a minute": "rate_limit_exceeded slow_down too_many_requests rate_limit_error",
+    "no credit left": "billing_hard_limit_reached billing_not_active budget_exceeded "
+    "credit_balance_exhausted insufficient_quota organization_spend_limit_exceeded "
+    "organization_usage_limit_exceeded project_spend_limit_exceeded "
+    "project_usage_limit_exceeded",
+    "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
+    "took too long to answer": "timeout",
+    "longer than the model can read": "context_length_exceeded",
+    "usage policies": "invalid_prompt bio_policy image_content_policy_violation",
+    "safety monitoring stopped this answer": "misalignment_policy_violation",
+    "could help attack computers": "cyber_policy",
+    "content filter stopped": "content_policy_violation",
+    "content filter rejected": "content_filter",
+    "waiting does not help": "request_too_large",
+    "no flex capacity": "flex_unavailable",
+    "not available in the region": "data_residency_mismatch",
+    "search in the uploaded files": "vector_store_timeout",
+    "could not use an image": "empty_image_file failed_to_download_image "
+    "image_file_not_found image_file_too_large image_parse_error image_too_large "
+    "image_too_small invalid_base64_image invalid_image invalid_image_format "
+    "invalid_image_mode invalid_image_url unsupported_image_media_type",
+    "could not use a file": "unsupported_file",
+    "does not exist, has been shut down": "model_not_found",
+    "reasoning of an earlier answer": "invalid_encrypted_content",
+    "for verified organizations": "unverified_organization",
+    "country or region": "unsupported_country_region_territory",
+    "has no permission for this request": "missing_scope",
+    "the organization in the settings": "mismatched_organization invalid_organization",
+    "the project in the settings": "mismatched_project",
+    "listed IP addresses": "ip_not_authorized",
+    "deactivated the account": "account_deactivated",
+    "This API key may not use": "denied_model",
+    "A firewall or proxy": "firewall_page",
+    "A gateway in front": "gateway_page",
+    "does not accept the API key": "invalid_api_key",
+    "still loading the model": "loading_model",
+}
+
+
+@pytest.mark.parametrize("words", WORDS_OF_CODES)
+def test_each_code_has_its_message(words: str) -> None:
+    """In a refusal, and in a stream."""
+    for code in WORDS_OF_CODES[words].split():
+        assert words in refusal_message(400, ApiError(code)), code
+        assert words in failure_message(ApiError(code)), code
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        *((302, "redirects requests"), (401, "does not accept the API key")),
+        *((402, "no credit left"), (403, "does not allow this request")),
+        *((404, "no Responses API"), (407, "HTTP proxy rejected")),
+        *(
+            (408, "gave up"),
+            (409, "conflicts"),
+            (413, "too large for the model's server"),
+        ),
+        *((421, "does not serve it"), (429, "Wait a minute"), (451, "legal reasons")),
+        *((500, "internal error"), (503, "is overloaded"), (529, "is overloaded")),
+    ],
+)
+def test_each_status_has_its_message(status: int, words: str) -> None:
+    assert words in refusal_message(status, ApiError())
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,15 @@ def test_replayed_item_loses_ids_states_and_nulls() -> None:
     assert item == before
 
 
+def test_parts_of_a_replayed_message_lose_nulls_too() -> None:
+    part = {"type": "output_text", "text": "a"}
+    parts = [{**part, "annotations": None}, {**part, "logprobs": []}, part]
+
+    replayed = strip_for_replay({"type": "message", "content": parts})
+
+    assert replayed["content"] == [part] * 3
+
+
 def test_replayed_message_keeps_its_phase() -> None:
     """Its parts lose what no input takes; a text as content stays a text."""
     part: Item = {

@@ -11,8 +11,10 @@ import pytest
 
 from owui_host.lookup import HostTooOld
 from owui_sandbox import calls
-from owui_sandbox.calls import give_files, read_sandbox_call
+from owui_sandbox.calls import give_files, read_sandbox_call, receive_attached
+from sandbox.tools import SandboxTools
 from sandbox.workspaces import SandboxFile
+from sandboxes.pretended import Pretended, confined_answering
 from stand_in.host import StandInHost, host_request
 
 
@@ -155,8 +157,17 @@ async def test_host_without_a_name_is_told(
         raise HostTooOld("This Open WebUI has no models.users.Users.")
 
     monkeypatch.setattr(calls, "user_model", lack)
-    call = read_sandbox_call({"id": "u"}, SAVED, host_request(), Page().emit)
+    attached = {"files": [{"type": "file", "id": "f-1", "name": "a.txt"}]}
+    call = read_sandbox_call(
+        {"id": "u"}, {**SAVED, **attached}, host_request(), Page().emit
+    )
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
 
+    assert await receive_attached(sandbox, call) == [
+        "a.txt is not in the workspace. This Open WebUI has no models.users.Users."
+    ]
+    await sandbox.close()
     assert await give_files(call, [SandboxFile("a", "text/plain", tmp_path)]) == [
         "The user does not see the files. This Open WebUI has no models.users.Users."
     ]

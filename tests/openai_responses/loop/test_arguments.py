@@ -177,6 +177,10 @@ def test_choices_of_large_values_are_not_compared_without_end() -> None:
     schema = {"type": "object", "properties": {"x": {"enum": [[2]] * 50}}}
 
     assert argument_error({"x": [1] * 2000}, schema) is None
+    choice = {"anyOf": [{"const": str(number)} for number in range(100)]}
+    several = {"type": "object", "properties": {"x": {"items": choice}}}
+    assert argument_error({"x": ["99"] * 2000 + ["a"]}, several) is None
+    assert argument_error({"x": ["99"] * 9 + ["a"]}, several) is not None
     assert argument_error({"x": [1] * 9}, schema) is not None
 
 

@@ -225,3 +225,23 @@ def test_user_is_found_behind_a_hash_as_documented() -> None:
     """docs/privacy.md gives administrators the same computation as a command."""
     digest = hashlib.sha256(b"openai_responses:user:u-1").hexdigest()
     assert hash_ids("chat", "u-1", "c-1")["safety_identifier"] == digest[:48]
+
+
+@pytest.mark.parametrize(
+    ("kind", "chat_id", "named"),
+    [
+        ("chat", "c-1", b"chat:c-1"),
+        ("chat", "", b"cache:u-1"),
+        ("user", "c-1", b"cache:u-1"),
+        ("off", "c-1", b""),
+    ],
+)
+def test_cache_is_that_of_the_chat_or_of_its_user(
+    kind: str, chat_id: str, named: bytes
+) -> None:
+    """Another name would lose every cache after an update."""
+    key = hashlib.sha256(b"openai_responses:" + named).hexdigest()[:48]
+
+    ids = hash_ids(kind, "u-1", chat_id)
+
+    assert ids["prompt_cache_key"] == (key if named else None)

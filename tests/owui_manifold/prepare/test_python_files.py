@@ -286,10 +286,11 @@ async def test_temporary_chat_names_the_files_at_every_message(
 
     host.chats.rows.clear()
     first = await notes("One?", own=files[:1], others=[])
-    second = await notes("One?", "1", "Two?", own=files[1:], others=files[:1])
+    second = await notes("One?", "1", "Two?", own=files[1:] * 2, others=files[:1])
 
     assert second[: len(first)] == first
     assert "a.csv, b.csv" in second[1]
+    assert second[1].count("b.csv") == 1
 
 
 async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
