@@ -53,9 +53,8 @@ def read_json_valve(
         problems.append(
             f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
         )
-    unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
+    problem = unknown_words(valve, given, known, advice)
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), tuple(problems)

@@ -729,6 +729,33 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
     assert (await chat.run("open('a.txt').read()")).result == "rain"
 
 
+@pytest.mark.parametrize("more", [0, 1])
+async def test_only_the_last_attached_files_count(chat: Chat, more: int) -> None:
+    async def read() -> str:
+        return "It is gone."
+
+    names = [f"{number}.txt" for number in range(50 + more)]
+    notes = await chat.tools.receive(
+        chat.key, [OfferedFile(name, name, read) for name in names]
+    )
+
+    last = [f"{name} is not in the workspace. It is gone." for name in names[more:]]
+    too_many = "Only the last 50 of 51 attached files are in the workspace."
+    assert notes == [too_many] * more + last
+
+
+@pytest.mark.skipif(
+    not Path("/usr/share/zoneinfo/Europe/Zurich").exists(), reason="no zones here"
+)
+async def test_code_knows_the_zones_of_the_server(chat: Chat) -> None:
+    ran = await chat.run(
+        "from datetime import datetime\nfrom zoneinfo import ZoneInfo\n"
+        "datetime(2026, 7, 1, tzinfo=ZoneInfo('Europe/Zurich')).isoformat()"
+    )
+
+    assert ran.result == "2026-07-01T00:00:00+02:00"
+
+
 async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
     """A file counts as received once it is in the workspace."""
     reading = asyncio.Event()

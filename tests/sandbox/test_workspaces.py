@@ -17,6 +17,7 @@ from sandbox.workspaces import (
     Workspace,
     WorkspaceKey,
     WorkspacePool,
+    remove_folder,
 )
 
 LIMITS = SharedLimits(workspaces=3, workspaces_per_user=3, idle_seconds=60.0)
@@ -199,6 +200,8 @@ def test_closing_removes_everything(folder: Path) -> None:
             assert not closing.done()
         await closing
 
+        assert not workspaces.has_workspace(key_of("a"))
+        remove_folder(folder / "gone")
         assert os.listdir(folder) == []
         for late in (waiting, kept(workspaces, "b")):
             with pytest.raises(SandboxClosed):

@@ -9,7 +9,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
 from shells import model_list
-from shells.model_list import ModelList
+from shells.model_list import ModelList, fetch_models
 from upstream.odd_streams import listed_by_llama_cpp
 from upstream.server import Answerer, Upstream, in_turn, replying
 
@@ -67,7 +67,7 @@ NO_SIZES: list[Any] = [None, [], *({"n_ctx": n} for n in ("9", 0, -1, True, 1.5)
     ],
 )
 async def test_list_without_sizes(answer: Any) -> None:
-    assert await windows_of(answer, "x") == [None]
+    assert await windows_of(answer, "x", "gpt-5.2") == [None, 400_000]
 
 
 async def test_other_servers_have_other_contexts() -> None:
@@ -142,6 +142,7 @@ async def test_page_waits_for_the_first_list_and_no_longer(
     async with Upstream(replying(json.dumps(listed))) as server:
         endpoint = server.endpoint
         assert await known.usable(endpoint, connections) == mine
+        assert await fetch_models(endpoint, connections) == mine
     assert await known.usable(endpoint, connections) == mine
     await connections.close()
 

@@ -137,9 +137,11 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("gpt-5.3-next", ""),
+        ("gpt-5.4-next", "all_turns"),
         ("gpt-5.5-next", "all_turns"),
-        ("gpt-5.9-sol", "all_turns appends_tools diagnostics"),
-        ("gpt-6.1-x", "all_turns appends_tools diagnostics appends_configuration"),
+        ("gpt-5.6-next", "all_turns appends_tools diagnostics"),
+        ("gpt-6-next", "all_turns appends_tools diagnostics appends_configuration"),
         ("o5", ""),
         ("our-deployment", ""),
     ],
@@ -149,6 +151,7 @@ def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -
     facts = resolve_model(name).facts
     names = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
     assert names == expected.split()
+    assert facts.long_prices is facts.regional is bool(expected)
 
 
 @pytest.mark.parametrize("name", ["llama3:8b", "gpt-35-turbo", "omni-1"])
