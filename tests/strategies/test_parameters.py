@@ -92,7 +92,10 @@ def test_built_in_guides_are_three() -> None:
         "engineer": (0.2, ""),
         "companion": (None, "sliding-window"),
     }
-    read = {name: StrategyParameters(guide=name).guide for name in BUILT_IN_GUIDES}
+    read = {
+        name: StrategyParameters.model_validate({"guide": name}).guide
+        for name in BUILT_IN_GUIDES
+    }
     assert all(guide.system_prompt for guide in read.values())
     assert {
         name: (guide.temperature, guide.memory_policy) for name, guide in read.items()

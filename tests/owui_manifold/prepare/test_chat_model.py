@@ -1,14 +1,20 @@
 """The model that answers, where it is not the one that was named."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from calls.outcomes import chunks_of, statuses
 from calls.sample import IDS, USER, chat, valves_for
+from openai_responses.errors import InvalidRequest
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.call.agent import AgentMode
 from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.agent import check_agent_model
 from simulator import Simulator
 from stand_in.host import StandInHost
+from strategies.parameters import StrategyParameters
 
 pytestmark = pytest.mark.asyncio
 
@@ -88,3 +94,13 @@ async def test_successor_of_a_pro_model_answers_in_the_mode_pro(
     assert lines == [
         "GPT-5 pro was switched off on 2026-01-01. GPT-6.1 Sol pro answers instead."
     ]
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+async def test_model_of_a_listed_agent_has_to_call_tools(is_listed: bool) -> None:
+    """With the switch, the model is the person's choice."""
+    agent = AgentMode("gpt5_react", StrategyParameters(), is_listed)
+    model = resolve_model("chatgpt-image-latest")
+
+    with pytest.raises(InvalidRequest) if is_listed else nullcontext():
+        check_agent_model(agent, model)
