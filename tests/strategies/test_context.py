@@ -34,7 +34,7 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],
             [ContextSource("a.pdf", "A.")],
         ),
-        ({"a": 1}, [ContextSource("Context 1", '{"a": 1}')]),
+        ({"a": "ü"}, [ContextSource("Context 1", '{"a": "ü"}')]),
         ([7], [ContextSource("Context 1", "7")]),
         ({"title": 3, "content": "A."}, [ContextSource("Context 1", "A.")]),
         *(({name: "A."}, [ContextSource("Context 1", "A.")]) for name in TEXT_KEYS),

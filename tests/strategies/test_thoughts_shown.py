@@ -95,6 +95,7 @@ def test_r14_a_message_is_shown_without_its_thoughts(
 
         expected = [each for each in begun if are_shown or each[0] == "message"]
         assert outline(events) == expected
+        assert {e.part for e in events if isinstance(e, TextDelta)} <= {0}
         assert ended_texts(events) == [text if answer is None else answer]
 
 
@@ -188,6 +189,7 @@ def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
     assert kinds == ["reasoning", "function_call", "reasoning", "message"]
     texts = [item["summary"][0]["text"] for item in ended.output if "summary" in item]
     assert texts == [FALLBACK, "First I look.\n\nhm"]
+    assert ended.output[2]["id"] == "rs_msg_2"
     assert message_text(ended.output[-1]) == message_text(hidden.output[-1])
     assert message_text(hidden.output[-1]) == "It rains."
     assert len(hidden.output) == 2
