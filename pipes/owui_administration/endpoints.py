@@ -260,7 +260,7 @@ async def choose_endpoints(
     if entries is None:
         problem = _UNREADABLE.format(endpoints_mistake(text))
         return EndpointChoice([], base_url, failures, user_id, problem)
-    if not entries or facts["has_own_key"]:
+    if facts["has_own_key"]:
         return None
     groups: set[str] = set()
     if any(entry.groups for entry in entries):

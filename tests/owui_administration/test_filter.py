@@ -280,6 +280,9 @@ async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) ->
         who = {**ANN, "role": role}
         await ask(limited, OWN_MODEL, __user__=who, __id__=id, __event_emitter__=emit)
 
+    no_page = {"__id__": "x", "__event_emitter__": None}
+    await ask(limited, OWN_MODEL, __user__={**ANN, "role": "admin"}, **no_page)
+
     [status] = statuses
     assert "The id of this filter is x" in status["content"]
     assert status["content"].endswith("id openai_responses_administration.")
