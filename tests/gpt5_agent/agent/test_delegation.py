@@ -126,6 +126,21 @@ def test_task_is_a_run_of_its_own() -> None:
     assert ending_of(events).kind == "completed"
 
 
+@pytest.mark.parametrize(
+    ("more", "rounds"),
+    [({}, 6), ({"rounds": 1}, 1), ({"rounds": 6}, 6), ({"rounds": 7}, 6)],
+)
+def test_rounds_of_a_task_are_at_most_those_of_its_agent(
+    more: dict[str, int], rounds: int
+) -> None:
+    crew = Crew(delegating({**NORTH, **more}), [SAID], north=looking_then("It rains."))
+
+    crew.run(WeatherTool())
+
+    _, asked = crew.requests
+    assert asked.parameters.maximum_iterations == rounds
+
+
 @pytest.mark.parametrize("name", ["delegate", "functions.delegate"])
 def test_task_may_take_longer_than_a_call(name: str) -> None:
     """However the model spells the name of the tool."""
