@@ -6,10 +6,9 @@ ask a person, the run ends early and the host calls the agent again. The strateg
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
@@ -55,7 +54,6 @@ from openai_responses.models.usage import (
     add_usage,
     window_share,
 )
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
@@ -156,7 +154,11 @@ class _Agent:
         ]
         if open_calls:
             yield self._start_round(self._spending.rounds, may_call=False)
-        first_request = self._build_request()
+        first_request = self._prepared.request
+        if self._prepared.earlier_rounds.is_continuation:
+            # A choice that forces a tool holds until tools ran once.
+            choice = next_tool_choice(first_request.tool_choice)
+            first_request = first_request.model_copy(update={"tool_choice": choice})
         self._request.on_request(first_request)
         rounds = run_rounds(
             first_request,
@@ -169,17 +171,6 @@ class _Agent:
             async for event in events:
                 for shown in self._show(event):
                     yield shown
-
-    def _build_request(self) -> ResponsesRequest:
-        """Return the first request.
-
-        A choice that forces a tool holds until tools ran once.
-        """
-        request = self._prepared.request
-        if self._prepared.earlier_rounds.is_continuation:
-            choice = next_tool_choice(request.tool_choice)
-            request = request.model_copy(update={"tool_choice": choice})
-        return request
 
     def _show(
         self, event: RunEvent | RoundEvent | StepStarted | StepEnded
@@ -209,7 +200,12 @@ class _Agent:
                     answer = self._request.caller.answer
                     self._request.pictures.keep(answer, event.item)
                 yield event
-                yield from self._end_call(event)
+                step = self._call_steps.pop(event.item["call_id"], None)
+                if step:
+                    output = event.item["output"]
+                    if not isinstance(output, str):  # the text next to pictures
+                        output = "\n".join(part_text(part) for part in output)
+                    yield self._steps.end(step, failed=event.failed, detail=output)
             case _:
                 yield event
 
@@ -260,45 +256,40 @@ class _Agent:
             self._call_steps[call["call_id"]] = step
             yield step
 
-    def _end_call(self, event: ToolOutput) -> Iterator[AgentEvent]:
-        """Yield the end of the step of a call, if it was made."""
-        step = self._call_steps.pop(event.item["call_id"], None)
-        if step:
-            detail = _output_text(event.item["output"])
-            yield self._steps.end(step, failed=event.failed, detail=detail)
-
     def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
         """Yield the end of the last round; its calls may be left to the host.
 
-        A task that was stopped for its safety ends the answer: OpenAI's guide "Safety
-        checks: misalignment monitoring" has clients stop all that belongs to the request.
-        The host does not call again either.
+        Where other calls of the round were made here, its notes come again. A task that
+        was stopped for its safety ends the answer: OpenAI's guide "Safety checks:
+        misalignment monitoring" has clients stop all that belongs to the request. The
+        host does not call again either.
         """
         self._run_end = event
         if self._spending.stopped:
             self.is_over = True
         elif self._round and not self._round.judgment.question:
-            yield from self._leave_calls(self._round)
+            last = self._round
+            verdicts = last.judgment.verdicts
+            left = [verdict for verdict in verdicts if verdict.is_left]
+            if left:
+                yield StateChanged("waiting_for_tools")
+            if left and last.items and len(left) < len(verdicts):
+                yield self._build_round_end(last)
         if self._round_step:
             yield self._steps.end(self._round_step, failed=event.ending.is_failure)
-
-    def _leave_calls(self, last: RoundDone) -> Iterator[AgentEvent]:
-        """Yield that the host makes calls, and the notes again if others were made."""
-        verdicts = last.judgment.verdicts
-        left = [verdict for verdict in verdicts if verdict.is_left]
-        if left:
-            yield StateChanged("waiting_for_tools")
-        if left and last.items and len(left) < len(verdicts):
-            yield self._build_round_end(last)
 
     def _build_round_end(self, event: RoundDone) -> RoundEnded:
         """Return the end of a round, with the notes for later rounds."""
         tasks = add_usage(self._delegated, self._spending.delegated_usage)
         usage = add_usage(event.usage, tasks)
+        counts = usage._asdict() if usage else {}
+        # What OpenAI's tools took is left out: a sum has none of it.
+        for name in ("searches", "images"):
+            counts.pop(name, None)
         self._noted_until = self._spending.seconds
         notes = {
             "style": self._prepared.style,
-            "usage": _noted_counts(usage),
+            "usage": counts,
             "seconds": round(self._noted_until - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
@@ -309,13 +300,6 @@ class _Agent:
             notes=notes,
             continues=not self.is_over,
         )
-
-
-def _output_text(output: str | list[Item]) -> str:
-    """Return the text of an output, without its pictures."""
-    if isinstance(output, str):
-        return output
-    return "\n".join(part_text(part) for part in output)
 
 
 _MESSAGE_DEPTH = 3
@@ -359,9 +343,15 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, spending, kind, agent)
-        ended = ended._replace(metadata=metadata.wire())
-        for event in _final_events(ended, text, metadata, notes):
-            yield event
+        failed = ended.ending.is_failure
+        if text and not failed:
+            yield NewMessage(text)
+        yield ExecutionEnded(metadata)
+        for note in notes:  # the page shows the last line of all
+            yield Status(note)
+        yield ended._replace(metadata=metadata.wire())
+        yield StateChanged("failed" if failed else "idle")
+        yield ReadyForInput()
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
@@ -403,30 +393,6 @@ async def _start_agent(
     spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)
     return _Agent(request, prepared, provider, spending, steps)
-
-
-def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
-) -> Iterator[AgentEvent]:
-    """Yield what ends an answer that is complete."""
-    failed = ended.ending.is_failure
-    if text and not failed:
-        yield NewMessage(text)
-    yield ExecutionEnded(metadata)
-    for note in notes:  # the page shows the last line of all
-        yield Status(note)
-    yield ended
-    yield StateChanged("failed" if failed else "idle")
-    yield ReadyForInput()
-
-
-def _noted_counts(usage: Usage | None) -> dict[str, Any]:
-    """Return the tokens that later rounds count.
-
-    What OpenAI's tools took is left out: a sum has none of it.
-    """
-    counts = usage._asdict() if usage else {}
-    return {key: counts[key] for key in counts if key not in ("searches", "images")}
 
 
 def _build_metadata(

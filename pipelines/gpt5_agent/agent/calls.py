@@ -1,6 +1,6 @@
 """The judge of an agent's calls: refused, put to a person, made here, left to the host."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -89,8 +89,17 @@ class ChatJudge:
         self._approver = replace(
             request.own_tools.approver, ask=self._ask_person, log=request.log.note
         )
+        # What a person allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
-            self._add_permission(prepared.with_own_name(call))
+            resolved = self._resolve_for_rules(prepared.with_own_name(call))
+            with suppress(ValueError):
+                asked = build_confirmation_request(resolved, chat=self._chat)
+                decision = self._decisions.get(asked.confirmation_id)
+                if asked.coverage and decision == "chat":
+                    permission = compute_permission(
+                        self._chat, asked.tool_name, asked.args
+                    )
+                    self.new_permissions.add(permission)
 
     def build_toolset(self, request: AgentRequest) -> Toolset:
         """Return what runs the calls that this judge allows."""
@@ -110,15 +119,13 @@ class ChatJudge:
         """Whether a call may need an approval that the host asks for."""
         if not self._own_tools.asks_in_chat:
             return False
-        if CALL_TOOL in self._host_names and self._has_rule_that_asks():
-            return True  # the tool that it passes a call on to is not known yet
+        if CALL_TOOL in self._host_names:
+            # The tool that it passes a call on to is not known yet.
+            rules = [rule for _, rule in self._approver.rules]
+            if "ask" in (self._approver.default_rule, *rules):
+                return True
         names = (*self._own_names, *self._host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
-
-    def _has_rule_that_asks(self) -> bool:
-        if self._approver.default_rule == "ask":
-            return True
-        return any(answer == "ask" for _, answer in self._approver.rules)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -130,94 +137,82 @@ class ChatJudge:
         No approval is requested for a call that cannot be made.
         """
         named_calls = [self._prepared.with_own_name(call) for call in calls]
-        refusals = self._refused_calls(named_calls)
+        refusals: dict[str, ToolResult] = {}
+        for call in named_calls:
+            why = self._refusal(call)
+            if why:
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
-        questions = [call for call in resolved_calls if self._must_ask(call)]
-        if questions:
-            return Judgment(_build_verdicts(calls, refusals, ()), self._ask(questions))
-        host_call_ids = {
+
+        # One call asks the person about as many calls as it can hold.
+        requests: list[ToolCallRequested] = []
+        for call in resolved_calls:
+            if self._own_tools.asks_in_chat and self._lacks_approval(call):
+                request = build_confirmation_request(call, chat=self._chat)
+                if request.confirmation_id not in self._decisions:
+                    requests.append(request)
+        if requests:
+            self.requests = requests[:MAX_QUESTIONS]
+            self.question = build_question_call(self.requests, self._sign)
+            return Judgment(_build_verdicts(calls, refusals, ()), self.question)
+
+        # The host makes the calls of its tools that the rules, or a person, allow.
+        left_ids = {
             call["call_id"]
             for call in open_calls
             if call["name"] not in self._own_names
         }
-        host_calls = [
-            call for call in resolved_calls if call["call_id"] in host_call_ids
-        ]
-        refusals |= await self._denied_by_rules(host_calls)
-        return Judgment(_build_verdicts(calls, refusals, host_call_ids))
-
-    def _refused_calls(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
-        """Return the refusals of calls that cannot be made, by their ids."""
-        refusals: dict[str, ToolResult] = {}
-        for call in calls:
-            why = self._refusal(call)
-            if why:
-                refusals[call["call_id"]] = ToolResult(why, failed=True)
-        return refusals
-
-    async def _denied_by_rules(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
-        """Return the refusals of calls that the rules, or a person, do not allow."""
-        refusals: dict[str, ToolResult] = {}
-        for call in calls:
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parse_arguments(call)
-            )
-            if why:
-                refusals[call["call_id"]] = tool_error(why)
-        return refusals
+        for call in resolved_calls:
+            call_id = call["call_id"]
+            if call_id in left_ids:
+                arguments = parse_arguments(call)
+                why = await self._approver.refusal(call_id, call["name"], arguments)
+                if why:
+                    refusals[call_id] = tool_error(why)
+        return Judgment(_build_verdicts(calls, refusals, left_ids))
 
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why is None:
-            resolved = self._resolve_for_rules(call)
-            if self._lacks_approval(resolved):
-                why = self._why_not_asked(resolved)
-        if why is None and self._approver.rules and names_no_tool(call):
-            why = "tool arguments validation error: no tool to call is named"
-        return why
-
-    def _why_not_asked(self, call: Item) -> str | None:
-        """Return why no person is asked about a call that needs an approval."""
-        name = call["name"]
-        asks_in_chat = self._own_tools.asks_in_chat
-        if not (asks_in_chat or self._own_tools.approver.ask):
-            return (
-                f"Error: {name} needs an approval, and this client cannot be asked. "
-                "Continue without it."
-            )
-        if asks_in_chat and is_too_long_to_show(build_confirmation_request(call)):
-            return (
-                f"Error: {name} needs an approval, and this call is too long to be "
-                "shown to a person. Split it into smaller calls."
-            )
+        if why is not None:
+            return why
+        resolved = self._resolve_for_rules(call)
+        if self._lacks_approval(resolved):
+            name = resolved["name"]
+            asks_in_chat = self._own_tools.asks_in_chat
+            if not (asks_in_chat or self._own_tools.approver.ask):
+                return (
+                    f"Error: {name} needs an approval, and this client cannot be asked. "
+                    "Continue without it."
+                )
+            request = build_confirmation_request(resolved)
+            if asks_in_chat and is_too_long_to_show(request):
+                return (
+                    f"Error: {name} needs an approval, and this call is too long to be "
+                    "shown to a person. Split it into smaller calls."
+                )
+        if self._approver.rules and names_no_tool(call):
+            return "tool arguments validation error: no tool to call is named"
         return None
-
-    def _ask(self, calls: Sequence[Item]) -> Item:
-        """Return the call that asks a person about as many calls as it can hold."""
-        self.requests = [
-            build_confirmation_request(call, chat=self._chat)
-            for call in calls[:MAX_QUESTIONS]
-        ]
-        self.question = build_question_call(self.requests, self._sign)
-        return self.question
 
     async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
         """Say of each call whether a person allows it, or has allowed it."""
-        return [await self._is_allowed(call) for call in calls]
-
-    async def _is_allowed(self, call: AskedCall) -> bool:
-        name = call.name
-        arguments = call.arguments
-        if self._is_permitted(name, arguments):
-            return True
-        if self._own_tools.asks_in_chat:
-            confirmation = compute_confirmation_id(call.call_id, name, arguments)
-            decision = self._decisions.pop(confirmation, "deny")  # it counts once
-            return decision != "deny"
         ask = self._own_tools.approver.ask
-        return ask is not None and any(await ask([call]))
+        answers: list[bool] = []
+        for call in calls:
+            name = call.name
+            arguments = call.arguments
+            if self._is_permitted(name, arguments):
+                is_allowed = True
+            elif self._own_tools.asks_in_chat:
+                confirmation = compute_confirmation_id(call.call_id, name, arguments)
+                decision = self._decisions.pop(confirmation, "deny")  # it counts once
+                is_allowed = decision != "deny"
+            else:
+                is_allowed = ask is not None and any(await ask([call]))
+            answers.append(is_allowed)
+        return answers
 
     def _resolve_for_rules(self, call: Item) -> Item:
         """Return the call to apply the rules to: that of the tool that will run.
@@ -235,17 +230,6 @@ class ChatJudge:
         """Return a number that is higher for a stricter rule."""
         return STRICTNESS.index(self._approver.rule_for(call["name"]))
 
-    def _add_permission(self, call: Item) -> None:
-        """Remember that a person allowed calls like this one for the whole chat."""
-        resolved = self._resolve_for_rules(call)
-        with suppress(ValueError):
-            request = build_confirmation_request(resolved, chat=self._chat)
-            decision = self._decisions.get(request.confirmation_id)
-            if request.coverage and decision == "chat":
-                self.new_permissions.add(
-                    compute_permission(self._chat, request.tool_name, request.args)
-                )
-
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Say whether a person allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
@@ -257,13 +241,6 @@ class ChatJudge:
         return self._approver.rule_for(name) == "ask" and not self._is_permitted(
             name, parse_arguments(resolved)
         )
-
-    def _must_ask(self, resolved: Item) -> bool:
-        """Say whether the host has to ask a person about a call."""
-        if not (self._own_tools.asks_in_chat and self._lacks_approval(resolved)):
-            return False
-        request = build_confirmation_request(resolved)
-        return request.confirmation_id not in self._decisions
 
 
 def _build_verdicts(

@@ -75,20 +75,16 @@ class DelegateTool(NamedTuple):
         """Return the answer to a task."""
         request = self._build_request(args)
         async with self.slots:
+            seconds = _TASK_SECONDS
+            if self.spending.seconds_left is not None:
+                seconds = min(seconds, self.spending.seconds_left)
             try:
-                async with asyncio.timeout(self._seconds()):
+                async with asyncio.timeout(seconds):
                     budget = build_budget(request.parameters)
                     spending = Spending(budget, self.spending)
                     return await self.run_task(request, spending)
             except TimeoutError:
                 return tool_error("the time of the task is used up.")
-
-    def _seconds(self) -> float:
-        """Return how long a task may take that begins now."""
-        seconds_left = self.spending.seconds_left
-        if seconds_left is None:
-            return _TASK_SECONDS
-        return min(_TASK_SECONDS, seconds_left)
 
     def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
         """Return the request of a task: without the chat, with fewer tools."""

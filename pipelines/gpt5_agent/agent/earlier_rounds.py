@@ -88,12 +88,16 @@ def read_earlier_rounds(
     if open_turn:
         round_count += 1
     usages: list[Usage] = []
+    seconds: list[float] = []
     noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
         usage = _read_usage(turn)
         if usage:
             usages.append(usage)
+        noted_seconds = turn.notes.get("seconds")
+        if isinstance(noted_seconds, int | float) and noted_seconds > 0:
+            seconds.append(noted_seconds)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
@@ -103,7 +107,7 @@ def read_earlier_rounds(
             rounds=round_count,
             calls=len(calls),
             usages=tuple(usages),
-            seconds=sum(_read_seconds(turn) for turn in turns),
+            seconds=sum(seconds),
         ),
         failed=(*_find_failed_calls(calls, outputs), *noted_failures),
         answers=answers,
@@ -120,21 +124,13 @@ def read_chat_notes(
     style: ChosenStyle | None = None
     permissions: set[str] = set()
     for turn in chain.from_iterable(turns_by_message):
-        style = style or _read_style(turn)
+        noted_style = turn.notes.get("style")
+        if style is None and noted_style in ("full", "lean"):
+            style = noted_style
         permissions.update(
             str(permission) for permission in as_list(turn.notes.get("allowed"))
         )
     return style, frozenset(permissions)
-
-
-def _read_style(turn: DetailTurn) -> ChosenStyle | None:
-    """Return the style of policies that an answer noted."""
-    match turn.notes.get("style"):
-        case "full":
-            return "full"
-        case "lean":
-            return "lean"
-    return None
 
 
 def drop_last_turn_details(
@@ -178,33 +174,24 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
     return Usage(**counts, cost=read_dollars(noted.get("cost")))
 
 
-def _read_seconds(turn: DetailTurn) -> float:
-    """Return the seconds that an answer noted; 0 for anything else."""
-    seconds = turn.notes.get("seconds")
-    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
-
-
 def _find_failed_calls(
     calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls of the host's tools that raised."""
-    for call in calls:
-        function = as_mapping(call.get("function"))
-        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {
-                "name": function.get("name"),
-                "arguments": function.get("arguments"),
-            }
-
-
-def _is_failed_output(text: str) -> bool:
-    """Say whether an output is that of a call that raised, at ours or at the host's.
+    """Yield the calls that raised, at ours or at the host's.
 
     The host makes `{"error": ...}` of an exception (utils/middleware.py:3151). A tool
     that returns the same cannot be told apart; any other error is one that it returned,
     and may ask to be tried again.
     """
-    if text.partition("\n")[0] == TOOL_FAILED_TEXT:
-        return True
-    output = parse_json_object(text)
-    return output is not None and output.keys() == {"error"}
+    for call in calls:
+        text = outputs.get(str(call.get("id")), "")
+        raised = text.partition("\n")[0] == TOOL_FAILED_TEXT
+        if not raised:
+            output = parse_json_object(text)
+            raised = output is not None and output.keys() == {"error"}
+        function = as_mapping(call.get("function"))
+        if function and raised:
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }

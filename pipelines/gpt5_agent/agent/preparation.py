@@ -109,7 +109,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 
     # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
-    parts = resolve_images([*memories(parameters), *parts], _leave_large_image)
+    # The Pipelines server has no library that makes a large image smaller.
+    parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
     items = build_input(parts, chat.records, origin)
     maker = earlier.open_origin
     is_readable = maker is not None and origin.can_decrypt(maker)
@@ -184,8 +185,3 @@ def _build_fields(
         request.parameters,
         is_empty=is_empty,
     )
-
-
-def _leave_large_image(_encoded: str) -> bytes:
-    """Return nothing: the Pipelines server has no library that makes images smaller."""
-    return b""
