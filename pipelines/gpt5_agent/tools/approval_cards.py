@@ -9,7 +9,6 @@ to anybody: the model is told to split it.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpt5_agent.events import ToolCallRequested
@@ -108,24 +107,21 @@ def _reference(request: ToolCallRequested) -> str:
 
 def _call_as_text(request: ToolCallRequested) -> str:
     """Return a call on several lines: its name, then each argument."""
-    lines = [with_escapes(request.tool_name), *_argument_lines(request.args)]
-    return "\n".join(broken for line in lines for broken in _break_line(line))
-
-
-def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the arguments; the indent of a text keeps it from looking like others."""
-    for name, value in arguments.items():
+    lines = [with_escapes(request.tool_name)]
+    for name, value in request.args.items():
         shown_name = with_escapes(name)
         if isinstance(value, str) and "\n" in value:
-            yield f"  {shown_name}:"
+            # The indent of a text keeps it from looking like other arguments.
+            lines.append(f"  {shown_name}:")
             for line in value.split("\n"):
-                yield f"    {with_escapes(line.expandtabs(4))}"
+                lines.append(f"    {with_escapes(line.expandtabs(4))}")
         else:
-            yield f"  {shown_name}: {one_line_json(value)}"
+            lines.append(f"  {shown_name}: {one_line_json(value)}")
 
-
-def _break_line(line: str) -> Iterator[str]:
-    """Yield a line in parts that the page shows without scrolling sideways."""
-    yield line[:_LINE_CHARACTERS]
-    for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
-        yield f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}"
+    # The page shows each line without scrolling sideways.
+    parts: list[str] = []
+    for line in lines:
+        parts.append(line[:_LINE_CHARACTERS])
+        for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
+            parts.append(f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}")
+    return "\n".join(parts)

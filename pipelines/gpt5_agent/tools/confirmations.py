@@ -69,16 +69,13 @@ _TARGET_WORD = re.compile(
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that say what a tool works on."""
-    return {
-        name: value
-        for name, value in arguments.items()
-        if value is not None and _names_target(name)
-    }
-
-
-def _names_target(name: str) -> bool:
-    """Say whether a word of an argument's name is one for a target."""
-    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
+    target: dict[str, Any] = {}
+    for name, value in arguments.items():
+        words = _split_name(name)
+        is_target = any(_TARGET_WORD.fullmatch(word) for word in words)
+        if is_target and value is not None:
+            target[name] = value
+    return target
 
 
 MAX_QUESTIONS = 3
@@ -116,19 +113,15 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
     arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
-    coverage = _describe_coverage(name, arguments) if chat else ""
+    coverage = ""
+    if chat:
+        target = _find_target(arguments)
+        condition = f"with {one_line_json(target)}" if target else "with any arguments"
+        text = f"Make every call of {name} in this chat, {condition}."
+        # The card has to show it as it is.
+        if len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text):
+            coverage = text
     return ToolCallRequested(name, arguments, confirmation, warning, coverage)
-
-
-def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return what an approval for the chat allows; empty if it cannot be shown."""
-    target = _find_target(arguments)
-    condition = "with any arguments"
-    if target:
-        condition = f"with {one_line_json(target)}"
-    text = f"Make every call of {name} in this chat, {condition}."
-    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text)
-    return text if is_whole else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested], sign: _SignIds) -> Item:
@@ -166,22 +159,28 @@ def read_confirmations(
     decisions: dict[str, Decision] = {}
     for message in messages:
         for call in read_tool_calls(message):
-            ids = _read_question_ids(call)
+            text = as_mapping(call.get("function")).get("arguments")
+            rows = as_list((parse_json_object(text) or {}).get("questions"))
+            ids = [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
             own_id = f"{_CONFIRMATION_PREFIX}{_sign_questions(ids, sign)}"
             if ids and call.get("id") == own_id:
                 questions[own_id] = ids
-        answers = _read_answers(message)
-        for question in questions.pop(str(message.get("tool_call_id")), ()):
-            decisions[question] = _read_decision(answers.get(question))
+        asked = questions.pop(str(message.get("tool_call_id")), None)
+        if asked is None:
+            continue
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers")) if is_answered else {}
+        for question in asked:
+            answer = answers.get(question)  # an option, or its label
+            label = answer.get("label") if isinstance(answer, Mapping) else answer
+            if label == ALLOW_LABEL:
+                decisions[question] = "once"
+            elif label == ALLOW_CHAT_LABEL:
+                decisions[question] = "chat"
+            else:
+                decisions[question] = "deny"
     return decisions
-
-
-def _read_answers(message: Message) -> Mapping[str, Any]:
-    """Return the answers by question, of the output of an `ask_user` that has any."""
-    output = parse_json_object(message.get("content")) or {}
-    if output.get("status") != "answered":
-        return {}
-    return as_mapping(output.get("answers"))
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
@@ -191,7 +190,11 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
         if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
             continue
         calls = read_tool_calls(message)
-        others = [call for call in calls if not _is_confirmation_call(call)]
+        others = [
+            call
+            for call in calls
+            if not str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
+        ]
         if others == calls:
             kept.append(message)
         else:
@@ -216,24 +219,3 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(inner) for inner in value]
     return value
-
-
-def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
-    return str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
-
-
-def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    """Return the confirmation ids of the questions in a call of `ask_user`."""
-    text = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(text) or {}).get("questions"))
-    return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
-
-
-def _read_decision(answer: object) -> Decision:
-    """Return the decision of an answer, which is an option or its label."""
-    label = answer.get("label") if isinstance(answer, Mapping) else answer
-    if label == ALLOW_LABEL:
-        return "once"
-    if label == ALLOW_CHAT_LABEL:
-        return "chat"
-    return "deny"

@@ -95,41 +95,36 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
             return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-    content = _decode_base64(part.get("data"))  # of an `image` or a `blob`
+
+    # An `image` or a `blob`. A tool of this program gives bytes, others base64.
+    data = part.get("data")
+    try:
+        if isinstance(data, bytes):
+            content = data
+        else:
+            content = base64.b64decode(str(data or ""), validate=True)
+    except ValueError:
+        raise InvalidRequest("the file is not base64") from None
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     media_type = _read_text_field(part, "mimeType")
     if part["type"] == "image" and not media_type:
         media_type = "image/png"
-    return _build_file_part(content, media_type, _read_text_field(part, "name"))
+    file_name = shorten_name(basename(_read_text_field(part, "name"))) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+
+    # An image goes to the page, and to the model if the API can read it.
+    encoded = base64.b64encode(content).decode("ascii")
+    url = f"data:{media_type};base64,{encoded}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
-
-
-def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page and to the model, or it is a file."""
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
-    file_name = shorten_name(basename(name)) or "file"
-    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
-    if media_type not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
-    encoded = base64.b64encode(content).decode("ascii")
-    url = f"data:{media_type};base64,{encoded}"
-    signature = _IMAGE_SIGNATURES[media_type]
-    if signature is not None and content.startswith(signature):
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url)
-    return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-
-
-def _decode_base64(data: object) -> bytes:
-    """Return bytes, or those of a base64 text; raises InvalidRequest."""
-    if isinstance(data, bytes):  # a tool of this program
-        return data
-    try:
-        return base64.b64decode(str(data or ""), validate=True)
-    except ValueError:
-        raise InvalidRequest("the file is not base64") from None
 
 
 def _quote_text(content: bytes) -> str:
@@ -181,20 +176,30 @@ class OwnTools:
             if note:
                 notes.append(note)
         output = self._build_output("\n".join(texts), parts)
-        return ToolResult(output, failed, _build_card(parts, notes))
+
+        # What the page shows next to the call.
+        card: dict[str, Any] = {}
+        images = [part.image for part in parts if part.image]
+        if images:
+            card["images"] = images
+        if notes:
+            card["notes"] = notes
+        return ToolResult(output, failed, card)
 
     def _build_output(
         self, text: str, parts: Sequence[_ResultPart]
     ) -> str | list[Item]:
-        """Return what the model gets: a text, with pictures if it may see any."""
+        """Return what the model gets: a text, with the pictures that it may see.
+
+        Each answer has room for so many.
+        """
         images: list[Item] = []
         for part in parts:
-            if part.seen and self._take_room(part.seen):
-                image = {
-                    "type": "input_image",
-                    "detail": "auto",
-                    "image_url": part.seen,
-                }
+            url = part.seen
+            if url and self._images_left > 0 and self._characters_left >= len(url):
+                self._images_left -= 1
+                self._characters_left -= len(url)
+                image = {"type": "input_image", "detail": "auto", "image_url": url}
                 images.append(image)
         if not images:
             return text
@@ -221,25 +226,6 @@ class OwnTools:
             note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
         return f"{text} is sent to the user.", f"[{name}]({path})"
-
-    def _take_room(self, url: str) -> bool:
-        """Count a picture if there is room for it in this answer; say whether there is."""
-        if self._images_left < 1 or self._characters_left < len(url):
-            return False
-        self._images_left -= 1
-        self._characters_left -= len(url)
-        return True
-
-
-def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what the page shows next to a call."""
-    card: dict[str, Any] = {}
-    images = [part.image for part in parts if part.image]
-    if images:
-        card["images"] = images
-    if notes:
-        card["notes"] = list(notes)
-    return card
 
 
 def describe_tool(tool: Tool) -> Item:

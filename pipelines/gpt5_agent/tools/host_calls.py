@@ -90,29 +90,22 @@ class HostToolNames:
         cut_name = _CUT_NAME.fullmatch(name)
         if cut_name is None or name in self.own_tools:
             return False
-        return any(
-            _may_match_on_server(
-                cut_name["beginning"], cut_name["digest"], f"{mcp_id}_", pattern
-            )
-            for mcp_id in self.mcp_ids
-        )
-
-
-def _may_match_on_server(
-    beginning: str, digest: str, prefix: str, pattern: str
-) -> bool:
-    """Say whether a pattern may match a cut name that begins with a server's prefix.
-
-    `digest` is the beginning of the SHA-256 of the whole name: it tells whether a
-    pattern without wildcards is that name, or the tool's own name on the server.
-    """
-    if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
+        beginning, cut_digest = cut_name.groups()
+        for mcp_id in self.mcp_ids:
+            prefix = f"{mcp_id}_"
+            if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
+                continue
+            if _WILDCARDS.isdisjoint(pattern):
+                # The digest tells whether it is one of the two names.
+                whole_names = (pattern, prefix + pattern)
+                digests = [hex_digest(whole_name) for whole_name in whole_names]
+                matches = any(known.startswith(cut_digest) for known in digests)
+            else:
+                beginnings = (beginning, beginning[len(prefix) :])
+                matches = any(_may_continue(known, pattern) for known in beginnings)
+            if matches:
+                return True
         return False
-    if _WILDCARDS.isdisjoint(pattern):
-        whole_names = (pattern, prefix + pattern)
-        return any(hex_digest(name).startswith(digest) for name in whole_names)
-    own_beginning = beginning[len(prefix) :]
-    return _may_continue(beginning, pattern) or _may_continue(own_beginning, pattern)
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
