@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
@@ -26,7 +26,7 @@ from gpt5_agent.shell.settings import (
     build_agent_request,
     build_endpoint,
 )
-from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
+from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
@@ -43,19 +43,6 @@ _UNREAD_VALVES = ("DEBUG", "OPEN_WEBUI_API_KEY", "OPEN_WEBUI_URL")
 
 def run_conversation(arguments: Sequence[str] | None = None) -> int:
     """Talk until stdin ends; returns the exit status."""
-    options = _build_parser().parse_args(arguments)
-    try:
-        asyncio.run(_run_terminal(options))
-    except InvalidRequest as error:
-        sys.stderr.write(f"{error_message(error, PIPELINE_SHELL)}\n")
-        return 1
-    except OSError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
-def _build_parser() -> argparse.ArgumentParser:
     strategies = list(STRATEGY_NAMES)
     parser = argparse.ArgumentParser(
         prog="gpt5_agent", description="Talk to the agent."
@@ -70,7 +57,16 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="PORT",
         help=f"accept input over HTTP, with the token in {_TOKEN_VARIABLE}",
     )
-    return parser
+    options = parser.parse_args(arguments)
+    try:
+        asyncio.run(_run_terminal(options))
+    except InvalidRequest as error:
+        sys.stderr.write(f"{error_message(error, PIPELINE_SHELL)}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
 
 
 async def _run_terminal(options: argparse.Namespace) -> None:
@@ -88,8 +84,11 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         offer = await shared.own_tools.open_tools(
             settings, TERMINAL_WORKSPACE, log, files
         )
-        for notice in _describe_valves(settings):
-            _write_stdout(f"[{notice}]\n")
+        for problem in settings.problems:
+            _write_stdout(f"[{problem}]\n")
+        for name in _UNREAD_VALVES:
+            if name in settings.valves.model_fields_set:
+                _write_stdout(f"[{name} has no effect in a terminal.]\n")
         call = PipelineCall(
             strategy=options.strategy,
             messages=(),
@@ -140,14 +139,6 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
         names = ", ".join(sorted(unknown))
         raise InvalidRequest(f"There is no valve named {names}.")
     return Valves.model_validate(values)
-
-
-def _describe_valves(settings: ValveSettings) -> Iterator[str]:
-    """Yield what is wrong with the valves, and which of them have no effect here."""
-    yield from settings.problems
-    for name in _UNREAD_VALVES:
-        if name in settings.valves.model_fields_set:
-            yield f"{name} has no effect in a terminal."
 
 
 def _write_stdout(text: str) -> None:

@@ -32,35 +32,6 @@ from strategies.thoughts import RunTexts
 _MAX_OUTPUT_CHARACTERS = 2_000
 
 
-class _TerminalLines:
-    """The lines of one conversation."""
-
-    def __init__(self, *, emits_thoughts: bool) -> None:
-        self._texts = RunTexts(are_shown=emits_thoughts)
-
-    def show(self, event: AgentEvent) -> Iterator[str]:
-        """Yield the lines for events that `UserInterface` has no method for."""
-        match event:
-            case StepStarted(begins_round=True):
-                self._texts.begin_round(may_call=event.may_call)
-            case ContextSource():
-                yield f"[given: {event.name}]"
-            case ExecutionEnded():
-                yield f"[{event.metadata.describe()}]"
-            case _ if not isinstance(event, AgentOnlyEvent):
-                for shown in self._texts.feed(event):
-                    yield from _format_run_event(shown)
-
-
-def _replace_controls(text: str) -> str:
-    """Return a text with nothing in it that a terminal obeys."""
-    kept: list[str] = []
-    for character in text:
-        is_safe = character.isprintable() or character in "\n\t"
-        kept.append(character if is_safe else "\N{REPLACEMENT CHARACTER}")
-    return "".join(kept)
-
-
 def _format_run_event(event: RunEvent) -> Iterator[str]:
     """Yield the lines of an event of the API's run; none for most of them."""
     match event:
@@ -73,7 +44,11 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
             arguments = event.item.get("arguments", event.item.get("input", ""))
             yield _mark_lines("*", f"{event.item.get('name')} {arguments}")
         case ToolOutput():
-            yield _format_output(event)
+            output = event.item.get("output")
+            text = output if isinstance(output, str) else json.dumps(output)
+            if len(text) > _MAX_OUTPUT_CHARACTERS:
+                text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
+            yield _mark_lines("!" if event.failed else "=", text)
         case Status():
             yield f"[{event.message}]"
         case RunDone() if event.ending.is_failure:
@@ -87,15 +62,6 @@ def _mark_lines(mark: str, text: object) -> str:
     a question.
     """
     return f"{mark} {text}".replace("\n", "\n  ")
-
-
-def _format_output(event: ToolOutput) -> str:
-    """Return the line of an output; a long one is cut."""
-    output = event.item.get("output")
-    text = output if isinstance(output, str) else json.dumps(output)
-    if len(text) > _MAX_OUTPUT_CHARACTERS:
-        text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
-    return _mark_lines("!" if event.failed else "=", text)
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
@@ -114,7 +80,7 @@ class Terminal:
     def __init__(self, write: Callable[[str], object], *, emits_thoughts: bool) -> None:
         """Write nothing yet; `write` gets texts with their line ends."""
         self._write = write
-        self._lines = _TerminalLines(emits_thoughts=emits_thoughts)
+        self._texts = RunTexts(are_shown=emits_thoughts)
         self._inputs: asyncio.Queue[_PendingInput | None] = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
@@ -132,14 +98,11 @@ class Terminal:
                 _set_answered(pending.answered)
                 pending = await self._inputs.get()
         finally:
-            self._drop_inputs()
-
-    def _drop_inputs(self) -> None:
-        """Let those go who wait for the answer to an input that no one answers."""
-        while not self._inputs.empty():
-            pending = self._inputs.get_nowait()
-            if pending is not None:
-                _set_answered(pending.answered)
+            # Nobody answers the inputs that are left; whoever waits for one goes on.
+            while not self._inputs.empty():
+                pending = self._inputs.get_nowait()
+                if pending is not None:
+                    _set_answered(pending.answered)
 
     async def _answer_input(self, session: Session, text: str) -> None:
         """Wait until an input is answered, or its answer is stopped."""
@@ -187,8 +150,17 @@ class Terminal:
 
     def show(self, event: AgentEvent) -> None:
         """Write events that `UserInterface` has no method for."""
-        for line in self._lines.show(event):
-            self._line(line)
+        match event:
+            case StepStarted(begins_round=True):
+                self._texts.begin_round(may_call=event.may_call)
+            case ContextSource():
+                self._line(f"[given: {event.name}]")
+            case ExecutionEnded():
+                self._line(f"[{event.metadata.describe()}]")
+            case _ if not isinstance(event, AgentOnlyEvent):
+                for shown in self._texts.feed(event):
+                    for line in _format_run_event(shown):
+                        self._line(line)
 
     def on_new_message(self, message: NewMessage) -> None:
         """Write the answer."""
@@ -225,7 +197,12 @@ class Terminal:
             self._session.provide_confirmation(request.confirmation_id, approved)
 
     def _line(self, text: str) -> None:
-        self._write(f"{_replace_controls(text)}\n")
+        """Write a line, with nothing in it that a terminal obeys."""
+        kept: list[str] = []
+        for character in text:
+            is_safe = character.isprintable() or character in "\n\t"
+            kept.append(character if is_safe else "\N{REPLACEMENT CHARACTER}")
+        self._write(f"{''.join(kept)}\n")
 
 
 class KeyboardContext:

@@ -74,61 +74,54 @@ class Session:
 
     async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
         """Ask about one call after the other."""
-        return [await self._ask_about(call) for call in calls]
-
-    async def _ask_about(self, call: AskedCall) -> bool:
-        """Ask whether a call may be made, and wait for the answer."""
-        name = call.name
-        arguments = call.arguments
-        confirmation = compute_confirmation_id(call.call_id, name, arguments)
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting[confirmation] = answer
-        self._interface.on_agent_state_change("waiting_for_confirmation")
-        self._interface.on_tool_call_request(
-            ToolCallRequested(
-                name, arguments, confirmation, find_security_warning(name)
+        answers: list[bool] = []
+        for call in calls:
+            name = call.name
+            arguments = call.arguments
+            confirmation = compute_confirmation_id(call.call_id, name, arguments)
+            answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._waiting[confirmation] = answer
+            self._interface.on_agent_state_change("waiting_for_confirmation")
+            self._interface.on_tool_call_request(
+                ToolCallRequested(
+                    name, arguments, confirmation, find_security_warning(name)
+                )
             )
-        )
-        try:
-            return await answer
-        finally:
-            self._waiting.pop(confirmation, None)
-            self._interface.on_agent_state_change("executing_tool")
+            try:
+                answers.append(await answer)
+            finally:
+                self._waiting.pop(confirmation, None)
+                self._interface.on_agent_state_change("executing_tool")
+        return answers
 
     def _build_messages(self, event: AgentEvent) -> list[Message]:
         """Return what an event adds to the conversation, as Open WebUI would have it."""
-        match event:
-            case RoundEnded():
-                return [self._build_answer(event)]
-            case ToolOutput():
-                return [
-                    {
-                        "role": "tool",
-                        "tool_call_id": event.item["call_id"],
-                        "content": event.item["output"],
-                    }
-                ]
-        return []
-
-    def _build_answer(self, ended: RoundEnded) -> Message:
-        """Return an answer of the model as Open WebUI would send it back."""
-        items = [item for _, item in ended.items]
+        if isinstance(event, ToolOutput):
+            return [
+                {
+                    "role": "tool",
+                    "tool_call_id": event.item["call_id"],
+                    "content": event.item["output"],
+                }
+            ]
+        if not isinstance(event, RoundEnded):
+            return []
+        items = [item for _, item in event.items]
         texts = [message_text(item) for item in items if item_type(item) == "message"]
         origin = origin_at(self._request.model.family, self._request.endpoint)
-        items_and_texts = [(item, message_text(item)) for item in items]
         message: dict[str, Any] = {
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
             "reasoning_details": write_details(
-                ended.name,
-                items_and_texts,
+                event.name,
+                [(item, message_text(item)) for item in items],
                 origin,
-                ended.notes,
+                event.notes,
                 self._request.sign,
-                continues=ended.continues,
+                continues=event.continues,
             ),
         }
         calls = [chat_tool_call(item) for item in items if is_call(item)]
         if calls:
             message["tool_calls"] = calls
-        return message
+        return [message]
