@@ -5,7 +5,7 @@ agent that is called again would continue without the picture, and its request w
 begin differently from the one before, which costs the prompt cache.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -78,7 +78,14 @@ class PictureMemory:
                 if kept.answer == answer:
                     outputs[kept.call_id] = kept.output
                     self._outputs[number] = kept._replace(end=end)
-        return [_with_output(item, outputs) for item in items]
+        restored: list[Item] = []
+        for item in items:
+            output = outputs.get(str(item.get("call_id")))
+            if output is not None and is_call_output(item):
+                restored.append({**item, "output": output})
+            else:
+                restored.append(item)
+        return restored
 
     def forget(self, answer: str) -> None:
         """Drop what an answer has, once it is complete."""
@@ -99,11 +106,3 @@ def seen_pictures(items: Sequence[Item]) -> list[str]:
             for part in content_parts(item.get("output")):
                 pictures += filter(None, [as_text(part.get("image_url"))])
     return pictures
-
-
-def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
-    """Return the output of a call as the model saw it; other items as they are."""
-    output = outputs.get(str(item.get("call_id")))
-    if output is None or not is_call_output(item):
-        return item
-    return {**item, "output": output}

@@ -14,7 +14,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.answers import DONE_LINE, answer_once, stream_answer
 from gpt5_agent.shell.bridge import (
     AnswerPiece,
@@ -104,7 +103,13 @@ class Pipeline:
         What is wrong with the valves is in the log before anybody asks, also what will
         refuse each question.
         """
-        _raise_thread_limit()
+        try:
+            threads = import_module("anyio.to_thread")
+        except ImportError:  # then nothing limits them
+            pass
+        else:
+            limiter = threads.current_default_thread_limiter()
+            limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)
         log = _new_log()
         settings = usable_settings(self.valves)
         self._find_notices(settings, log)
@@ -148,10 +153,15 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = _new_log()
+        kept, left_out = select_keys(body, settings.expert.caller_may_set)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        line = left_out_line(who, dict.fromkeys(left_out, ""), self._logged.first_time)
+        if line:
+            log.warn(line)
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
-            body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
+            body=kept,
             settings=settings,
             shared=self._shared,
             log=log,
@@ -168,21 +178,6 @@ class Pipeline:
             if caller.streams:
                 return iter((error, DONE_LINE))
             return error
-
-    def _select_keys(
-        self,
-        body: Mapping[str, Any],
-        may_set: str,
-        caller: PipelineCaller,
-        log: AgentLog,
-    ) -> dict[str, Any]:
-        """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, may_set)
-        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        line = left_out_line(who, dict.fromkeys(refused, ""), self._logged.first_time)
-        if line:
-            log.warn(line)
-        return kept
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
@@ -217,13 +212,3 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 def _context_signer(valves: Valves) -> Sign:
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
-
-
-def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
-    try:
-        threads = import_module("anyio.to_thread")
-    except ImportError:
-        return
-    limiter = threads.current_default_thread_limiter()
-    limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)
