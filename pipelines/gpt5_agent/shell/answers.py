@@ -77,7 +77,14 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
     try:
-        result = await (_run_task(call) if call.caller.task else _run_agent(call))
+        if call.caller.task:
+            result = await _run_task(call)
+        else:
+            async with _open_run(call) as (events, renderer):
+                async for event in events:
+                    for _ in renderer.show(event):
+                        pass
+            result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         metadata = _report_refusal(call, error)
         message = report_exception(call.log, error, PIPELINE_SHELL)
@@ -91,14 +98,6 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
         return None
     model = resolve_model(call.model).id
     return refused_metadata(call.log, call.strategy, model, error)
-
-
-async def _run_agent(call: PipelineCall) -> Chunk:
-    async with _open_run(call) as (events, renderer):
-        async for event in events:
-            for _ in renderer.show(event):
-                pass
-    return renderer.result(call.caller.host_model)
 
 
 @asynccontextmanager
@@ -123,7 +122,13 @@ async def _open_run(
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
-        renderer = _choose_renderer(request)
+        emits_thoughts = request.parameters.emit_intermediate_thoughts
+        renderer: _Renderer
+        if caller.is_open_webui:
+            origin = origin_at(request.model.family, request.endpoint)
+            renderer = HostRenderer(emits_thoughts, origin, request.sign)
+        else:
+            renderer = ClientRenderer(emits_thoughts, caller.host_model)
         async with (
             aclosing(run_agent(request)) as events,
             aclosing(_report_run(call, events, audit)) as reported_events,
@@ -144,16 +149,6 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     if audit:
         audit.note_end(ended)
     return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
-
-
-def _choose_renderer(request: AgentRequest) -> _Renderer:
-    """Return the renderer of the reader: Open WebUI or a plain client."""
-    emits_thoughts = request.parameters.emit_intermediate_thoughts
-    caller = request.caller
-    if not caller.is_open_webui:
-        return ClientRenderer(emits_thoughts, caller.host_model)
-    origin = origin_at(request.model.family, request.endpoint)
-    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:

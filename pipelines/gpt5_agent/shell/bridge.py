@@ -178,17 +178,13 @@ class AsyncBridge:
                 work.close()
                 raise BridgeClosed
             if self._loop is None:
-                self._loop = self._start_thread()
+                started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+                self._thread = Thread(
+                    target=self._run_thread, args=(started,), name="agent", daemon=True
+                )
+                self._thread.start()
+                self._loop = started.get()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _start_thread(self) -> asyncio.AbstractEventLoop:
-        """Start the thread, return its event loop."""
-        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-        self._thread = Thread(
-            target=self._run_thread, args=(started,), name="agent", daemon=True
-        )
-        self._thread.start()
-        return started.get()
 
     def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         """Run in asyncio's own loop, whatever loop the server has."""

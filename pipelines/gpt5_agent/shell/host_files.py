@@ -77,25 +77,19 @@ class HostFiles:
         Its type is that of its ending: no type that a tool claims is used. Raises
         HostFileError, also if the key is not the user's own.
         """
-        if await self._key_owner_id() != self._user_id:
+        if not self._owner_id:
+            # Stop between the two requests leaves the file of one byte in that account:
+            # what would remove it then had to outlive the answer.
+            row = await self._upload(*_OWNER_CHECK)
+            await self._remove(row)
+            self._owner_id = str(row.get("user_id"))
+        if self._owner_id != self._user_id:
             raise HostFileError(_NOT_THE_USERS)
         row = await self._upload(name, content)
         if row.get("user_id") != self._user_id:
             await self._remove(row)
             raise HostFileError(_NOT_THE_USERS)
         return f"/api/v1/files/{row.get('id')}/content"
-
-    async def _key_owner_id(self) -> str:
-        """Return the id of the user whose key it is; raises HostFileError.
-
-        Stop between the two requests leaves the file of one byte in that account: what
-        would remove it then had to outlive the answer.
-        """
-        if not self._owner_id:
-            row = await self._upload(*_OWNER_CHECK)
-            await self._remove(row)
-            self._owner_id = str(row.get("user_id"))
-        return self._owner_id
 
     async def _upload(self, name: str, content: bytes) -> Mapping[str, Any]:
         """Store a file, return its row; raises HostFileError."""
@@ -168,7 +162,10 @@ class HostFiles:
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> bytes:
         """Send a request, return the body of its answer; raises HostFileError."""
-        request = self._open_session().request(
+        if self._session is None:  # it stores no cookie and uses no proxy
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+            self._session = new_session(timeout=timeout)
+        request = self._session.request(
             method,
             f"{self._url}/api/v1/{path}",
             headers=headers,
@@ -177,32 +174,21 @@ class HostFiles:
         )
         try:
             async with request as response:
-                _check_answer(response)
+                status = response.status
+                if 300 <= status < 400:
+                    raise HostFileError(
+                        f"Open WebUI redirects requests (HTTP {status}). Redirects are "
+                        "not followed, because they would send the key to another "
+                        "address. An administrator has to check the address in "
+                        "OPEN_WEBUI_URL."
+                    )
+                if status != 200:
+                    raise HostFileError(f"Open WebUI answered with HTTP {status}.")
                 return await _read_body(response)
         except (aiohttp.ClientError, OSError, ValueError):
             raise HostFileError(
                 "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        """Return the session; it stores no cookie and uses no proxy."""
-        if self._session is None:
-            self._session = new_session(
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-            )
-        return self._session
-
-
-def _check_answer(response: aiohttp.ClientResponse) -> None:
-    """Raise HostFileError for an answer that is not read."""
-    if 300 <= response.status < 400:
-        raise HostFileError(
-            f"Open WebUI redirects requests (HTTP {response.status}). Redirects are not "
-            "followed, because they would send the key to another address. An "
-            "administrator has to check the address in OPEN_WEBUI_URL."
-        )
-    if response.status != 200:
-        raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:

@@ -4,7 +4,7 @@ Open WebUI removes the metadata from a body before the pipeline gets it, but sho
 the pipeline's own inlet and keeps what the inlet adds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.request import PipelineCaller
@@ -77,26 +77,18 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
         if row.get("type") in ("file", "image") and row.get("id"):
             name = shorten_name(str(row.get("name") or "file"))
             files.append((str(row["id"]), name))
-    return AttachedToChat(
-        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
-        files=tuple(files),
-    )
 
-
-def _read_tool_names(references: Iterable[object]) -> HostToolNames:
-    """Return what tools are called whose toolkits and servers are referred to.
-
-    A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
-    """
+    # A tool id is that of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     toolkit_ids: set[str] = set()
     mcp_ids: set[str] = set()
-    for reference in references:
+    for reference in as_list(context.get("tool_ids")):
         tool_id = str(reference).partition("|")[0].removeprefix("server:")
         if tool_id.startswith("mcp:"):
             mcp_ids.add(tool_id.removeprefix("mcp:"))
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
-    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    return AttachedToChat(tool_names=tool_names, files=tuple(files))
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:

@@ -4,7 +4,8 @@ Only the sandbox files of a chat are kept between answers, for a limited time. I
 are gone although the chat shows earlier calls, the model is told.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,8 +96,10 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     """
     bytes_left = MAX_TOOL_FILE_BYTES
     for file in files:
-        content = _read_content(file, bytes_left)
-        if content is None:
+        content: bytes | None = None
+        with suppress(OSError), file.path.open("rb") as opened:
+            content = opened.read(bytes_left + 1)
+        if content is None or len(content) > bytes_left:
             text = f"{file.name} is not shown: files of one call may have 5 MB in all."
             yield {"type": "text", "text": text}
             continue
@@ -107,16 +110,6 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
             "mimeType": file.media_type,
             "name": file.name,
         }
-
-
-def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
-    """Return the content of a file; None if it is gone or too large."""
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(max_bytes + 1)
-    except OSError:
-        return None
-    return content if len(content) <= max_bytes else None
 
 
 def open_host_files(
@@ -162,7 +155,9 @@ class OwnToolPool:
         if not settings.valves.SANDBOX:
             return NO_OFFER
         sandbox = self._open_sandbox(settings)
-        await self._close_oldest()
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -171,7 +166,13 @@ class OwnToolPool:
             log.warn(problem)
             return OwnToolOffer(problems=(problem,))
         names = {spec["name"] for spec in specs}
-        was_used = _shows_calls(messages, names)
+        called = {
+            str(value_at(call, "function", "name"))
+            for message in messages
+            # A message that is no object is refused when the request is prepared.
+            for call in read_tool_calls(as_mapping(message))
+        }
+        was_used = not names.isdisjoint(called)
         workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
         tools = tuple(
             _SandboxTool(
@@ -187,12 +188,6 @@ class OwnToolPool:
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._workspaces.close()
-
-    async def _close_oldest(self) -> None:
-        """Close the sandbox that was not used for the longest time of too many."""
-        if len(self._sandboxes) > _MAX_SANDBOXES:
-            oldest = next(iter(self._sandboxes))
-            await self._sandboxes.pop(oldest).close()
 
     def _open_sandbox(self, settings: ValveSettings) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
@@ -215,13 +210,3 @@ class OwnToolPool:
         # The last of all: it was used last.
         self._sandboxes[key] = self._sandboxes.pop(key)
         return self._sandboxes[key]
-
-
-def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
-    """Say whether a chat shows calls of tools with these names."""
-    for message in messages:
-        # A message that is no object is refused when the request is prepared.
-        for call in read_tool_calls(as_mapping(message)):
-            if str(value_at(call, "function", "name")) in names:
-                return True
-    return False

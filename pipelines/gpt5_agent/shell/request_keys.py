@@ -4,7 +4,7 @@ Whoever may chat writes the body of a request: a person on Open WebUI's page thr
 custom parameters, or any client of the Pipelines server.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
@@ -74,23 +74,14 @@ def select_keys(
         if key in allowed:
             kept[key] = value
         elif key in _FIELD_KEYS and isinstance(value, Mapping):
-            kept[key], refused_fields = _select_fields(key, value, allowed)
-            refused |= refused_fields
+            fields: dict[str, Any] = {}
+            for field, field_value in value.items():
+                setting = _FIELD_KEYS[key].get(field, key)
+                if setting in allowed:
+                    fields[field] = field_value
+                else:
+                    refused.add(setting)
+            kept[key] = fields
         elif value is not None:
             refused.add(key)
     return kept, sorted(refused & _SETTINGS)
-
-
-def _select_fields(
-    key: str, fields: Mapping[str, Any], allowed: Collection[str]
-) -> tuple[dict[str, Any], set[str]]:
-    """Return the allowed fields of an object, and the keys of the settings left out."""
-    kept: dict[str, Any] = {}
-    refused: set[str] = set()
-    for field, value in fields.items():
-        setting = _FIELD_KEYS[key].get(field, key)
-        if setting in allowed:
-            kept[field] = value
-        else:
-            refused.add(setting)
-    return kept, refused

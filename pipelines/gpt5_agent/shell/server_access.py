@@ -108,13 +108,29 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
     }
     for name, stored in secrets.items():
         secret = _usable_secret(stored, name, allowed)
-        if name == "PROXY" and not _is_usable_proxy(secret, allowed):
+        # A proxy reads requests without TLS. A reference was allowed by itself: no one
+        # else can change what it stands for.
+        is_typed = bool(secret.strip()) and not secret.startswith(_REFERENCES)
+        if name == "PROXY" and is_typed and "PROXY" not in allowed:
             secret = UNREADABLE_SECRET
         if secret != stored:
             changed[name] = secret
-    headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
-    if headers != valves.EXTRA_HEADERS:
-        changed[_HEADERS] = headers
+
+    # Each of the headers, or all of them as one secret.
+    stored = valves.EXTRA_HEADERS
+    headers = parse_json_object(stored)
+    if headers is None:
+        secret = _usable_secret(stored, _HEADERS, allowed)
+        if secret != stored:
+            changed[_HEADERS] = secret
+    else:
+        usable: dict[str, Any] = {}
+        for name, value in headers.items():
+            usable[name] = value
+            if isinstance(value, str):
+                usable[name] = _usable_secret(value, _HEADERS, allowed)
+        if usable != headers:
+            changed[_HEADERS] = json.dumps(usable)
     return changed
 
 
@@ -136,17 +152,12 @@ def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
     return UNREADABLE_SECRET
 
 
-def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
-    """Say whether requests may go through a proxy, which reads those without TLS.
-
-    A reference was allowed by itself: no one else can change what it stands for.
-    """
-    is_empty = not secret.strip()
-    return is_empty or secret.startswith(_REFERENCES) or "PROXY" in allowed
-
-
 def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
-    """Say whether keys and chats may go to an address."""
+    """Say whether keys and chats may go to an address.
+
+    An entry allows what is the same or begins with it. Its `*` matches any text without
+    a slash, so that it leads to no other server.
+    """
     address = stored.strip()
     if not address:
         return True
@@ -159,32 +170,13 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
         return True
     path = normpath(unquote(parts.path or "/"))
     origin = f"{parts.scheme}://{parts.netloc.lower()}"
-    return any(_is_below(f"{origin}{path}", entry) for entry in allowed)
-
-
-def _is_below(address: str, entry: str) -> bool:
-    """Say whether an entry allows an address: it is the same, or its beginning.
-
-    `*` matches any text without a slash, so that it leads to no other server.
-    """
-    if not entry.startswith(_ADDRESS_ENTRY):
-        return False
-    beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
-    pattern = re.escape(beginning).replace(r"\*", "[^/]*")
-    return re.fullmatch(f"{pattern}(/.*)?", address) is not None
-
-
-def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
-    """Return EXTRA_HEADERS with each of its values as it may be used."""
-    headers = parse_json_object(stored)
-    if headers is None:
-        return _usable_secret(stored, _HEADERS, allowed)
-    usable: dict[str, Any] = {}
-    for name, value in headers.items():
-        usable[name] = value
-        if isinstance(value, str):
-            usable[name] = _usable_secret(value, _HEADERS, allowed)
-    return stored if usable == headers else json.dumps(usable)
+    for entry in allowed:
+        if entry.startswith(_ADDRESS_ENTRY):
+            beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
+            pattern = re.escape(beginning).replace(r"\*", "[^/]*")
+            if re.fullmatch(f"{pattern}(/.*)?", f"{origin}{path}"):
+                return True
+    return False
 
 
 def _inactive_valve(valves: Valves, name: str) -> str:

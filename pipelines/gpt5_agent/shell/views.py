@@ -70,43 +70,30 @@ def _read_note(event: RunEvent) -> str:
     return "\n\n".join(event.card.get("notes", ()))
 
 
-def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
-    """Return a line above the answer; the host stores its `fields` with it."""
-    return host_event(
-        "status", {"description": line, "done": True, "action": action, **fields}
-    )
-
-
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines.
 
     The line stays above the question of a round that `asks` a person.
     """
+    fields: dict[str, Any]
     if isinstance(event, StepStarted):
-        return host_event("agent:log", _build_started_step(event))
+        fields = {
+            "id": event.id,
+            "kind": event.kind,
+            "label": event.label,
+            "parent": event.parent,
+            "status": "start",
+        }
+        if event.detail:
+            fields["detail"] = event.detail
+        return host_event("agent:log", fields)
     line = describe_step(event)
     if asks and event.step.kind == "round":
         line = "Waiting for your answer"
-    return _build_status_chunk(line, "agent_log", _build_ended_step(event))
-
-
-def _build_started_step(step: StepStarted) -> dict[str, Any]:
-    """Return a step that begins as a JSON object."""
-    fields: dict[str, Any] = {
-        "id": step.id,
-        "kind": step.kind,
-        "label": step.label,
-        "parent": step.parent,
-        "status": "start",
-    }
-    if step.detail:
-        fields["detail"] = step.detail
-    return fields
-
-
-def _build_ended_step(event: StepEnded) -> dict[str, Any]:
-    """Return a step that has ended as a JSON object."""
-    fields: dict[str, Any] = {
+    fields = {
+        "description": line,
+        "done": True,
+        "action": "agent_log",
         "id": event.step.id,
         "kind": event.step.kind,
         "label": event.step.label,
@@ -117,7 +104,7 @@ def _build_ended_step(event: StepEnded) -> dict[str, Any]:
         fields["tokens"] = event.usage.total
     if event.detail:
         fields["detail"] = event.detail
-    return fields
+    return host_event("status", fields)
 
 
 class HostRenderer:
@@ -160,23 +147,19 @@ class HostRenderer:
                     self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
-                yield from self._render_run_event(event)
+                if isinstance(event, Status):
+                    self._note_count += 1
+                if isinstance(event, RunDone):
+                    self._run_end = event
+                yield from self._render_shown(self._texts.feed(event))
+                yield from self._render_note(_read_note(event))
+                yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
         items = self._native.shown.items
         shown = self._run_end._replace(output=tuple(items))
         return page_result(shown, model, items)
-
-    def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield an event of the API's run, then the files of a tool."""
-        if isinstance(event, Status):
-            self._note_count += 1
-        if isinstance(event, RunDone):
-            self._run_end = event
-        yield from self._render_shown(self._texts.feed(event))
-        yield from self._render_note(_read_note(event))
-        yield from _build_image_chunks(event)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
@@ -247,7 +230,10 @@ class ClientRenderer:
                 self._texts.begin_round(may_call=event.may_call)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
-                    self._store_item(shown)
+                    if isinstance(shown, ItemDone | ToolOutput):
+                        self._items[shown.output_index] = shown.item
+                    elif isinstance(shown, RunDone):
+                        self._run_end = shown
                     yield from self._chunks.render(shown)
                 note = _read_note(event)
                 if note:
@@ -261,11 +247,3 @@ class ClientRenderer:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         return whole_completion(shown, model)
-
-    def _store_item(self, shown: RunEvent) -> None:
-        """Keep what a result consists of."""
-        match shown:
-            case ItemDone() | ToolOutput():
-                self._items[shown.output_index] = shown.item
-            case RunDone():
-                self._run_end = shown
