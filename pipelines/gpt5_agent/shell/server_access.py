@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import SplitResult, unquote
 
 from gpt5_agent.shell.sealing import UNREADABLE_SECRET
 from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
@@ -135,21 +135,26 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
 
 
 def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
-    """Return a secret, or `UNREADABLE_SECRET` in place of a reference that is not allowed.
-
-    The path of a file is used as it is compared, so that no `..` leads elsewhere.
-    """
-    kind, _, target = stored.strip().partition(":")
-    target = target.strip()
-    if kind == "file":
-        target = os.path.normpath(target)
-    elif kind != "env":
+    """Return a secret, or `UNREADABLE_SECRET` for a reference that is not allowed."""
+    reference = _plain_reference(stored)
+    if not reference:
         return stored
-    reference = f"{kind}:{target}"
     patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
     if any(fnmatchcase(reference, pattern) for pattern in patterns):
         return reference
     return UNREADABLE_SECRET
+
+
+def _plain_reference(stored: str) -> str:
+    """Return a reference as it is compared and used; empty for any other secret.
+
+    No `..` in the path of a file leads elsewhere.
+    """
+    kind, _, target = stored.strip().partition(":")
+    target = target.strip()
+    if kind == "file":
+        return f"file:{os.path.normpath(target)}"
+    return f"env:{target}" if kind == "env" else ""
 
 
 def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
@@ -158,36 +163,48 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
     An entry allows what is the same or begins with it. Its `*` matches any text without
     a slash, so that it leads to no other server.
     """
-    address = stored.strip()
-    if not address:
+    if not stored.strip():
         return True
-    parts = url_parts(address)
-    if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
+    parts = _plain_address(stored)
+    if parts is None:
         return False
     host = f".{parts.hostname}"  # with a dot, so that `notapi.openai.com` is another
     is_openai = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
     if is_openai and valve == "BASE_URL":
         return True
-    path = normpath(unquote(parts.path or "/"))
-    origin = f"{parts.scheme}://{parts.netloc.lower()}"
     for entry in allowed:
         if entry.startswith(_ADDRESS_ENTRY):
             beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
             pattern = re.escape(beginning).replace(r"\*", "[^/]*")
-            if re.fullmatch(f"{pattern}(/.*)?", f"{origin}{path}"):
+            if re.fullmatch(f"{pattern}(/.*)?", parts.geturl()):
                 return True
     return False
 
 
+def _plain_address(stored: str) -> SplitResult | None:
+    """Return an address as it is compared; None for one that no entry allows."""
+    address = stored.strip()
+    parts = url_parts(address)
+    if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
+        return None
+    path = normpath(unquote(parts.path or "/"))
+    netloc = parts.netloc.lower()
+    return parts._replace(netloc=netloc, path=path, query="", fragment="")
+
+
 def _inactive_valve(valves: Valves, name: str) -> str:
     """Return the message about a valve; references are quoted, as they are no secrets."""
-    entry = name
-    stored = str(dict(valves).get(name, "")).strip()
+    stored = str(dict(valves).get(name, ""))
+    entry = _plain_reference(stored) or name
     if name in _BLOCKED:
-        entry = f"{_ADDRESS_ENTRY}{stored}"
-    elif stored.startswith(_REFERENCES):
-        entry = stored
-    elif name == _HEADERS:
+        address = _plain_address(stored)
+        if address is None:  # it is not quoted, because it may have a password
+            return (
+                f"{name} is inactive, because it is no plain http or https address. An "
+                "administrator has to correct it."
+            )
+        entry = f"{_ADDRESS_ENTRY}{address.geturl().rstrip('/')}"
+    elif entry == _HEADERS:
         entry = "env:NAME"
     return (
         f"{name} is inactive, because this server does not allow it. An administrator "

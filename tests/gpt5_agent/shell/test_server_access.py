@@ -201,3 +201,40 @@ def test_key_of_open_webui_does_not_go_to_openai() -> None:
 
     assert settings.valves.OPEN_WEBUI_URL == ""
     assert len(settings.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("valve", "value"),
+    [
+        ("BASE_URL", "https://gateway.example/v1"),
+        ("BASE_URL", "HTTPS://Gateway.Example/v1/"),
+        ("BASE_URL", "https://gateway.example/v1?api-version=1"),
+        ("OPEN_WEBUI_URL", "http://open-webui:8080/a/../%6Fwui"),
+        ("API_KEY", "env: KEY_OF_OURS "),
+        ("API_KEY", "file:/run/./secrets//key"),
+        ("EXTRA_HEADERS", "env: HEADERS_OF_OURS"),
+    ],
+)
+def test_entry_that_a_message_names_helps(
+    monkeypatch: pytest.MonkeyPatch, valve: str, value: str
+) -> None:
+    """It is written as it is compared, however the valve is written."""
+    valves = Valves.model_validate({valve: value})
+    (problem,) = usable_settings(valves).problems
+    _, entry, _ = problem.split("`")
+    monkeypatch.setenv(ACCESS_VARIABLE, entry)
+
+    assert usable_settings(valves).problems == ()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://user:secret@gateway.example/v1", "localhost:8080", "ftp://gate.example"],
+)
+def test_no_entry_is_named_for_an_address_that_none_allows(address: str) -> None:
+    """A password in it is not quoted: the message goes to the log."""
+    (problem,) = usable_settings(Valves(BASE_URL=address)).problems
+
+    assert problem.startswith("BASE_URL is inactive")
+    assert ACCESS_VARIABLE not in problem
+    assert address not in problem
