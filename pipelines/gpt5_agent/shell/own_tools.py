@@ -4,7 +4,7 @@ Only the sandbox files of a chat are kept between answers, for a limited time. I
 are gone although the chat shows earlier calls, the model is told.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from owui_chat.files import MAX_TOOL_FILE_BYTES
 from sandbox.backend import SandboxLimits
 from sandbox.options import build_sandbox_limits
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import SandboxFile, WorkspaceKey, WorkspacePool
+from sandbox.workspaces import WorkspaceKey, WorkspacePool
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
 _WORKSPACE_LOST = (
@@ -61,8 +61,31 @@ class _ChatWorkspace:
         ]
         notes += await self._sandbox.receive(self._key, offered)
         result = await self._sandbox.call(self._key, name, args)
-        text = {"type": "text", "text": "\n".join([result.text, *notes])}
-        content = [text, *_build_file_parts(result.files)]
+        text = "\n".join([result.text, *notes])
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+
+        # The files together may be as large as one; one that a later run has removed is
+        # left out, too.
+        bytes_left = MAX_TOOL_FILE_BYTES
+        for file in result.files:
+            data: bytes | None = None
+            with suppress(OSError), file.path.open("rb") as opened:
+                data = opened.read(bytes_left + 1)
+            if data is None or len(data) > bytes_left:
+                text = (
+                    f"{file.name} is not shown: files of one call may have 5 MB in all."
+                )
+                content.append({"type": "text", "text": text})
+                continue
+            bytes_left -= len(data)
+            content.append(
+                {
+                    "type": "blob",
+                    "data": data,
+                    "mimeType": file.media_type,
+                    "name": file.name,
+                }
+            )
         return {"isError": result.failed, "content": content}
 
 
@@ -87,29 +110,6 @@ class OwnToolOffer(NamedTuple):
 
 
 NO_OFFER = OwnToolOffer()
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    """Yield the files as parts, together no larger than one file may be.
-
-    A file that a later run has removed is left out.
-    """
-    bytes_left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content: bytes | None = None
-        with suppress(OSError), file.path.open("rb") as opened:
-            content = opened.read(bytes_left + 1)
-        if content is None or len(content) > bytes_left:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        bytes_left -= len(content)
-        yield {
-            "type": "blob",
-            "data": content,
-            "mimeType": file.media_type,
-            "name": file.name,
-        }
 
 
 def open_host_files(

@@ -175,9 +175,19 @@ class OwnTools:
             texts.append(text)
             if note:
                 notes.append(note)
-        output = self._build_output("\n".join(texts), parts)
 
-        # What the page shows next to the call.
+        # The model gets the text, with the pictures for which this answer has room.
+        seen: list[Item] = []
+        for part in parts:
+            url = part.seen
+            if url and self._images_left > 0 and self._characters_left >= len(url):
+                self._images_left -= 1
+                self._characters_left -= len(url)
+                seen.append({"type": "input_image", "detail": "auto", "image_url": url})
+        text = "\n".join(texts)
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+
+        # The page shows this next to the call.
         card: dict[str, Any] = {}
         images = [part.image for part in parts if part.image]
         if images:
@@ -185,25 +195,6 @@ class OwnTools:
         if notes:
             card["notes"] = notes
         return ToolResult(output, failed, card)
-
-    def _build_output(
-        self, text: str, parts: Sequence[_ResultPart]
-    ) -> str | list[Item]:
-        """Return what the model gets: a text, with the pictures that it may see.
-
-        Each answer has room for so many.
-        """
-        images: list[Item] = []
-        for part in parts:
-            url = part.seen
-            if url and self._images_left > 0 and self._characters_left >= len(url):
-                self._images_left -= 1
-                self._characters_left -= len(url)
-                image = {"type": "input_image", "detail": "auto", "image_url": url}
-                images.append(image)
-        if not images:
-            return text
-        return [{"type": "input_text", "text": text}, *images]
 
     async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
         """Return what the model and the user read of a file; store it if possible.
