@@ -5,7 +5,6 @@ are gone although the chat shows earlier calls, the model is told.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,17 +63,20 @@ class _ChatWorkspace:
         text = "\n".join([result.text, *notes])
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
 
-        # The files together may be as large as one; one that a later run has removed is
-        # left out, too.
+        # The files together may be as large as one.
         bytes_left = MAX_TOOL_FILE_BYTES
         for file in result.files:
-            data: bytes | None = None
-            with suppress(OSError), file.path.open("rb") as opened:
-                data = opened.read(bytes_left + 1)
-            if data is None or len(data) > bytes_left:
-                text = (
-                    f"{file.name} is not shown: files of one call may have 5 MB in all."
-                )
+            data = b""
+            why_not = ""
+            try:
+                with file.path.open("rb") as opened:
+                    data = opened.read(bytes_left + 1)
+            except OSError:
+                why_not = "later calls have removed it."
+            if len(data) > bytes_left:
+                why_not = "files of one call may have 5 MB in all."
+            if why_not:
+                text = f"{file.name} is not shown: {why_not}"
                 content.append({"type": "text", "text": text})
                 continue
             bytes_left -= len(data)

@@ -233,7 +233,7 @@ async def test_files_beyond_5_mb_are_named_alone(
     assert [note.partition(" ")[0] for note in notes] == ["a.bin", "c.bin"]
     assert notes[1].endswith("x" * 1000 + "\n```")
     assert "b.bin is not shown" in str(answer.output)
-    assert "gone.bin is not shown" in str(answer.output)
+    assert "gone.bin is not shown: later calls have removed it." in str(answer.output)
 
 
 @pytest.mark.parametrize("key", ["env:NO_SUCH_KEY", "env:OWN_KEY"])
