@@ -17,7 +17,7 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` the user's; `idle`
 and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
@@ -59,7 +59,7 @@ class StepStarted(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What logs and programs call it; people read a line (agent/steps.py)."""
+        """What logs and programs call it; the user reads a line (agent/steps.py)."""
         return step_label(self.kind, self.name, self.task)
 
     @property

@@ -18,9 +18,9 @@ from gpt5_agent.events import (
 
 
 class UserInterface(Protocol):
-    """Shows a person what the agent does.
+    """Shows the user what the agent does.
 
-    The person's input goes to `Session.submit_user_input` and
+    The user's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
@@ -31,7 +31,7 @@ class UserInterface(Protocol):
         """Ask whether a call may be made."""
 
     def on_ready_for_input(self) -> None:
-        """Let the person write."""
+        """Let the user write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
         """Show what the agent is doing."""

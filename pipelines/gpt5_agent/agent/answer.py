@@ -1,7 +1,7 @@
 """An answer of the agent: the loop of `openai_responses`, with the agent's own events.
 
 A round is one response of the model with its calls. Where the host has to run a call or
-ask a person, the run ends early and the host calls the agent again. The strategies
+ask the user, the run ends early and the host calls the agent again. The strategies
 `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 """
 
@@ -107,9 +107,9 @@ class _Agent:
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
 
-    def take_notes(self) -> list[str]:
-        """Return what people should know of this answer."""
-        return [*self._prepared.notes, *self._request.take_notices()]
+    def take_notices(self) -> list[str]:
+        """Return the messages for the user about this answer."""
+        return [*self._prepared.notices, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -341,14 +341,14 @@ async def run_agent(
             yield ended
             return
         text = read_answer_text(agent.answer) if agent else ""
-        notes = agent.take_notes() if agent else []
+        notices = agent.take_notices() if agent else []
         metadata = _build_metadata(request, spending, kind, agent)
         failed = ended.ending.is_failure
         if text and not failed:
             yield NewMessage(text)
         yield ExecutionEnded(metadata)
-        for note in notes:  # the page shows the last line of all
-            yield Status(note)
+        for notice in notices:  # the page shows the last line of all
+            yield Status(notice)
         yield ended._replace(metadata=metadata.wire())
         yield StateChanged("failed" if failed else "idle")
         yield ReadyForInput()
@@ -374,7 +374,7 @@ async def _start_agent(
             async for event in events:
                 steps.report(event)
         ended = agent.build_run_end()
-        if ended.ending.code == MISALIGNMENT:  # its words are for people, not a model
+        if ended.ending.code == MISALIGNMENT:  # its words are for the user, not a model
             task_spending.stop(ended)
             return tool_error("the task was stopped.")
         if ended.ending.is_failure:

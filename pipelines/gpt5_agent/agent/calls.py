@@ -1,4 +1,4 @@
-"""The judge of an agent's calls: refused, put to a person, made here, left to the host."""
+"""The judge of an agent's calls: refused, put to the user, made here, left to the host."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -63,9 +63,9 @@ class _OfferedTools:
 
 
 class ChatJudge:
-    """Decides about the calls of an answer, also with what a person said in the chat.
+    """Decides about the calls of an answer, also with what the user said in the chat.
 
-    `question` is the call that asks a person, `requests` is what it asks,
+    `question` is the call that asks the user, `requests` is what it asks,
     `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
@@ -87,9 +87,9 @@ class ChatJudge:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
-            request.own_tools.approver, ask=self._ask_person, log=request.log.note
+            request.own_tools.approver, ask=self._ask_user, log=request.log.note
         )
-        # What a person allowed for the whole chat while this answer waited.
+        # What the user allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
             resolved = self._resolve_for_rules(prepared.with_own_name(call))
             with suppress(ValueError):
@@ -145,7 +145,7 @@ class ChatJudge:
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
 
-        # One call asks the person about as many calls as it can hold.
+        # One call asks the user about as many calls as it can hold.
         requests: list[ToolCallRequested] = []
         for call in resolved_calls:
             if self._own_tools.asks_in_chat and self._lacks_approval(call):
@@ -157,7 +157,7 @@ class ChatJudge:
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
 
-        # The host makes the calls of its tools that the rules, or a person, allow.
+        # The host makes the calls of its tools that the rules, or the user, allow.
         left_ids = {
             call["call_id"]
             for call in open_calls
@@ -196,8 +196,8 @@ class ChatJudge:
             return "tool arguments validation error: no tool to call is named"
         return None
 
-    async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
-        """Say of each call whether a person allows it, or has allowed it."""
+    async def _ask_user(self, calls: Sequence[AskedCall]) -> list[bool]:
+        """Say of each call whether the user allows it, or has allowed it."""
         ask = self._own_tools.approver.ask
         answers: list[bool] = []
         for call in calls:
@@ -231,7 +231,7 @@ class ChatJudge:
         return STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person allowed calls like this one for the whole chat."""
+        """Say whether the user allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 

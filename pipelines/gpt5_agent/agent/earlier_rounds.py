@@ -1,6 +1,6 @@
 """What earlier rounds of an answer left in the messages.
 
-Where the host runs the tools or asks a person, the agent is called again for each round
+Where the host runs the tools or asks the user, the agent is called again for each round
 and stores nothing itself: all it needs is in the messages after the user's last one.
 """
 
@@ -65,7 +65,7 @@ def read_earlier_rounds(
 ) -> EarlierRounds:
     """Return what the messages after the user's last one contain.
 
-    `sign` tells our questions to a person from others.
+    `sign` tells our questions to the user from others.
     """
     starts = find_turn_starts(messages)
     first = starts[-1] + 1 if starts else 0

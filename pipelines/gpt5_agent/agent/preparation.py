@@ -57,8 +57,8 @@ class PreparedRun(NamedTuple):
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
-    notes: Sequence[str]
-    """What the person who asked should know of how the chat was read."""
+    notices: Sequence[str]
+    """Messages for the user about how the chat was read."""
     permissions: frozenset[str]
 
     def with_own_name(self, call: Item) -> Item:
@@ -131,7 +131,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     )
 
     sources = read_context(parameters.context)
-    notes = (tools.notice, *chat.notices)
+    notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
         names=tools.names,
@@ -140,7 +140,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        notes=[note for note in notes if note],
+        notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
 

@@ -151,7 +151,7 @@ def format_step(ended: StepEnded) -> str:
 
 
 def describe_step(ended: StepEnded) -> str:
-    """Return a step as a line for people who read the page.
+    """Return a step as a line for the user of the page.
 
     The label is for logs and programs, as is the line of `format_step`.
     """

@@ -1,6 +1,6 @@
 """What a request may set; everything else is the administrator's.
 
-Whoever may chat writes the body of a request: a person on Open WebUI's page through
+Whoever may chat writes the body of a request: a user on Open WebUI's page through
 custom parameters, or any client of the Pipelines server.
 """
 

@@ -64,7 +64,7 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
 
 
 def _read_note(event: RunEvent) -> str:
-    """Return what a person reads of the files of a tool; empty for other events."""
+    """Return what the user reads of the files of a tool; empty for other events."""
     if not isinstance(event, ToolOutput):
         return ""
     return "\n\n".join(event.card.get("notes", ()))
@@ -73,7 +73,7 @@ def _read_note(event: RunEvent) -> str:
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines.
 
-    The line stays above the question of a round that `asks` a person.
+    The line stays above the question of a round that `asks` the user.
     """
     fields: dict[str, Any]
     if isinstance(event, StepStarted):
@@ -120,7 +120,7 @@ class HostRenderer:
         self._round_start = 0
         """How many items were shown before the current round."""
         self._asks = False
-        """Whether a person is asked about a call."""
+        """Whether the user is asked about a call."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
 
@@ -171,7 +171,7 @@ class HostRenderer:
         yield from self._native.render(ItemDone(index, item, shown=note))
 
     def _render_shown(self, events: Iterable[RunEvent]) -> Iterator[Chunk]:
-        """Yield the events that people see, with their citations."""
+        """Yield the events that the user sees, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)

@@ -58,7 +58,7 @@ def _format_run_event(event: RunEvent) -> Iterator[str]:
 def _mark_lines(mark: str, text: object) -> str:
     """Return a text from elsewhere with a mark, and its further lines indented.
 
-    It may come while a person is asked about another call: no line of it may look like
+    It may come while the user is asked about another call: no line of it may look like
     a question.
     """
     return f"{mark} {text}".replace("\n", "\n  ")
@@ -98,7 +98,7 @@ class Terminal:
                 _set_answered(pending.answered)
                 pending = await self._inputs.get()
         finally:
-            # Nobody answers the inputs that are left; whoever waits for one goes on.
+            # No one answers the inputs that are left; whoever waits for one goes on.
             while not self._inputs.empty():
                 pending = self._inputs.get_nowait()
                 if pending is not None:
@@ -124,7 +124,7 @@ class Terminal:
         await self._queue_input(text)
 
     def receive_line(self, text: str) -> None:
-        """Take what the person typed: the answer to a question, if there is one."""
+        """Take what the user typed: the answer to a question, if there is one."""
         if not self._pending_requests:
             self._queue_input(text)
             return

@@ -1,4 +1,4 @@
-"""A conversation with one person: what they say, what they allow, what comes of it.
+"""A conversation with one user: what they say, what they allow, what comes of it.
 
 A user interface gives its commands here (`submit_user_input`, `provide_confirmation`),
 and gets the agent's events through the methods of `UserInterface`.
@@ -39,7 +39,7 @@ class Session:
         make_provider: MakeProvider = connect_provider,
     ) -> None:
         """Repeat `request` for each input; `show` gets every event."""
-        approver = replace(request.own_tools.approver, ask=self._ask_person)
+        approver = replace(request.own_tools.approver, ask=self._ask_user)
         own = request.own_tools._replace(approver=approver, asks_in_chat=False)
         self.messages: list[Message] = list(request.messages)
         self._request = request._replace(own_tools=own)
@@ -50,7 +50,7 @@ class Session:
         self._waiting: dict[str, asyncio.Future[bool]] = {}
 
     async def submit_user_input(self, text: str) -> None:
-        """Answer what a person said; cancelling it stops the model and the tools."""
+        """Answer what the user said; cancelling it stops the model and the tools."""
         async with self._turn:
             self.messages.append({"role": "user", "content": text})
             request = self._request._replace(messages=tuple(self.messages))
@@ -72,7 +72,7 @@ class Session:
         waiting.set_result(approved)
         return True
 
-    async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
+    async def _ask_user(self, calls: Sequence[AskedCall]) -> list[bool]:
         """Ask about one call after the other."""
         answers: list[bool] = []
         for call in calls:

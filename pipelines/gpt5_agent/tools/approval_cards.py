@@ -1,4 +1,4 @@
-"""What a person sees of a call before they allow it: always the whole call.
+"""What the user sees of a call before they allow it: always the whole call.
 
 The card of the host's `ask_user` shows a question of 500 characters on one line, as
 plain text in which spaces run together (Open WebUI 0.12.4: utils/ask_user.py cuts it,
@@ -21,7 +21,7 @@ DENY_LABEL = "Deny"
 _MAX_CARD_CHARACTERS = 500
 """Of a longer question the host shows the beginning, as if it were all."""
 _MAX_BLOCK_CHARACTERS = 20_000
-"""More than a person reads, and about what the page still shows at once."""
+"""More than anybody reads, and about what the page still shows at once."""
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"

@@ -1,7 +1,7 @@
-"""A person's approval of a call: requested through Open WebUI, and read back.
+"""The user's approval of a call: requested through Open WebUI, and read back.
 
 The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
-the person and calls the pipeline again. An answer is bound to a call by id, name and
+the user and calls the pipeline again. An answer is bound to a call by id, name and
 arguments, so that no other call can use it. It counts only if this pipeline asked: the
 id of the question's call is its signature, because a model's server can call `ask_user`
 as well, with any words on the card. Without an explicit approval the call is denied. An
@@ -87,7 +87,7 @@ _SIGNATURE_DIGITS = 24
 _SignIds = Callable[[object, bool], str]
 """What signs for a chat (`owui_chat/storage/signature.py`)."""
 _ANSWER_MILLISECONDS = 240_000
-"""The most that the host lets a person think in a temporary chat (0.12.4,
+"""The most that the host lets the user think in a temporary chat (0.12.4,
 utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
@@ -125,7 +125,7 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 
 
 def build_question_call(requests: Sequence[ToolCallRequested], sign: _SignIds) -> Item:
-    """Return the call of `ask_user` that asks a person for each of the calls."""
+    """Return the call of `ask_user` that asks the user about each of the calls."""
     questions = [build_card_question(request) for request in requests]
     name = _sign_questions([request.confirmation_id for request in requests], sign)
     arguments = {
