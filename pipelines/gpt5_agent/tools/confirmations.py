@@ -47,17 +47,26 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    """Return the words of a name, in small letters: `deleteFile` has two."""
-    spaced = ""
-    for character in name:
-        if character.isupper():
-            spaced += f" {character.lower()}"
-        elif character.isalnum():
-            spaced += character
-        else:
-            spaced += " "
-    return spaced.split()
+    """Return the words of a name, in small letters.
 
+    `deleteFile`, `DELETE_FILE` and `HTTPDelete2` have two, `chatIDs` ends with `ids`.
+    """
+    words = [""]
+    for index, character in enumerate(name):
+        if not character.isalpha():
+            words.append("")
+            continue
+        if character.isupper():
+            # One in a row of capitals goes on with it, unless it begins the next word.
+            is_in_row = words[-1][-1:].isupper()
+            if not (is_in_row and _ROW_GOES_ON.match(name, index + 1)):
+                words.append("")
+        words[-1] += character
+    return [word.lower() for word in words if word]
+
+
+_ROW_GOES_ON = re.compile("s?(?![a-z])")
+"""What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
     "account|address|bucket|channel|collection|database|directory|domain|email|file|"

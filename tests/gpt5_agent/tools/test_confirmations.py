@@ -167,6 +167,10 @@ def test_order_and_nulls_of_arguments_make_no_difference() -> None:
         ("undeleted_files", False),
         ("sender", False),
         ("", False),
+        ("DELETE_FILE", True),
+        ("httpDELETE", True),
+        ("HTTPDelete", True),
+        ("exec2", True),
     ],
 )
 def test_warning_goes_by_the_words_of_a_name(name: str, harmful: bool) -> None:
@@ -203,6 +207,10 @@ def test_question_has_the_form_of_the_host_s_card() -> None:
         ({"city": "Bern"}, "with any arguments."),
         ({"filePath": "/a", "text": "x"}, 'with {"filePath": "/a"}.'),
         ({"to": ["eve"], "id": None}, 'with {"to": ["eve"]}.'),
+        ({"baseURL": "x.org"}, 'with {"baseURL": "x.org"}.'),
+        ({"CHAT_ID": 7, "n": 1}, 'with {"CHAT_ID": 7}.'),
+        ({"chatIDs": [7]}, 'with {"chatIDs": [7]}.'),
+        ({"path1": "/a"}, 'with {"path1": "/a"}.'),
         ({"path": "/a" * 200}, ""),
     ],
 )
