@@ -72,11 +72,12 @@ def read_earlier_rounds(
     run = messages[first:]
     turns = list(chain.from_iterable(turns_by_message[first:]))
     answers = read_confirmations(run, sign)
-    closed = drop_question_calls(run)
+
+    # The host's calls by round, and their outputs; our questions are none of them.
     outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []
     round_count = 0
-    for message in closed:
+    for message in drop_question_calls(run):
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
             outputs[call_id] = as_text(message.get("content"))
@@ -87,6 +88,8 @@ def read_earlier_rounds(
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
+
+    # What the answers of the model noted, and their calls that we signed.
     usages: list[Usage] = []
     seconds: list[float] = []
     noted_failures: list[Item] = []  # of our own tools
