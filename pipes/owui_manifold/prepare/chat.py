@@ -73,7 +73,6 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.recorder import Carrier, RecordScope
-from owui_chat.storage.records import Record
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, note_left_out
@@ -88,7 +87,6 @@ from owui_manifold.prepare.agent import (
     agent_toolset,
     check_agent_model,
 )
-from owui_manifold.prepare.cache_comparison import with_cache_comparison
 from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
@@ -109,6 +107,7 @@ from owui_manifold.prepare.request import (
     other_allowed_effort,
     request_settings,
     wait_message,
+    with_cache_comparison,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from owui_manifold.store.keys import ChatKeys, chat_keys
@@ -127,35 +126,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
 
     # The chat as the host gives it.
-    heading, model_prompt = await _conversation_heading(call)
-    agent = call.agent.parameters if call.agent else None
-    detail = call.valves.IMAGE_DETAIL
-    chat = await run_work(
-        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
-    )
-    summary = ""
-    if heading:
-        instructions, summary = take_conversation(
-            chat.instructions, heading, model_prompt
-        )
-        chat = chat._replace(instructions=instructions)
+    chat, summary = await _read_chat(call, keys, size)
 
     # The model, the tools that it is offered, and what an agent is told of them.
-    model, reason = await run_work(
-        size, lambda: _choose_model(call, chat.parts, stored)
-    )
-    model = _without_forbidden_tools(call, model)
+    model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
+    instructions = chat.instructions
     if call.agent:
         check_agent_model(call.agent, model)
         instructions = agent_instructions(
-            call.agent, model, chat.instructions, tools, call.host
+            call.agent, model, instructions, tools, call.host
         )
-        chat = chat._replace(instructions=instructions)
     hint = image_hint(call, model)
     if hint:
-        instructions = f"{chat.instructions}\n\n{hint}" if chat.instructions else hint
-        chat = chat._replace(instructions=instructions)
+        instructions = f"{instructions}\n\n{hint}" if instructions else hint
+    chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
@@ -211,56 +196,66 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
 
-async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
-    """Return the heading after which the host tells of the conversation, if it does.
+async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat, str]:
+    """Return the chat, and what the host tells of a conversation that it leaves out.
 
-    With it the prompt of the model in front of it, if that is known
-    (`take_conversation`). The host does so in chats of its page and in channels only;
-    other clients write their own instructions.
+    The host does so after a heading in its instructions, in chats of its page and in
+    channels only; other clients write their own instructions.
     """
     heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.is_open_webui
+    may_tell = call.caller.is_in_channel or call.caller.is_open_webui
     first = call.messages[:3]
     are_messages = all(isinstance(message, dict) for message in first)
-    if not (tells and are_messages and heading in system_text(first)):
-        return "", None
-    model_prompt = await model_system_prompt(
-        call.model_id, call.caller.user_id, call.host.metadata
+    tells = may_tell and are_messages and heading in system_text(first)
+    model_prompt: str | None = None
+    if tells:  # the prompt of the model is in front of the heading
+        model_prompt = await model_system_prompt(
+            call.model_id, call.caller.user_id, call.host.metadata
+        )
+    agent = call.agent.parameters if call.agent else None
+    detail = call.valves.IMAGE_DETAIL
+    chat = await run_work(
+        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
     )
-    return heading, model_prompt
+    if not tells:
+        return chat, ""
+    instructions, summary = take_conversation(chat.instructions, heading, model_prompt)
+    return chat._replace(instructions=instructions), summary
 
 
-def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
+async def _choose_model(
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and the message that says why it was chosen, if any."""
+    """Return the model, and the message that says why it was chosen, if any.
+
+    What the user's limits forbid counts as what the model lacks.
+    """
+
+    def choose() -> tuple[str, str] | None:
+        questions = list(user_messages(parts).values())
+        # By their ids, which begin with the time.
+        records = sorted(stored.records.items()) if stored else ()
+        return choose_auto_model(
+            call.model_name,
+            questions[0].item if questions else None,
+            tools=bool(call.host.metadata.get("tool_ids")),
+            earlier=[record.origin.family for _, record in records],
+        )
+
     model = call.model
     reason = research_beginning(model)
-    questions = list(user_messages(parts).values())
-    # By their ids, which begin with the time.
-    records = sorted(stored.records.items()) if stored else ()
-    choice = choose_auto_model(
-        call.model_name,
-        questions[0].item if questions else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier=[record.origin.family for _, record in records],
-    )
+    choice = await run_work(size, choose)
     if choice:
         name, why = choice
         model = call.resolve(name)
         reason = f"{model.name} answers: {why}."
-    return model, reason
-
-
-def _without_forbidden_tools(call: CheckedCall, model: ResolvedModel) -> ResolvedModel:
-    """Return the model as one that lacks the tools which the user's limits forbid."""
     if call.account is None:
-        return model
+        return model, reason
     forbidden = call.account.limits.forbidden_tools()
     wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
     note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
-    return model._replace(facts=model.facts._replace(lacks=lacks))
+    return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -291,7 +286,16 @@ async def _with_whole_files(
     whole = set[str]()
     if file_input != "off":
         whole = document_ids(parts, file_input)
-    if _code_gets_files(call, tools, parts):
+    # Code gets files only in a container of OpenAI or Azure.
+    endpoint = call.endpoint
+    refused_uploads = call.capabilities.refused_uploads
+    if (
+        endpoint.has_own_services
+        and tools.choice != "none"
+        and not refused_uploads.holds(endpoint.account(), call.caller.user_id)
+        and has_new_container(tools.items)
+        and any(user.attachments for user in user_messages(parts).values())
+    ):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(parts, user)
         whole.update(file.file_id for file in python.files)
@@ -299,21 +303,6 @@ async def _with_whole_files(
         parts, chat.instructions, call.host.metadata, whole
     )
     return chat._replace(parts=parts, instructions=instructions), python
-
-
-def _code_gets_files(
-    call: CheckedCall, tools: OfferedTools, parts: Sequence[ChatPart]
-) -> bool:
-    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
-    endpoint = call.endpoint
-    if not endpoint.has_own_services or tools.choice == "none":
-        return False
-    refused_uploads = call.capabilities.refused_uploads
-    if refused_uploads.holds(endpoint.account(), call.caller.user_id):
-        return False
-    if not has_new_container(tools.items):
-        return False
-    return any(user.attachments for user in user_messages(parts).values())
 
 
 def _read_question_and_answers(
@@ -406,12 +395,31 @@ def _keep_prefix(
     if stored is None or not stored_messages(parts):
         return chat, request, None
     message_id = call.caller.message_id
+    mode = call.config.expert.stable_instructions
+    keeps_first = model.facts.appends_tools if mode == "auto" else mode == "on"
+    # After a compaction the model has nothing of what came before it.
+    compacted: set[str] = set()
+    for record in chat.records.values():
+        if any(is_compaction(item) for item in record.payload):
+            compacted.add(record.message_id)
+
     sent = dict(stored.sent)
     new: SentContext | None = None
     if not call.host.continues:
         # An earlier run of the same message does not count: a client chooses the ids.
         sent.pop(message_id, None)
-        new = _sent_now(call, model, appended, request, chat, sent)
+        new = SentContext()
+        if keeps_first:
+            before = sent_instructions(parts, sent, call.model_id, compacted)
+            new = change_instructions(before, chat.instructions, call.model_id)
+        turn = None
+        if appended:
+            turns = model_turns(parts, sent, request.model)
+            turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+        injected = find_injected_context(parts)
+        if injected:
+            injected = drop_repeated_context(injected, parts, sent, compacted)
+        new = new._replace(injected=injected, turn=turn)
         if new != SentContext():
             sent[message_id] = new
 
@@ -422,8 +430,7 @@ def _keep_prefix(
         request, items = append_turns(request, turns, appended)
 
     told: SentInstructions | None = None
-    if _keeps_instructions(call, model):
-        compacted = _compacted_answers(chat.records)
+    if keeps_first:
         told = sent_instructions(parts, sent, call.model_id, compacted)
     if told is None:  # it gets all of its instructions anew
         prefix = apply_sent_context(parts, sent, {}, items)
@@ -436,48 +443,6 @@ def _keep_prefix(
     if notice:
         prefix.append(notice)
     return chat._replace(parts=prefix, instructions=told.first), request, new
-
-
-def _sent_now(
-    call: CheckedCall,
-    model: ResolvedModel,
-    appended: Set[str],
-    request: ResponsesRequest,
-    chat: Chat,
-    earlier: Mapping[str, SentContext],
-) -> SentContext:
-    """Return what this run sends in addition to the chat, compared with `earlier` answers."""
-    parts = chat.parts
-    compacted = _compacted_answers(chat.records)
-    now = SentContext()
-    if _keeps_instructions(call, model):
-        told = sent_instructions(parts, earlier, call.model_id, compacted)
-        now = change_instructions(told, chat.instructions, call.model_id)
-    turn = None
-    if appended:
-        turns = model_turns(parts, earlier, request.model)
-        turn = record_turn(request, [*turns.values()], model.facts.default_effort)
-    injected = find_injected_context(parts)
-    if injected:
-        injected = drop_repeated_context(injected, parts, earlier, compacted)
-    return now._replace(injected=injected, turn=turn)
-
-
-def _compacted_answers(records: Mapping[str, Record]) -> set[str]:
-    """Return the answers after which a compaction replaced what came before."""
-    compacted: set[str] = set()
-    for record in records.values():
-        if any(is_compaction(item) for item in record.payload):
-            compacted.add(record.message_id)
-    return compacted
-
-
-def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
-    """Say whether instructions stay as first given (`stable_instructions`)."""
-    mode = call.config.expert.stable_instructions
-    if mode == "auto":
-        return model.facts.appends_tools
-    return mode == "on"
 
 
 def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -55,30 +56,20 @@ def hosted_tools(
     always the same, because the prompt cache depends on it. Raises InvalidRequest for
     unusable valves.
     """
-    usable = [
-        tool
-        for tool in _configured_tools(config, model)
-        if json_digest(tool) not in refused
-    ]
-    replaced: set[str] = set()
-    for tool in usable:
-        kind = tool["type"]
-        if kind != "web_search" or config.replaces_search:
-            replaced.update(TOOL_SETTINGS[kind].replaced)
-    return usable, replaced
-
-
-def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
+    usable: list[Item] = []
     for name, kind in TOOL_KINDS.items():
         is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
-        if build:
-            yield from build(config, model)
-        else:
-            yield {"type": name, **kind.least}
+        tools = build(config, model) if build else [{"type": name, **kind.least}]
+        usable += [tool for tool in tools if json_digest(tool) not in refused]
+    replaced: set[str] = set()
+    for tool in usable:
+        name = tool["type"]
+        if name != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[name].replaced)
+    return usable, replaced
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:
@@ -203,18 +194,16 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 
     A country that is not a code of two letters would be refused, so it is left out.
     """
-    given = _location_of_words(setting) if isinstance(setting, str) else setting
+    given: Mapping[str, str]
+    if isinstance(setting, str):
+        words = [word.strip() for word in setting.split(",")]
+        given = dict(zip(PLACE_NAMES, words, strict=False))  # the last may be missing
+    else:
+        given = setting
     location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
-
-
-def _location_of_words(text: str) -> dict[str, str]:
-    """Return a location that is given as `city, region, country, timezone`."""
-    words = [word.strip() for word in text.split(",")]
-    # The last ones may be missing.
-    return dict(zip(PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -240,8 +229,10 @@ def called_tools(
     a name.
     """
     specs = given_tools(body)
-    text = _tools_text(specs)
     strict = expert.strict_tool_calling
+    text = ""
+    with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
+        text = json.dumps(specs)
     if text and len(text) <= _MAX_REMEMBERED:
         tools, log_lines = _known_tools(text, strict)
     else:
@@ -254,14 +245,6 @@ def called_tools(
 
 _MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
-
-
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are not JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
 
 
 @lru_cache(maxsize=16)

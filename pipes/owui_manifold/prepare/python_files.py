@@ -3,14 +3,14 @@
 They are chosen here, with the rights of the current user; `run/uploads.py` uploads them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.requests.containers import MAX_CONTAINER_FILES
 from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import GONE_FILE, question_index
-from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
+from owui_chat.messages import Attachment, ChatPart, user_messages
 from owui_host.files import StoredFile, readable_file
 from owui_host.users import HostUser
 
@@ -48,36 +48,35 @@ async def choose_python_files(
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    for attachment, is_asked in _attached_once(parts):
-        stored = await readable_file(attachment.file_id, user)
+    question = question_index(parts)
+    attached: dict[str, tuple[int, Attachment]] = {}
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            attached.setdefault(attachment.file_id, (index, attachment))
+    for file_id, (index, attachment) in attached.items():
+        stored = await readable_file(file_id, user)
         if stored is None:
             # An image the host itself puts into the message, or says that it is gone.
-            if is_asked and not attachment.is_image:
+            if index == question and not attachment.is_image:
                 raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
-        reason = _reason_against(stored, chosen)
-        if reason:
-            reasons[attachment.name or stored.name] = reason
+        total = stored.size + sum(file.stored.size for file in chosen)
+        name = attachment.name or stored.name
+        if stored.size > MAX_FILE_BYTES:
+            reasons[name] = _LARGER_FILE
+        elif len(chosen) >= MAX_CONTAINER_FILES:
+            reasons[name] = _MORE_FILES
+        elif total > MAX_TOTAL_BYTES:
+            reasons[name] = _LARGER_TOTAL
         else:
-            name = _unique_name(attachment, stored, [file.name for file in chosen])
-            files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
+            unique = _unique_name(name, [file.name for file in chosen])
+            files[file_id] = PythonFile(file_id, stored, unique)
     notice = ""
     if reasons:
         listed = [f"{name} ({reason})" for name, reason in reasons.items()]
         notice = f"Not copied to Python: {', '.join(listed)}."
     return PythonFiles(tuple(files.values()), notice)
-
-
-def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
-    """Yield each file of a chat once, and whether it is at the message that is asked."""
-    question = question_index(parts)
-    seen = set[str]()
-    for index, message in user_messages(parts).items():
-        for attachment in message.attachments:
-            if attachment.file_id not in seen:
-                seen.add(attachment.file_id)
-                yield attachment, index == question
 
 
 def name_python_files(
@@ -98,38 +97,20 @@ def name_python_files(
             if name and name not in named:
                 named.append(name)
         if named and (index == question or not at_question_only):
-            result[index] = _with_note(message, named)
+            # The API puts an id in front of some names (`container.file.path` in its
+            # reference).
+            text = (
+                "[Files in the folder /mnt/data of the python tool: "
+                f"{', '.join(named)}. An id may stand in front of a name there.]"
+            )
+            note = {"type": "input_text", "text": text}
+            result[index] = message.with_content([note, *message.content])
     return result
 
 
-def _with_note(message: UserMessage, names: Sequence[str]) -> UserMessage:
-    """Return a message that begins with the names of the files in the container.
-
-    The API puts an id in front of some names (`container.file.path` in its reference).
-    """
-    text = (
-        f"[Files in the folder /mnt/data of the python tool: {', '.join(names)}. An id "
-        "may stand in front of a name there.]"
-    )
-    note = {"type": "input_text", "text": text}
-    return message.with_content([note, *message.content])
-
-
-def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
-    """Return why a file is not copied; empty if it is."""
-    if stored.size > MAX_FILE_BYTES:
-        return _LARGER_FILE
-    if len(chosen) >= MAX_CONTAINER_FILES:
-        return _MORE_FILES
-    total = stored.size + sum(file.stored.size for file in chosen)
-    return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
-
-
-def _unique_name(
-    attachment: Attachment, stored: StoredFile, taken: Sequence[str]
-) -> str:
+def _unique_name(path: str, taken: Sequence[str]) -> str:
     """Return the name of a file, with a number if another one has it."""
-    path = (attachment.name or stored.name).replace("\\", "/")
+    path = path.replace("\\", "/")
     words = path.rpartition("/")[2].split()  # a line break could begin an instruction
     name = shorten_name(" ".join(words)) or "file"
     stem = name

@@ -12,10 +12,10 @@ from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import call_limits, settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type, tool_name
-from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import Budget
-from openai_responses.loop.tools import Approver, Toolset
+from openai_responses.loop.tools import Toolset
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
@@ -32,7 +32,7 @@ from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import may_change, read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
-from owui_manifold.call.valves import TOOL_SETTINGS, Valves
+from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -43,6 +43,7 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.prepare.remote_rules import default_remote_rule
+from owui_manifold.store.stored_chat import StoredChat
 from owui_manifold.store.writers import StoredAnswer
 from shells.valve_words import comma_list, fits_pattern
 
@@ -151,30 +152,20 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     return notice if is_new else ""
 
 
-def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here.
-
-    Those of Open WebUI's own chats always are; a call of a tool that it does not have
-    is answered with an error. A plain client runs its own functions, and if it has one
-    that Open WebUI does not have, all calls of the chat are left to it.
-    """
-    if call.caller.is_open_webui:
-        return True
-    return all(name in call.host.tools for name in offered.names.known)
-
-
 def request_settings(
     call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
-    names = (model.id, model.family, call.caller.model, call.model_name)
-    background = _is_background_model(valves, names)
     window = config.expert.background_window
-    # The window is for answers that nobody waits for: research, and BACKGROUND_MODELS.
-    if window and model.research and valves.COMPATIBILITY != "strict":
-        background = True
+    background = False
+    if valves.COMPATIBILITY != "strict":  # such servers do not store responses
+        names = (model.id, model.family, call.caller.model, call.model_name)
+        patterns = comma_list(valves.BACKGROUND_MODELS)
+        background = any(fits_pattern(name, patterns) for name in names)
+        # The window is for answers that no one waits for: research is one, too.
+        background = background or bool(window and model.research)
     shared = settings_of_valves(
         valves,
         call.endpoint,
@@ -214,6 +205,39 @@ def wait_message(request: ResponsesRequest) -> str:
     if not hours.isdecimal():
         return ""
     return f"The answer may take up to {hours} hours and appears when it is complete."
+
+
+_MAX_ID_LENGTH = 200
+"""Of the id of a response."""
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that OpenAI compares with that of the answer before it.
+
+    The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    # The host has the answer before this one in front of this one's question, with the
+    # id of its response in its usage.
+    answer = as_mapping(stored.messages.get(call.caller.message_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
+        return request
+    if not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": response_id,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
 
 
 def other_allowed_effort(
@@ -267,19 +291,21 @@ def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     return call.capabilities.repairs.repairs(scope)
 
 
-def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
-    """Say whether BACKGROUND_MODELS names a model, by one of its names."""
-    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
-        return False
-    patterns = comma_list(valves.BACKGROUND_MODELS)
-    return any(fits_pattern(name, patterns) for name in names)
-
-
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
-    approver = _approver(call)
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
+    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
+    # is answered with an error. A plain client runs its own functions, and if it has one
+    # that Open WebUI does not have, all calls of the chat are left to it.
+    runs_calls = call.caller.is_open_webui or all(
+        name in call.host.tools for name in offered.names.known
+    )
     judge: HostQuestions | None = None
     if _has_questions_of_host(call):
         judge = HostQuestions(call.host, approver, tools)
@@ -299,7 +325,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             calls=valves.MAX_TOOL_CALLS,
         ),
         carries_reasoning=valves.carries_reasoning(),
-        runs_calls=_runs_calls(call, offered),
+        runs_calls=runs_calls,
         judge=judge,
     )
 
@@ -315,34 +341,15 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
-    if not _is_asked_by_host(call):
-        return False
-    return call.caller.may_have_row and call.caller.streams and stores_approvals()
-
-
-def _is_asked_by_host(call: CheckedCall) -> bool:
-    """Say whether the chat's own model is asked, whose stream the host reads itself.
-
-    Another function in the chat may ask with the chat's metadata. It reads the text
-    alone, and would lose a call that is left open. In a chat with several models the
-    metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    """
-    metadata = call.host.metadata
+    # Another function in the chat may ask with the chat's metadata. It reads the text
+    # alone, and would lose a call that is left open. In a chat with several models the
+    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
     model = as_mapping(metadata.get("model"))
-    if not model:
-        return True
     base = value_at(model, "info", "base_model_id")
     chosen = metadata.get("selected_model_id")  # of an arena
-    return call.caller.host_model in (model.get("id"), base, chosen)
-
-
-def _approver(call: CheckedCall) -> Approver:
-    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
-    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    # The chat's own tools may describe a remote server, too.
-    given = [as_mapping(tool) for tool in given_tools(call.body)]
-    servers = [*call.config.remote.tools, *given]
-    return replace(approver, remote_default=partial(default_remote_rule, servers))
+    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
 def tool_user(call: CheckedCall) -> ToolUser:

@@ -7,7 +7,6 @@ administrator of Open WebUI can also choose a model for the small ones.
 
 from collections.abc import Collection
 from functools import partial
-from typing import Any
 
 from openai_responses.endings import SAFETY_STOPS, names_model
 from openai_responses.endpoint import Endpoint
@@ -47,20 +46,29 @@ async def build_task_request(
         request = task_request(model, call.messages, call.body, task, stream=streams)
     else:
         model = asked_model(call)
-        body = await _without_unchosen_limit(call, chosen)
-        request = _own_effort_request(call, model, body, stream=streams)
+        request = await _own_effort_request(call, model, chosen, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     return PreparedRequest(call, request, run_limits(call.config.expert, model))
 
 
-def _own_effort_request(
-    call: CheckedCall, model: ResolvedModel, body: dict[str, Any], *, stream: bool
+async def _own_effort_request(
+    call: CheckedCall, model: ResolvedModel, chosen: Collection[str], *, stream: bool
 ) -> ResponsesRequest:
     """Return the request for a task that a model does at its own effort.
 
-    Limits of the administrator hold as for an answer.
+    `chosen` are the models that an administrator chose for the task. Limits of the
+    administrator hold as for an answer.
     """
+    # The host's own limit of tokens goes, unless somebody chose the same one.
+    body = without_hosts_limit(call.body, call.caller.task)
+    if body != call.body:
+        settings = [await task_parameters()]
+        for model_id in {call.model_id, *chosen}:
+            settings.append(await administrator_params(model_id))
+        most_chosen = [given.get("max_tokens") for given in settings]
+        if call.body["max_tokens"] in most_chosen:
+            body = dict(call.body)
     most = call.valves.MAX_OUTPUT_TOKENS
     if most and not any(body.get(key) for key in LENGTH_KEYS):
         body = {**body, "max_output_tokens": most}
@@ -86,24 +94,6 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
     prompt = text_message("user", as_text(value_at(last, "content")))
     choice = choose_auto_model(call.model_name, prompt, tools=False, earlier=())
     return call.resolve(choice[0]) if choice else call.model
-
-
-async def _without_unchosen_limit(
-    call: CheckedCall, models: Collection[str]
-) -> dict[str, Any]:
-    """Return the body without a limit of tokens that no one chose.
-
-    `models` are those that an administrator chose for the task.
-    """
-    without = without_hosts_limit(call.body, call.caller.task)
-    if without == call.body:
-        return without
-    chosen = [await task_parameters()]
-    for model_id in {call.model_id, *models}:
-        chosen.append(await administrator_params(model_id))
-    if any(given.get("max_tokens") == call.body["max_tokens"] for given in chosen):
-        return dict(call.body)
-    return without
 
 
 def task_model(call: CheckedCall) -> ResolvedModel:
