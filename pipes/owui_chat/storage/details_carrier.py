@@ -132,36 +132,25 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
+        notes = head.get("notes")
+    else:
+        ours = [entry for entry in entries if _is_entry(entry)]
+        if not ours:
+            return None
+        heads = [entry for entry in ours if entry["type"] == _TURN]
+        head = heads[0] if heads else {}
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        carried = [entry for entry in ours if entry["type"] != _TURN]
+        items = []
+        own_items = [_carried_item(entry) for entry in carried]
+        safe_items = keep_unsigned_safe([own.item for own in own_items])
+        for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
+            if is_signed(entry, sign):
+                items.append(own)
+            elif safe:  # of somebody else: its place in the shown text is used
+                items.append(ShownItem(safe, _length(own.shown)))
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    own_items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([own.item for own in own_items])
-    used: list[ShownItem] = []
-    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append(own)
-        elif safe:
-            used.append(ShownItem(safe, _length(own.shown)))
-    return used
 
 
 def _carried_item(entry: Item) -> ShownItem:
@@ -215,46 +204,29 @@ def _name_records(
     # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        for payload, shown in _payloads_of(turn):
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            # A record ends with a message whose text the host shows, or with its response.
+            if not shown and number < len(turn.items):
+                continue
+            # A message of which nothing is shown is the model's own form of no text at all.
+            is_known = isinstance(shown, str) and bool(shown or message_text(item))
+            ulid = f"{len(records):026d}"  # it counts in this request alone
+            records[ulid] = Record(
+                ulid=ulid,
+                model="",
+                created_at=0,
+                payload=tuple(payload),
+                message_id="",
+                origin=turn.origin,
+                shown=text_digest(str(shown)) if is_known else "",
+                is_carried=True,
+            )
+            payload = []
+            yield AssistantText(next(texts, "") if shown else "", [ulid])
     for text in texts:
         yield AssistantText(text)
-
-
-def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
-    """Yield the items of each record of a turn, and what the page shows of it.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    payload: list[Item] = []
-    for number, (item, shown) in enumerate(turn.items, 1):
-        payload.append(item)
-        if shown or number == len(turn.items):
-            yield payload, shown
-            payload = []
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id.
-
-    A message of which nothing is shown is the model's own form of no text at all.
-    """
-    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(str(shown)) if is_known else "",
-        is_carried=True,
-    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:

@@ -156,7 +156,12 @@ def _merge_output(
     finder = _PlaceFinder(answer)
     for item in run:
         finder.follow(item)
-    if not finder.has_text and not _has_call(answer, run):
+    # An answer that has texts, but no text or call of this run, is another run's.
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    has_call = any(call.call_id in call_ids for call in calls)
+    is_known = finder.has_text or has_call
+    if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
     return _with_records(answer, records, finder.by_id)
 
@@ -246,15 +251,6 @@ def _find_text(
     is_first = whole != "" and offset == 0
     start_of_part = _Place(number, 0) if is_first else None
     return start_of_part, None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(

@@ -145,7 +145,15 @@ class Recorder:
                 self._after_message = True
                 yield from self._amend(event)
             case ItemDone() if event.output_index in self._records:
-                yield self._take_back(event.output_index)
+                # The text was a thought (loop/tagged_thoughts.py). Its record is empty
+                # now: what it held waits for the text of the answer.
+                record = self._records.pop(event.output_index)
+                for item in record.payload:
+                    if not _is_placeholder(item):
+                        row = (event.output_index, item)
+                        insort(self._pending, row, key=itemgetter(0))
+                emptied = record._replace(payload=())
+                yield NewRecord(emptied, event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone() if has_plain_reasoning(event.item):
@@ -255,17 +263,6 @@ class Recorder:
         self._records[index] = record
         yield from self._with_marker(record, index)
 
-    def _take_back(self, index: int) -> NewRecord:
-        """Return the record of a text that was a thought (loop/tagged_thoughts.py).
-
-        It is empty now: what it held waits for the text of the answer.
-        """
-        record = self._records.pop(index)
-        for item in record.payload:
-            if not _is_placeholder(item):
-                insort(self._pending, (index, item), key=itemgetter(0))
-        return NewRecord(record._replace(payload=()), index)
-
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
 
@@ -282,7 +279,18 @@ class Recorder:
                 return
             record = self._take_record()
             self._records[ended.output_index] = record
-        amended = _with_ended_message(record, ended, text)
+        payload = [item for item in record.payload if not _is_placeholder(item)]
+        whole = _stored_message(ended.item)
+        kept = omit_shown_text(whole, ended.shown)
+        if kept is whole:
+            kept = refer_to_shown(whole, ended.shown)
+        # A message that is all text needs no item of its own after others.
+        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+        if not payload or not is_plain or item_type(payload[-1]) == "message":
+            payload.append(kept)
+        is_same = ended.shown == text and not refers_to_shown(kept)
+        shown = "" if is_same else text_digest(ended.shown)
+        amended = record._replace(payload=tuple(payload), shown=shown)
         if amended != record:
             yield NewRecord(amended, ended.output_index)
 
@@ -335,24 +343,6 @@ class Recorder:
             message_id=self._scope.message_id,
             origin=self._scope.origin,
         )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own after others.
-    """
-    payload = [item for item in record.payload if not _is_placeholder(item)]
-    whole = _stored_message(ended.item)
-    kept = omit_shown_text(whole, ended.shown)
-    if kept is whole:
-        kept = refer_to_shown(whole, ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    if not payload or not is_plain or item_type(payload[-1]) == "message":
-        payload.append(kept)
-    is_same = ended.shown == text and not refers_to_shown(kept)
-    shown = "" if is_same else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
 
 
 def _is_placeholder(item: Item) -> bool:

@@ -113,10 +113,20 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {
-        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
-        for ulid, record in records.items()
-    }
+    items: dict[str, Any] = {}
+    for ulid, record in records.items():
+        # One item is itself, as in earlier pipes.
+        is_single = len(record.payload) == 1
+        wire: dict[str, Any] = {
+            "model": record.model,
+            "created_at": record.created_at,
+            "payload": record.payload[0] if is_single else list(record.payload),
+            "message_id": record.message_id,
+            "origin": record.origin.wire(),
+        }
+        if record.shown:
+            wire["shown"] = record.shown
+        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
@@ -167,7 +177,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
     Of one that we did not sign nothing is used that could instruct the model.
     """
-    payload = _read_payload(wire.get("payload"))
+    stored = wire.get("payload")
+    rows: list[Any] = stored if isinstance(stored, list) else [stored]
+    are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
+    payload: tuple[Item, ...] = tuple(rows) if are_items else ()
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         # The chat has the text of the last message only: it comes after the marker.
@@ -196,15 +209,6 @@ def _signed_version(payload: Sequence[Item]) -> int:
     """Return the version in the signature of a record with these items."""
     refers = bool(payload) and refers_to_shown(payload[-1])
     return _REFERRING_VERSION if refers else _VERSION
-
-
-def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if anything else is among them."""
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
-        if not isinstance(row, dict) or not row.get("type"):
-            return ()
-    return tuple(rows)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -240,21 +244,6 @@ def _without_hidden_text(item: Item) -> Item | None:
     if item.get("phase") == "final_answer":
         head["phase"] = "final_answer"
     return {**head, "content": [UNSHOWN_TEXT]}
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item is itself, as in earlier pipes."""
-    payload: object = list(record.payload)
-    if len(record.payload) == 1:
-        payload = record.payload[0]
-    wire = {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-    }
-    return {**wire, "shown": record.shown} if record.shown else wire
 
 
 MAX_STORED_KB = 4096

@@ -12,9 +12,6 @@ the start and the length of what it has in common with the shown text.
 Who reads the pieces has to know that the shown text is still the same.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 from openai_responses.items import Item, content_parts
 
 _LEAST = 24
@@ -64,26 +61,22 @@ def restore_from_shown(item: Item, shown: str) -> Item:
     for part in content_parts(item.get("content")):
         field = _shown_field(part)
         pieces = part.get(field)
-        if isinstance(pieces, list):
-            parts.append({**part, field: _joined_pieces(pieces, shown)})
-        else:
+        if not isinstance(pieces, list):
             parts.append(part)
+            continue
+        texts: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                start, length = piece
+                texts.append(shown[start : start + length])
+        parts.append({**part, field: "".join(texts)})
     return {**item, "content": parts}
 
 
 def _shown_field(part: Item) -> str:
     return "refusal" if part.get("type") == "refusal" else "text"
-
-
-def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
-    texts: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            texts.append(piece)
-        else:
-            start, length = piece
-            texts.append(shown[start : start + length])
-    return "".join(texts)
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:

@@ -85,21 +85,16 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    if is_sorted:
+        text = _sorted_json(value)
+    else:
+        try:
+            text = _IN_ORDER.to_json(value)
+        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
+            text = _sorted_json(value)
     signature = keyed.copy()
     signature.update(text)
     return signature.hexdigest()[:_HALF]
-
-
-def _ordered_json(value: object) -> bytes:
-    """Return the JSON of a value with its names in their order.
-
-    UTF-8 has no lone surrogates: a value with one is written in the other form.
-    """
-    try:
-        return _IN_ORDER.to_json(value)
-    except ValueError:
-        return _sorted_json(value)
 
 
 def _sorted_json(value: object) -> bytes:
