@@ -178,8 +178,14 @@ class Pipe:
                         if has_waited:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
-                    if isinstance(event, ToolOutput) and call.caller.may_have_row:
-                        await _save_round(stored, view)
+                    if (
+                        isinstance(event, ToolOutput)
+                        and call.caller.may_have_row
+                        and isinstance(view, NativeRenderer)
+                        and not view.shown.has_open_calls
+                    ):
+                        # A server that is killed then loses no finished round.
+                        await stored.save(view.shown.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -349,14 +355,3 @@ async def _end_open_messages(
                 yield event._replace(output=(*event.output, *cut))
             else:
                 yield event
-
-
-async def _save_round(
-    stored: StoredOutput, view: NativeRenderer | ChunkRenderer
-) -> None:
-    """Store what the page shows once the calls of a round have their outputs.
-
-    A server that is killed then loses no finished round.
-    """
-    if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
-        await stored.save(view.shown.items)

@@ -61,38 +61,7 @@ def _code_notice(call: CheckedCall) -> str:
     return _CODE_STAYS_TEXT if is_new else ""
 
 
-def _valve_messages(call: CheckedCall) -> list[str]:
-    """Log errors in valves; return those that leave something out, the worst last.
-
-    Administrators see them at every answer, no one else does. An unreadable rule for
-    approvals is the worst; `Config.problems` begins with it.
-    """
-    messages = (*call.config.problems, *call.config.remote.problems)
-    for message in messages:
-        call.log.warn(message)
-    if not call.caller.is_admin:
-        return []
-    return list(reversed(messages))
-
-
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
-
-
-def _valve_notes(call: CheckedCall) -> list[str]:
-    """Return what has no effect in valves: once in the log, once for administrators."""
-    servers = call.config.remote
-    retirement = call.retirement(image_model_name(call.config))
-    image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
-    names = ", ".join(call.valves.without_effect())
-    old_names = _OLD_NAMES.format(names) if names else ""
-    all_notes = (
-        old_names,
-        *servers.notes,
-        caller_may_set_error(call.config.expert),
-        image_note,
-        unused_search_budget(call.config, call.model),
-    )
-    return [note for note in all_notes if note and _is_first_notice(call, note)]
 
 
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
@@ -157,12 +126,30 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = _retirement(prepared)
     if call.caller.task:
         return []
-    notices = [*_valve_notes(call), await _legacy_notice(call), _code_notice(call)]
+    # What has no effect in valves: once in the log, once for administrators.
+    servers = call.config.remote
+    image_end = call.retirement(image_model_name(call.config))
+    names = ", ".join(call.valves.without_effect())
+    notes = (
+        _OLD_NAMES.format(names) if names else "",
+        *servers.notes,
+        caller_may_set_error(call.config.expert),
+        f"IMAGE_GENERATION_OPTIONS: {image_end}" if image_end else "",
+        unused_search_budget(call.config, call.model),
+    )
+    notices = [note for note in notes if note and _is_first_notice(call, note)]
+    notices += [await _legacy_notice(call), _code_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
     notices.append(retirement)
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()
-    notices += _valve_messages(call)
+    # Errors in valves: administrators see them at every answer, no one else does. An
+    # unreadable rule for approvals is the worst; `Config.problems` begins with it.
+    errors = (*call.config.problems, *servers.problems)
+    for error in errors:
+        call.log.warn(error)
+    if call.caller.is_admin:
+        notices += reversed(errors)
     return [notice for notice in notices if notice]

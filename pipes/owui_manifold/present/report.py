@@ -32,7 +32,20 @@ def report_request(prepared: PreparedRequest) -> None:
         f"stream {request.stream}, background {bool(request.background)}, "
         f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
-    missing, errors = _missing_features(prepared)
+    if call.caller.task:  # it has parameters of its own, which no one chose
+        return
+    # What the caller or the user chose and is not sent, and errors in it.
+    asked: dict[str, object] = {}
+    if call.config.effort:
+        asked["reasoning_effort"] = call.config.effort
+    if call.config.verbosity:
+        asked["verbosity"] = call.config.verbosity
+    asked |= call.body
+    asked.pop(FILE_INPUT_KEY, None)  # for the pipe alone, as are those of an agent
+    if call.agent:
+        for name in CALLER_PARAMETERS:
+            asked.pop(name, None)
+    missing, errors = unsent_parameters(asked, request)
     left_out: dict[str, str] = {}
     for name in missing:
         if is_api_parameter(name):
@@ -72,7 +85,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
-    return _add_metadata(prepared, _add_cost(prepared, ended))
+    if ended.usages:
+        cost = cost_of_responses(prepared, ended.usages, ended.output)
+        if cost is not None:
+            source = source_of_cost(prepared, ended.usages)
+            call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
+        if call.valves.SHOW_COST:
+            ended = ended._replace(cost=cost)
+    if ended.work:
+        metadata = run_metadata(prepared, ended, ended.work)
+        ended = ended._replace(metadata=metadata.wire())
+    return ended
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -106,49 +129,6 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"
-
-
-def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose and is not sent, and errors in it.
-
-    A task has other parameters than an answer, which no one chose.
-    """
-    call = prepared.call
-    config = call.config
-    if call.caller.task:
-        return [], []
-    chosen: dict[str, str] = {}
-    if config.effort:
-        chosen["reasoning_effort"] = config.effort
-    if config.verbosity:
-        chosen["verbosity"] = config.verbosity
-    asked = {**chosen, **call.body}
-    not_for_api = {FILE_INPUT_KEY}
-    if call.agent:
-        not_for_api.update(CALLER_PARAMETERS)
-    asked = {key: asked[key] for key in asked if key not in not_for_api}
-    return unsent_parameters(asked, prepared.request)
-
-
-def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The log has it in any case.
-    """
-    if not ended.usages:
-        return ended
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
-    if cost is not None:
-        source = source_of_cost(prepared, ended.usages)
-        prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
-
-
-def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of an agent's run with its metadata."""
-    if ended.work is None:
-        return ended
-    return ended._replace(metadata=run_metadata(prepared, ended, ended.work).wire())
 
 
 def run_metadata(

@@ -38,14 +38,9 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
     result = whole_completion(ended, caller.host_model)
-    if has_failed(ended.ending):
-        headers = _failure_headers(ended)
-        return failed_answer(result, ending_status(ended), headers)
-    return result
-
-
-def _failure_headers(ended: RunDone) -> dict[str, str]:
-    """Return the headers by which clients decide whether and when to ask again."""
+    if not has_failed(ended.ending):
+        return result
+    # By these clients decide whether and when to ask again.
     headers: dict[str, str] = {}
     seconds = seconds_to_wait(ended)
     if seconds is not None:
@@ -54,4 +49,4 @@ def _failure_headers(ended: RunDone) -> dict[str, str]:
         # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
         # header says no. This answer has cost money, and its tools have run.
         headers["x-should-retry"] = "false"
-    return headers
+    return failed_answer(result, ending_status(ended), headers)

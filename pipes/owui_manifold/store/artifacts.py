@@ -33,7 +33,7 @@ from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations
 from owui_host.files import NewFile, store_file
-from owui_host.users import HostUser, user_model
+from owui_host.users import user_model
 from owui_manifold.call.context import CheckedCall
 
 _MAX_FETCHED = 32 * 1024**2
@@ -68,45 +68,34 @@ class ArtifactStore:
     async def add_card(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
-        Partial images replace each other only in saved chats; in temporary ones the
-        page would show all of them.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._call.host.request is None:
-            return event
-        card = await self._store_files(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _store_files(self, item: Item) -> JsonObject:
-        """Store the files of an item; return what to show with it.
-
         Plain clients get images inside the answer, not on a card, and cited files only
         in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
-        is_open_webui = caller.is_open_webui
-        if is_image_call(item) and is_open_webui and item.get("result"):
-            return await self._store_generated(image_url(item))
-        if is_code(item) and is_open_webui:
+        if isinstance(event, PartialImage):
+            # They replace each other only in saved chats; in temporary ones the page
+            # would show all of them.
+            return event if caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        item = event.item
+        card: JsonObject = {}
+        if is_image_call(item) and caller.is_open_webui and item.get("result"):
+            url = image_url(item)
+            if is_web_address(url):
+                # The page fetches it: whatever this server fetched could be one of its
+                # own network.
+                card = {"address": url}
+            else:
+                card = await self._store_pictures([url]) or {"notes": [_NO_IMAGE]}
+        elif is_code(item) and caller.is_open_webui:
             outputs = content_parts(item.get("outputs"))
-            return await self._store_pictures(str(part.get("url")) for part in outputs)
-        if item_type(item) == "message" and (is_open_webui or caller.streams):
+            card = await self._store_pictures(str(part.get("url")) for part in outputs)
+        elif item_type(item) == "message" and (caller.is_open_webui or caller.streams):
             citations = file_citations(item)[:_MAX_FILES]
             if citations:
-                return await self._store_cited_files(citations, message_text(item))
-        return {}
-
-    async def _store_generated(self, url: str) -> JsonObject:
-        """Return the card of a generated image.
-
-        One that has an address of the web is shown from there, by the page: whatever
-        this server fetched could be one of its own network.
-        """
-        if is_web_address(url):
-            return {"address": url}
-        card = await self._store_pictures([url])
-        return card or {"notes": [_NO_IMAGE]}
+                card = await self._store_cited_files(citations, message_text(item))
+        return event._replace(card=card) if card else event
 
     async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
@@ -133,7 +122,10 @@ class ArtifactStore:
         deadlines = Deadlines(self._fetch_timeouts)
         shown_ids = {entry["id"] for entry in self._entries.values() if entry}
         for citation in citations:
-            name = _file_name(citation)
+            # Without a directory. A path may have millions of parts; `pathlib` would make
+            # an object of each.
+            path = str(citation.get("filename") or "")
+            name = shorten_name(path.rpartition("/")[2]) or "file"
             entry = await self._store_cited_file(citation, name, deadlines)
             if isinstance(entry, str):
                 notes.append(f"*{entry}*")
@@ -183,36 +175,23 @@ class ArtifactStore:
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest in self._entries:
             return self._entries[digest]
-        user_id = self._call.caller.user_id
-        if not user_id:
+        caller = self._call.caller
+        if not caller.user_id:
             return None
+        message: dict[str, str] = {}  # the one that is being written
+        if caller.may_have_row:
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
         try:
-            user = await user_model(user_id)
+            user = await user_model(caller.user_id)
             if user is None:
                 return None
-            entry = await self._store(NewFile(name, content), user)
+            file = NewFile(name, content)
+            entry = await store_file(self._call.host.request, file, message, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None
         self._entries[digest] = entry
         return entry
-
-    async def _store(self, file: NewFile, user: HostUser) -> Item | None:
-        """Store a file at the message that is being written."""
-        caller = self._call.caller
-        message: dict[str, str] = {}
-        if caller.may_have_row:
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        return await store_file(self._call.host.request, file, message, user)
-
-
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
-
-    A path may have millions of parts; `pathlib` would make an object of each.
-    """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _build_card(**parts: object) -> JsonObject:

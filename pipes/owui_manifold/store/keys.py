@@ -10,6 +10,7 @@ pipe, and stores less.
 import base64
 import json
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Protocol
 
@@ -28,7 +29,12 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _make_cipher(secret) if secret else None
+        self._cipher: _Cipher | None = None
+        if secret:
+            key = derive_key(secret, f"{_PURPOSE}sent")
+            with suppress(ImportError):  # the server lacks the package
+                aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
+                self._cipher = aead.AESGCM(key)
         self._user_id = user_id
         self._chat_id = chat_id
 
@@ -73,17 +79,6 @@ class _Cipher(Protocol):
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
         """Return what was encrypted; raises if anything of it was changed."""
-
-
-def _make_cipher(secret: str) -> _Cipher | None:
-    """Return what encrypts; None if the server lacks the package."""
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
-    except ImportError:
-        return None
-    cipher: _Cipher = aead.AESGCM(key)
-    return cipher
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
