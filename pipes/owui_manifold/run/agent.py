@@ -67,8 +67,20 @@ async def run_agent(
                             yield shown
     finally:
         if not has_ended:
+            # Nothing is awaited here, because the run is being closed.
             work = _work_of(spending, toolset.earlier)
-            _report_stop(prepared, spending, work, connections)
+            ended = RunDone(
+                _STOPPED,
+                usage=spending.usage,
+                usages=tuple(spending.usages),
+                work=work,
+            )
+            call = prepared.call
+            metadata = run_metadata(prepared, ended, work)
+            emit = page_emitter(call.caller, call.host)
+            if emit:
+                chunk = closing_chunk(metadata.describe(), metadata.wire())
+                connections.do_later(emit(chunk["event"]))
 
 
 def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
@@ -76,27 +88,3 @@ def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
     rounds = spending.rounds - earlier.rounds
     calls = spending.calls - earlier.calls
     return RunWork(rounds, calls, spending.seconds)
-
-
-def _report_stop(
-    prepared: PreparedRequest,
-    spending: Spending,
-    work: RunWork,
-    connections: Connections,
-) -> None:
-    """Tell the log and the page what an answer took that is stopped.
-
-    Nothing is awaited here, because the run is being closed.
-    """
-    ended = RunDone(
-        _STOPPED,
-        usage=spending.usage,
-        usages=tuple(spending.usages),
-        work=work,
-    )
-    call = prepared.call
-    metadata = run_metadata(prepared, ended, work)
-    emit = page_emitter(call.caller, call.host)
-    if emit:
-        chunk = closing_chunk(metadata.describe(), metadata.wire())
-        connections.do_later(emit(chunk["event"]))

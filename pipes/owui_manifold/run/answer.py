@@ -140,22 +140,45 @@ class _Answer:
             if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
-        self._records = _answer_records(prepared)
+        writer: RecordWriter | None = None
+        scope = prepared.scope
+        if prepared.row and scope and scope.carrier == "output":
+            writer = OutputWriter(prepared.row)
+        elif prepared.row:
+            writer = RowWriter(prepared.row, call.log)
+        recorder: Recorder | None = None
+        if scope:
+            recorder = Recorder(scope, lambda: (new_ulid(), unix_seconds()))
+        self._records = AnswerRecords(recorder, writer)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
+        call = self._prepared.call
         repairs = list[StoredRecord]()
         for repair in self._learning.note(event):
             repairs += await self._records.add_repair(repair)
-        with_card = await self._artifacts.add_card(self._log_status(event))
+        if isinstance(event, Status):  # its reason is for the log alone
+            reason = server_message(call.log, event.reason)
+            call.log.warn(f"{event.message} {reason}".strip())
+            event = event._replace(tried=None, reason="")
+        with_card = await self._artifacts.add_card(event)
+        if with_card is None:
+            return [*repairs]
         shown = list[AnswerEvent]()
-        if with_card is not None:
-            # An answer that ends at once did not begin: another endpoint may be asked.
-            if not isinstance(with_card, Status | RunDone):
-                shown += self._unshown_context
-                self._unshown_context = []
-            for cited in self._add_sources(with_card):
-                shown += await self._records.take(cited)
+        # An answer that ends at once did not begin: another endpoint may be asked.
+        if not isinstance(with_card, Status | RunDone):
+            shown += self._unshown_context
+            self._unshown_context = []
+        cited: Iterable[CitedEvent] = (with_card,)
+        if call.caller.is_open_webui:  # plain clients get the model's own texts
+            cited = self._citations.feed(with_card)
+        if self._thoughts:
+            not_hidden: list[CitedEvent] = []
+            for each in cited:
+                not_hidden += self._thoughts.feed(each)
+            cited = not_hidden
+        for each in cited:
+            shown += await self._records.take(each)
         if self._thoughts:
             shown = [self._thoughts.finish(each) for each in shown]
         return [*shown, *repairs]
@@ -163,41 +186,3 @@ class _Answer:
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
         return self._thoughts.shown_end(ended) if self._thoughts else ended
-
-    def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return an event with its sources; plain clients get the model's own texts."""
-        cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.is_open_webui:
-            cited = self._citations.feed(event)
-        if self._thoughts is None:
-            return cited
-        shown: list[CitedEvent] = []
-        for each in cited:
-            shown += self._thoughts.feed(each)
-        return shown
-
-    def _log_status(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event without its reason."""
-        if not isinstance(event, Status):
-            return event
-        call = self._prepared.call
-        reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.message} {reason}".strip())
-        return event._replace(tried=None, reason="")
-
-
-def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer."""
-    scope = prepared.scope
-    writer: RecordWriter | None = None
-    if prepared.row and scope and scope.carrier == "output":
-        writer = OutputWriter(prepared.row)
-    elif prepared.row:
-        writer = RowWriter(prepared.row, prepared.call.log)
-    recorder = Recorder(scope, _new_id_and_time) if scope else None
-    return AnswerRecords(recorder, writer)
-
-
-def _new_id_and_time() -> tuple[str, int]:
-    """Return the id of a new record, and the time in Unix seconds."""
-    return new_ulid(), unix_seconds()

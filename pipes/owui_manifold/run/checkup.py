@@ -65,14 +65,6 @@ _LOST = (
 )
 
 
-def _tool_advice(kind: str) -> str:
-    """Return what to do about a kind of OpenAI's tools that is refused."""
-    setting = TOOL_SETTINGS[kind]
-    if setting.is_switch:
-        return f"Allow it in the key's project, or turn off {setting.valve}."
-    return f"Check {setting.valve}."
-
-
 class _Feature(NamedTuple):
     """What a small request tests."""
 
@@ -135,9 +127,20 @@ class _Diagnostics:
         for feature in self._features():
             problem = await self._problem(**feature.fields)
             yield assess(feature.title, feature.works, problem, feature.advice)
-        async for finding in self._endpoint_findings():
-            yield finding
-        yield self._reasoning()
+        for number, check in enumerate(self._endpoints, 1):
+            what = f"Entry {number} of ENDPOINTS_JSON"
+            if check.call is None:
+                yield assess(what, "", check.problem)
+                continue
+            model = check.call.model.name
+            works = f"{model} answers at {check.call.endpoint.host}."
+            other = _Diagnostics(check.call, self._connections)
+            yield assess(what, works, await other._problem())
+        # What the API left out of earlier requests, by its reasons.
+        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
+        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
+        problem = _LOST.format(counts) if counts else ""
+        yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
     def _features(self) -> Iterator[_Feature]:
         """Yield what a chat with this model would use."""
@@ -164,31 +167,16 @@ class _Diagnostics:
             )
         for tool in self._hosted:
             kind = tool["type"]
+            setting = TOOL_SETTINGS[kind]
+            advice = f"Check {setting.valve}."
+            if setting.is_switch:
+                advice = f"Allow it in the key's project, or turn off {setting.valve}."
             yield _Feature(
                 tool.get("server_label") or kind,
                 "The model can be given this tool.",
                 {"tools": [tool], "tool_choice": "none"},
-                _tool_advice(kind),
+                advice,
             )
-
-    async def _endpoint_findings(self) -> AsyncGenerator[Finding, None]:
-        """Yield what each entry of ENDPOINTS_JSON says to a small request."""
-        for number, check in enumerate(self._endpoints, 1):
-            what = f"Entry {number} of ENDPOINTS_JSON"
-            if check.call is None:
-                yield assess(what, "", check.problem)
-                continue
-            model = check.call.model.name
-            works = f"{model} answers at {check.call.endpoint.host}."
-            other = _Diagnostics(check.call, self._connections)
-            yield assess(what, works, await other._problem())
-
-    def _reasoning(self) -> Finding:
-        """Return what the API left out of earlier requests, by its reasons."""
-        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
-        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        problem = _LOST.format(counts) if counts else ""
-        return assess("Earlier reasoning", "The API left nothing out.", problem)
 
     async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""

@@ -4,7 +4,7 @@ If one fails before its answer begins, the next one is tried. A chat stays at th
 that can read its encrypted reasoning.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from openai_responses.items import is_encrypted
@@ -12,7 +12,6 @@ from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
-from owui_chat.storage.records import Record
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -31,7 +30,11 @@ async def answer_with_failover(
     `prepared` is for the first of the `endpoints`; `check` returns the call for the one
     that the queue has chosen since.
     """
-    origin = _last_origin(prepared.records.values())
+    # Which server and account wrote the last reasoning of the chat.
+    origin: Origin | None = None
+    for _, record in sorted(prepared.records.items()):  # by their ids, ULIDs: by time
+        if any(is_encrypted(item) for item in record.payload):
+            origin = record.origin
     if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
@@ -87,14 +90,3 @@ class _Attempt:
                     for record in held:
                         yield record
                 yield event
-
-
-def _last_origin(records: Iterable[Record]) -> Origin | None:
-    """Return which server and account wrote the last reasoning of a chat."""
-    newest: Record | None = None
-    for record in records:
-        if not any(is_encrypted(item) for item in record.payload):
-            continue
-        if newest is None or record.ulid > newest.ulid:  # ULIDs sort by time
-            newest = record
-    return newest.origin if newest else None

@@ -84,11 +84,19 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if old_names:
         rows = [f"\n  - `{name}`: {instead}" for name, instead in old_names.items()]
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
-    retirements = _retirements(call)
-    if retirements:
-        text = " ".join(retirements)
+    names = [
+        *comma_list(call.valves.MODEL_ID),
+        call.valves.TASK_MODEL.strip(),
+        image_model_name(call.config),
+    ]
+    retirements = dict.fromkeys(call.retirement(name) for name in names)
+    text = " ".join(notice for notice in retirements if notice)
+    if text:
         findings.append(Finding("Models that retire", text, "Warning"))
-    findings.append(Finding("Usage", _counted_text(call)))
+    counted = _NO_FILTER
+    if call.account:
+        counted = _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
+    findings.append(Finding("Usage", counted))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -108,18 +116,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:
-        names = ", ".join(missing)
-        gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
+        gone = f"Open WebUI has no {', '.join(missing)}, so tasks use the models that clients name."
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
-
-
-def _counted_text(call: CheckedCall) -> str:
-    """Return what is counted of this pipe, and what is not."""
-    if call.account is None:
-        return _NO_FILTER
-    return _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
 
 
 def valve_problems(config: Config) -> list[str]:
@@ -139,17 +139,6 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
     if not problems:
         return [Finding("Valves", "All of them are valid.")]
     return [Finding("Valves", problem, "Problem") for problem in problems]
-
-
-def _retirements(call: CheckedCall) -> list[str]:
-    """Return the notices about models of the valves whose end is near."""
-    names = [
-        *comma_list(call.valves.MODEL_ID),
-        call.valves.TASK_MODEL.strip(),
-        image_model_name(call.config),
-    ]
-    notices = [call.retirement(name) for name in names]
-    return [notice for notice in dict.fromkeys(notices) if notice]
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:

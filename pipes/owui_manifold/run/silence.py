@@ -78,20 +78,16 @@ class WaitingLines:
             self._has_stored_line = True
             return []
         if isinstance(event, RunDone):
-            return self._note_end(event)
+            was_shown = self._is_shown or self._has_responded
+            self._is_shown = False
+            # Nothing else hides the lines of a failure that has no last line.
+            hides = was_shown and event.ending.is_failure and not self._has_stored_line
+            return [Status("")] if hides else []
         if not self._is_shown:
             return []
         self._is_shown = False
         self._has_responded = True
         return [Status(_RESPONDED, is_note=False)]
-
-    def _note_end(self, end: RunDone) -> list[Status]:
-        """Return what hides the lines of a failure that has no last line."""
-        was_shown = self._is_shown or self._has_responded
-        self._is_shown = False
-        if was_shown and end.ending.is_failure and not self._has_stored_line:
-            return [Status("")]
-        return []
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""

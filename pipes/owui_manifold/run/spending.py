@@ -180,7 +180,12 @@ class _RunCounts:
         self._last = (self._last, *new)[-1]
         self._characters = None
         self._finished = []
-        unpaid = self._take_unpaid(output)
+        # A container is paid for once, however often code runs in it.
+        unpaid: list[Item] = []
+        for item in output:
+            if item.get("container_id") not in self._containers:
+                unpaid.append(item)
+        self._containers.update(container_ids(unpaid))
         cost = cost_of_responses(prepared, new, unpaid)
         dollars = cost.dollars if cost else None
         bought = NO_PURCHASES
@@ -194,18 +199,6 @@ class _RunCounts:
             bought=bought,
         )
         return self._account.count_responses(prepared.request.model, counts, dollars)
-
-    def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
-        """Return the output without code in a container that was counted before.
-
-        A container is paid for once, however often code runs in it.
-        """
-        unpaid: list[Item] = []
-        for item in output:
-            if item.get("container_id") not in self._containers:
-                unpaid.append(item)
-        self._containers.update(container_ids(unpaid))
-        return unpaid
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count a response that is stopped before its end."""

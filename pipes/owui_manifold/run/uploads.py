@@ -9,7 +9,6 @@ from openai_responses.transport.uploads import Upload, upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
 from owui_host.files import read_file
-from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
 from owui_manifold.prepare.request import PreparedRequest
@@ -39,10 +38,19 @@ class ChatUploads:
         """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
-        self._memory = prepared.call.capabilities.uploads
+        call = prepared.call
+        self._memory = call.capabilities.uploads
         self._files: list[_ChatFile] = []
         for file in prepared.python_files:
-            key = _upload_key(file, prepared.call)
+            key = UploadKey(
+                account=call.endpoint.account(),
+                user_id=call.caller.user_id,
+                chat_id=call.caller.chat_id,
+                file_id=file.file_id,
+                path=file.stored.path,
+                size=file.stored.size,
+                name=file.name,
+            )
             self._files.append(_ChatFile(file, key, self._memory.find(key)))
 
     def status_line(self) -> str:
@@ -104,16 +112,3 @@ class ChatUploads:
             raise InvalidRequest(message, error.fault) from None
         self._memory.add(key, file_id)
         return file_id
-
-
-def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
-    """Return what names a file of a chat among all uploads."""
-    return UploadKey(
-        account=call.endpoint.account(),
-        user_id=call.caller.user_id,
-        chat_id=call.caller.chat_id,
-        file_id=file.file_id,
-        path=file.stored.path,
-        size=file.stored.size,
-        name=file.name,
-    )
