@@ -4,7 +4,7 @@ A body holds side by side what a client sent, what a user chose on the page, wha
 filters added and what is stored with the model.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
@@ -174,52 +174,39 @@ def _word_of_entry(entry: str) -> str:
 
 
 def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    kept = _permitted_keys(body, permission)
+    """Return a body with what its caller may set, or what the model has of it."""
+    opened, most, stored = permission
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in opened:
+            continue
+        del kept[key]
+        if key in stored:
+            kept[key] = stored[key]
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, permission)
+        stored_reasoning = as_mapping(stored.get("reasoning"))
+        kept_reasoning: dict[str, Any] = {}
+        for key, value in reasoning.items():
+            is_open = key in ("effort", "summary") or f"reasoning.{key}" in opened
+            is_stored = key in stored_reasoning and stored_reasoning[key] == value
+            if is_open or is_stored:
+                kept_reasoning[key] = value
+        kept["reasoning"] = kept_reasoning
+    stored_tools = given_tools(stored)
     for key in _TOOL_KEYS:
         given = body.get(key)
         if isinstance(given, list):
-            kept[key] = _permitted_tools(given, permission)
+            kept[key] = [
+                tool for tool in given if _is_open(tool, opened) or tool in stored_tools
+            ]
+    if most == 0:
+        return kept
     for key in LENGTH_KEYS:
-        if _is_too_long(key, body, permission):
-            kept[key] = permission.max_tokens
-    return kept
-
-
-def _permitted_keys(body: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return a body without the administrator's keys, unless the model has them."""
-    kept = dict(body)
-    for key in ACCOUNT_KEYS:
-        if key not in body or key in permission.opened:
-            continue
-        del kept[key]
-        if key in permission.stored:
-            kept[key] = permission.stored[key]
-    return kept
-
-
-def _permitted_reasoning(given: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    stored = as_mapping(permission.stored.get("reasoning"))
-    kept: dict[str, Any] = {}
-    for key, value in given.items():
-        is_everybodys = key in ("effort", "summary")
-        is_open = is_everybodys or f"reasoning.{key}" in permission.opened
-        if is_open or (key in stored and stored[key] == value):
-            kept[key] = value
-    return kept
-
-
-def _permitted_tools(given: Iterable[object], permission: _Permission) -> list[object]:
-    """Return the tools that a caller may offer, or that are stored with the model."""
-    stored = given_tools(permission.stored)
-    kept: list[object] = []
-    for tool in given:
-        if _is_open(tool, permission.opened) or tool in stored:
-            kept.append(tool)
+        value = body.get(key)
+        requested = clamp_number(value, 0, most + 1, 0)
+        if requested > most and value != stored.get(key):
+            kept[key] = most
     return kept
 
 
@@ -253,13 +240,3 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 def _is_closed_value(value: object) -> bool:
     """Say whether a closed field holds something; a type alone does not count."""
     return bool(value) and as_mapping(value).keys() != {"type"}
-
-
-def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    most = permission.max_tokens
-    if most == 0:
-        return False
-    value = body.get(key)
-    requested = clamp_number(value, 0, most + 1, 0)
-    return requested > most and value != permission.stored.get(key)

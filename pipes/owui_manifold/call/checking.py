@@ -47,16 +47,31 @@ async def check_call(call: PipeCall) -> CheckedCall:
     or the caller has to change.
     """
     if call.account is None:
-        call = await _with_account(call)
+        administration = await active_administration(call.host.request)
+        if administration is not None:
+            account = await administration.begin(call_facts(call))
+            call = call._replace(account=account)
     endpoints = call.account.endpoints if call.account else None
     return await _check_at(call, endpoints)
 
 
 async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
     """Return the call with what it may set, answered at the first of the endpoints."""
-    if endpoints:
-        call = _at_endpoint(call, endpoints)
     config = call.config
+    if endpoints:
+        if endpoints.problem:
+            raise InvalidRequest(endpoints.problem, remedy="setup")
+        values = dict(endpoints.valves())
+        if values["API_KEY"]:
+            call.log.hide(values["API_KEY"])
+        # The only value that is a key of EXPERT_JSON and not a valve.
+        scope = values.pop("ENTRA_SCOPE", "")
+        config = config._replace(
+            valves=config.valves.model_copy(update=values),
+            expert=config.expert.model_copy(update={"entra_scope": scope}),
+            shell=config.shell._replace(in_entry=frozenset(values)),
+        )
+        call = call._replace(config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
@@ -70,20 +85,16 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         call.caller.host_model,
         endpoint.extra_headers,
     )
+    # Headers that tell the server who asks, if it may know; EXTRA_HEADERS come first.
+    forwards = config.valves.FORWARD_USER_INFO
+    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
+        identity = await identity_headers(call.host, call.caller.user_id)
+        headers = {**identity, **headers}
     endpoint = replace(endpoint, extra_headers=headers)
-    endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
     checked = await drop_forbidden_keys(checked)
     return await apply_stated_parameters(checked)
-
-
-async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with its account at the administration's filter, if active."""
-    administration = await active_administration(call.host.request)
-    if administration is None:
-        return call
-    return call._replace(account=await administration.begin(call_facts(call)))
 
 
 def call_facts(call: PipeCall) -> CallFacts:
@@ -148,24 +159,6 @@ def _user_pays(config: Config) -> bool:
     return is_openai and not endpoint.extra_headers
 
 
-def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
-    """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    if endpoints.problem:
-        raise InvalidRequest(endpoints.problem, remedy="setup")
-    config = call.config
-    values = dict(endpoints.valves())
-    key = values["API_KEY"]
-    if key:
-        call.log.hide(key)
-    # The only value that is a key of EXPERT_JSON and not a valve.
-    scope = values.pop("ENTRA_SCOPE", "")
-    expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=values)
-    shell = config.shell._replace(in_entry=frozenset(values))
-    config = config._replace(valves=valves, expert=expert, shell=shell)
-    return call._replace(config=config)
-
-
 async def _entra_token(call: PipeCall) -> str:
     """Return a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
@@ -195,17 +188,3 @@ async def _user_token(call: PipeCall, endpoint: Endpoint) -> str:
     if not token:
         raise InvalidRequest(_NO_TOKEN[auth])
     return token
-
-
-async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint with headers that tell the server who asks, if it may know.
-
-    EXTRA_HEADERS have priority over them.
-    """
-    setting = call.config.valves.FORWARD_USER_INFO
-    is_forwarded = setting == "always" or (setting == "auto" and endpoint.is_gateway)
-    if not is_forwarded:
-        return endpoint
-    identity = await identity_headers(call.host, call.caller.user_id)
-    headers = {**identity, **endpoint.extra_headers}
-    return replace(endpoint, extra_headers=headers)

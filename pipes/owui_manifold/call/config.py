@@ -100,9 +100,10 @@ def read_config(
     account = user or {}
     is_admin = account.get("role") == "admin"
     stored = account.get("valves")
-    chosen = _with_own_parameter(
-        stored if isinstance(stored, UserValves) else UserValves(), body or {}
-    )
+    chosen = stored if isinstance(stored, UserValves) else UserValves()
+    file_input = (body or {}).get(FILE_INPUT_KEY)
+    if file_input in ("off", "pdf", "all"):
+        chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
     choices = _read_user_choices(
         valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
     )
@@ -254,14 +255,6 @@ FILE_INPUT_KEY = "file_input"
 """A custom parameter of a chat, with the words of the user valve."""
 
 
-def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
-    """Return a user's settings with the parameter of the chat that is the pipe's own."""
-    chosen = body.get(FILE_INPUT_KEY)
-    if chosen not in ("off", "pdf", "all"):
-        return user
-    return user.model_copy(update={"FILE_INPUT": chosen})
-
-
 def _read_user_choices(
     valves: Valves, user: UserValves, switches: object, *, is_admin: bool
 ) -> _UserChoices:
@@ -386,7 +379,11 @@ def build_endpoint(
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
     if own_key:
-        headers = _without_account_headers(headers)
+        headers = {
+            name: value
+            for name, value in headers.items()
+            if name.lower() not in _ACCOUNT_HEADERS
+        }
     return endpoint_of_valves(
         valves,
         api_key="" if takes_token else key,
@@ -394,15 +391,6 @@ def build_endpoint(
         proxy=valves.PROXY.strip(),
         headers=headers,
     )
-
-
-def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without those that name the account that is billed."""
-    kept: dict[str, str] = {}
-    for name, value in headers.items():
-        if name.lower() not in _ACCOUNT_HEADERS:
-            kept[name] = value
-    return kept
 
 
 def run_limits(expert: PipeExpertKeys, model: ResolvedModel) -> Limits:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import matches_schema, parse_json_object
@@ -19,17 +18,12 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
-def _yes_or_no_forms() -> dict[str, Any]:
-    """Return the form of each fact that is true or false."""
-    forms: dict[str, Any] = {}
-    for name, default in ModelFacts()._asdict().items():
-        if isinstance(default, bool):
-            forms[name] = bool
-    return forms
-
-
 _OVERRIDE_FORMS = {
-    **_yes_or_no_forms(),
+    **{
+        name: bool
+        for name, default in ModelFacts()._asdict().items()
+        if isinstance(default, bool)
+    },
     "context_window": _is_count,
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
@@ -126,7 +120,8 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():
-        if not _are_prices(row):
+        has_both = matches_schema(row, _PRICES) and "input" in row and "output" in row
+        if not has_both:
             prices[model] = _UNKNOWN_PRICES
             unread.append(model[:_MODEL_NAME_LENGTH])
             continue
@@ -140,11 +135,6 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
         )
     names = ", ".join(unread[:_NAMED_MODELS])
     return prices, str(_prices_error(f" for {names}")) if unread else ""
-
-
-def _are_prices(row: Any) -> bool:
-    """Say whether an entry has the two prices that it needs, and only valid ones."""
-    return matches_schema(row, _PRICES) and "input" in row and "output" in row
 
 
 def _prices_error(where: str) -> InvalidRequest:

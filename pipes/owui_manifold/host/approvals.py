@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import JsonObject, parse_json_object, value_at
+from openai_responses.json_input import parse_json_object, value_at
 from openai_responses.loop.tools import (
     ApprovalRules,
     Approver,
@@ -102,29 +102,27 @@ class HostQuestions:
                 continue  # the usual case, which costs no check
             ready = checked_call(call, self._tools)
             await asyncio.sleep(0)  # a check may take some milliseconds
-            if isinstance(ready, ReadyCall) and self._is_shown_as_made(call, ready):
-                if self._is_question(ready):
-                    questions.append(call)
-                elif self._is_asked_about(ready):
-                    left.append(call)
+            if not isinstance(ready, ReadyCall):
+                continue
+            if not self._is_shown_as_made(call, ready):
+                continue
+            rule = self._approver.rule_for(ready.name, ready.via)
+            by_rules = self._approver.rule_for(
+                ready.name, ready.via, default_rule="auto"
+            )
+            is_question = ready.kind == "question" and is_valid_question(
+                ready.arguments
+            )
+            if is_question and rule == "auto":
+                questions.append(call)
+            elif rule == "ask" and by_rules == "auto":
+                left.append(call)  # the mode of the chat asks, and no rule
         if not left and len(questions) == 1:  # the host puts only one, and it alone
             left = questions
         left_ids = {call["call_id"] for call in left}
         return Judgment(
             [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
         )
-
-    def _is_question(self, ready: ReadyCall) -> bool:
-        """Say whether a call is a question that the host can put to the user."""
-        if ready.kind != "question" or not is_valid_question(ready.arguments):
-            return False
-        return self._approver.rule_for(ready.name, ready.via) == "auto"
-
-    def _is_asked_about(self, ready: ReadyCall) -> bool:
-        """Say whether the mode of the chat, and no rule, wants a call to be approved."""
-        by_rules = self._approver.rule_for(ready.name, ready.via, default_rule="auto")
-        rule = self._approver.rule_for(ready.name, ready.via)
-        return rule == "ask" and by_rules == "auto"
 
     def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
         """Say whether the host makes the very call that was checked, and shows all of it.
@@ -147,22 +145,6 @@ class HostQuestions:
 def _as_text(value: object) -> str:
     """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
     return json.dumps(value, sort_keys=True)
-
-
-def _question(names: Sequence[str], arguments: JsonObject) -> str:
-    """Return the question about calls as Markdown.
-
-    It shows all arguments, however long they are: no one approves what they cannot
-    read. Arguments cannot end the code block: no line of their JSON begins with
-    backticks.
-    """
-    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))
-    wanted = tools if len(names) == 1 else f"{plural(len(names), 'call')} of {tools}"
-    return (
-        f"The model wants to use {wanted} with:\n\n"
-        f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
-    )
 
 
 _SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
@@ -202,9 +184,20 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             }
         shown = value_with_escapes({name: arguments})
         [(shown_name, shown_arguments)] = shown.items()
+        # All arguments, however long they are: no one approves what they cannot read.
+        # They cannot end the code block: no line of their JSON begins with backticks.
+        block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
+        tools = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
+        wanted = tools
+        if len(names) > 1:
+            wanted = f"{plural(len(names), 'call')} of {tools}"
+        message = (
+            f"The model wants to use {wanted} with:\n\n"
+            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
+        )
         data = {
             "title": title,
-            "message": _question(names, shown_arguments),
+            "message": message,
             "tool_call": {
                 "id": calls[0].call_id,
                 "name": shown_name,

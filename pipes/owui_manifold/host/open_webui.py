@@ -423,18 +423,11 @@ def _sent_params(stored: JsonObject) -> dict[str, Any]:
     custom = stored.get("custom_params") or {}
     params: dict[str, Any] = {}
     for key, value in {**stored, **custom}.items():
-        params[key] = _read_json(value)
+        params[key] = value
+        if isinstance(value, str):
+            with suppress(ValueError, RecursionError):  # a text that is no JSON
+                params[key] = json.loads(value)
     return params
-
-
-def _read_json(value: object) -> object:
-    """Return the value of a text that is JSON; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 async def without_forbidden_search(
@@ -448,22 +441,16 @@ async def without_forbidden_search(
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
-    if await _may_search(metadata, user):
-        return metadata
-    return {**metadata, "features": {**requested, "web_search": False}}
-
-
-async def _may_search(metadata: JsonObject, user: JsonObject) -> bool:
-    """Say whether the model, the server and the user's groups allow web search."""
+    # The model, the server and the user's groups have to allow it.
     config = host_name("models.config", "Config")
     has_permission = host_name("utils.access_control", "has_permission")
     meta = value_at(metadata, "model", "info", "meta", "capabilities")
-    if not as_mapping(meta).get("web_search", True):
-        return False
-    if not await config.get("web.search.enable", False):
-        return False
-    rights = await config.get("user.permissions", {})
-    return bool(await has_permission(user.get("id"), "features.web_search", rights))
+    may_search = as_mapping(meta).get("web_search", True)
+    if may_search and await config.get("web.search.enable", False):
+        rights = await config.get("user.permissions", {})
+        if await has_permission(user.get("id"), "features.web_search", rights):
+            return metadata
+    return {**metadata, "features": {**requested, "web_search": False}}
 
 
 async def make_native(model_id: str) -> bool:

@@ -70,12 +70,6 @@ _CITED = (
 """Builtin tools whose results name sources, as in the host."""
 
 
-def _cites(name: str, metadata: JsonObject) -> bool:
-    """Say whether a tool's result names sources; a model's settings can forbid that."""
-    setting = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
-    return name in _CITED and setting is not False
-
-
 _ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
 """The beginnings of results that the host marks as failed, in lower case."""
 
@@ -197,7 +191,7 @@ class HostTools:
         work = self._call_tool(own, arguments)
         if account is None:
             return await work
-        return await account.observe_tool(own, work, _has_failed)
+        return await account.observe_tool(own, work, lambda result: result.failed)
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -229,8 +223,17 @@ class HostTools:
         A thread that exceeds its limit cannot be stopped; it keeps its place until it
         ends.
         """
-        if tool.get("direct"):
-            return await self._run_in_browser(name, tool, params)
+        if tool.get("direct"):  # it runs in the browser
+            if self._host.event_call is None:
+                return {"error": "The browser that has this tool is not connected."}
+            data = {
+                "id": new_ulid(),
+                "name": name,
+                "params": params,
+                "server": tool.get("server") or {},
+                "session_id": self._host.metadata.get("session_id"),
+            }
+            return await self._host.event_call({"type": "execute:tool", "data": data})
         files = self._host.metadata.get("files") or []
         function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
@@ -242,21 +245,6 @@ class HostTools:
         user_id = self._user.user_id
         threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
-
-    async def _run_in_browser(
-        self, name: str, tool: JsonObject, params: dict[str, Any]
-    ) -> Any:
-        """Return the result of a tool that runs in the browser."""
-        if self._host.event_call is None:
-            return {"error": "The browser that has this tool is not connected."}
-        data = {
-            "id": new_ulid(),
-            "name": name,
-            "params": params,
-            "server": tool.get("server") or {},
-            "session_id": self._host.metadata.get("session_id"),
-        }
-        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _read_result(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
@@ -270,7 +258,10 @@ class HostTools:
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text
         sources: list[dict[str, Any]] = []
-        if text and _cites(name, host.metadata):
+        # A model's settings can forbid citations.
+        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
+        may_cite = value_at(capabilities, "citations") is not False
+        if text and name in _CITED and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)
@@ -280,7 +271,3 @@ class HostTools:
         card |= {"embeds": processed.embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)
-
-
-def _has_failed(result: ToolResult) -> bool:
-    return result.failed

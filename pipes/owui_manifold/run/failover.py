@@ -32,7 +32,7 @@ async def answer_with_failover(
     """
     # Which server and account wrote the last reasoning of the chat.
     origin: Origin | None = None
-    for _, record in sorted(prepared.records.items()):  # by their ids, ULIDs: by time
+    for _, record in sorted(prepared.records.items()):  # ULIDs sort by time
         if any(is_encrypted(item) for item in record.payload):
             origin = record.origin
     if origin and endpoints.return_to(origin.endpoint, origin.account):

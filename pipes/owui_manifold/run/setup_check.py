@@ -116,7 +116,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:
-        gone = f"Open WebUI has no {', '.join(missing)}, so tasks use the models that clients name."
+        gone = (
+            f"Open WebUI has no {', '.join(missing)}, so tasks use the models that "
+            "clients name."
+        )
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings

@@ -88,7 +88,7 @@ class RowWriter:
     """Writes into the key of the answer's message in the chat's row.
 
     The first write also cleans up the values of older messages, `_stale_values`.
-    `_is_behind` says whether something is not stored yet, `_due` how many records the
+    `_has_unstored` says whether something is not stored yet, `_due` how many records the
     answer must have for the next write, and `_writing` is the last write that was begun
     in the background; it waits for those before it.
     """
@@ -105,7 +105,7 @@ class RowWriter:
         }
         self._repairs = answer.chat.answer_repairs
         self._stale_values = answer.chat.row_values
-        self._is_behind = answer.changes_sent()
+        self._has_unstored = answer.changes_sent()
         self._writing: asyncio.Task[None] | None = None
         self._due = 0
 
@@ -137,7 +137,7 @@ class RowWriter:
         records of the message, some of many wait, too.
         """
         self._records[record.ulid] = record
-        self._is_behind = True
+        self._has_unstored = True
         if len(self._records) >= self._due:
             await self._write()
 
@@ -156,10 +156,10 @@ class RowWriter:
         """
         await self._settle()
         for _ in range(_LAST_TRIES):
-            if not self._is_behind:
+            if not self._has_unstored:
                 return []
             await self._write()
-        if self._is_behind:
+        if self._has_unstored:
             self._log.warn(_NOT_WRITTEN)
         return []
 
@@ -172,8 +172,8 @@ class RowWriter:
         """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
-        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
-        if not self._is_behind:
+        self._has_unstored = not await write_chat_keys(self._answer.chat_id, values)
+        if not self._has_unstored:
             self._stale_values = {}
 
     def _values(self) -> dict[str, Any]:
@@ -190,14 +190,14 @@ class RowWriter:
 class OutputWriter:
     """Writes no row: records go into the answer's own output.
 
-    `_is_behind` says whether what was sent still has to be stored.
+    `_has_unstored` says whether what was sent still has to be stored.
     """
 
     def __init__(self, answer: StoredAnswer) -> None:
         """Begin with the repairs that earlier runs of the answer stored."""
         self._answer = answer
         self._repairs = answer.chat.answer_repairs
-        self._is_behind = answer.changes_sent()
+        self._has_unstored = answer.changes_sent()
         self._context_record_id = ""
         """The record that holds what was sent."""
 
@@ -213,7 +213,7 @@ class OutputWriter:
 
     async def finish(self) -> list[StoredRecord]:
         """Return an item of what was sent, if no record holds it."""
-        return [self._item(new_ulid(), {})] if self._is_behind else []
+        return [self._item(new_ulid(), {})] if self._has_unstored else []
 
     def _item(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -225,10 +225,10 @@ class OutputWriter:
         """
         value = write_records(records, self._answer.keys.sign, self._repairs)
         # The record that holds what was sent may be written again, and keeps it.
-        if self._is_behind or ulid == self._context_record_id:
+        if self._has_unstored or ulid == self._context_record_id:
             message_id = self._answer.message_id
             value = {**self._answer.with_sent(value), "message_id": message_id}
-            self._is_behind = False
+            self._has_unstored = False
             self._context_record_id = ulid
         return StoredRecord(record_item(ulid, value), index)
 
