@@ -5,7 +5,7 @@ filters added and what is stored with the model.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ACCOUNT_KEYS
@@ -28,15 +28,7 @@ LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
-def _closed_fields() -> set[str]:
-    """Return the closed fields of all kinds of tools."""
-    fields: set[str] = set()
-    for kind in TOOL_KINDS.values():
-        fields.update(kind.closed_fields)
-    return fields
-
-
-_CLOSED_FIELDS = _closed_fields()
+_CLOSED_FIELDS = {field for kind in TOOL_KINDS.values() for field in kind.closed_fields}
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
@@ -61,29 +53,17 @@ _KNOWN_WORDS = {
 }
 
 
-class _Permission(NamedTuple):
-    """What one caller may set."""
-
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    max_tokens: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """The parameters that an administrator stored with the model; they may be sent."""
-
-
 async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     is_limited = "max_output_tokens" not in opened
-    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
-    permission = _Permission(opened, max_tokens, {})
+    most = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     # What is stored with the model has to be read from the database, and most bodies
     # need no permission.
-    if _permitted_body(call.body, permission) == call.body:
+    if _permitted_body(call.body, opened, most, {}) == call.body:
         return call
     stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, permission._replace(stored=stored))
+    body = _permitted_body(call.body, opened, most, stored)
     note_left_out(call, _left_out(call.body, body), PERMISSION_ADVICE)
     return call._replace(body=body)
 
@@ -173,9 +153,15 @@ def _word_of_entry(entry: str) -> str:
     return entry.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set, or what the model has of it."""
-    opened, most, stored = permission
+def _permitted_body(
+    body: JsonObject, opened: Collection[str], most: int, stored: JsonObject
+) -> dict[str, Any]:
+    """Return a body with what its caller may set.
+
+    `opened` is what `caller_may_set` opens for this caller, and `most` the limit of
+    MAX_OUTPUT_TOKENS, 0 for none. The parameters that an administrator `stored` with
+    the model may be sent in any case.
+    """
     kept = dict(body)
     for key in ACCOUNT_KEYS:
         if key not in body or key in opened:

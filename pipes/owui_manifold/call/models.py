@@ -35,7 +35,6 @@ class Listing(ModelList):
     """The model list of a host, which may keep what it was given."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         super().__init__()
         self._awaited: Endpoint | None = None
         """Whose models the host gets later, because it keeps a list without them."""

@@ -41,7 +41,6 @@ class UploadMemory:
     """
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
         self._now = now
         self._uploads: dict[UploadKey, _Uploaded] = {}
 

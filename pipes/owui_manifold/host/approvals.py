@@ -87,7 +87,6 @@ class HostQuestions:
     def __init__(
         self, host: HostContext, approver: Approver, tools: CallableTools
     ) -> None:
-        """Take the rules of a request, and its tools."""
         self._host = host
         self._approver = approver
         self._tools = tools

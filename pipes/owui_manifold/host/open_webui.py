@@ -74,7 +74,6 @@ class StoredOutput:
     """
 
     def __init__(self, chat_id: str, message_id: str) -> None:
-        """Store nothing yet."""
         self._chat_id = chat_id
         self._message_id = message_id
         self._has_stored = False

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import JsonObject
@@ -20,25 +20,21 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 
 _LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
 _READ_LEVELS = 64
-"""What is deeper is nobody's file."""
+"""What is deeper is no file."""
 
 
-def without_large_files(result: Any) -> Any:
+def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
     """Return a tool's result with a text in the place of each file over 5 MB.
 
     What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
     data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
-    It would store some of them before it hands them on.
+    It would store some of them before it hands them on. `levels` are those that are
+    still read.
     """
-    return _without_large(result, _READ_LEVELS)
-
-
-def _without_large(value: Any, levels: int) -> Any:
-    """Return a value without large files; `levels` are those that are read yet."""
     if levels == 0:
-        return value
-    match value:
-        case str() if _is_large_url(value):
+        return result
+    match result:
+        case str() if _is_large_url(result):
             return _LARGE_FILE_TEXT
         case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
             return {"type": "text", "text": _LARGE_FILE_TEXT}
@@ -47,12 +43,14 @@ def _without_large(value: Any, levels: int) -> Any:
         case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
             return {"type": "text", "text": _LARGE_FILE_TEXT}
         case dict():
-            return {key: _without_large(row, levels - 1) for key, row in value.items()}
+            return {
+                key: without_large_files(row, levels - 1) for key, row in result.items()
+            }
         case list():
-            return [_without_large(row, levels - 1) for row in value]
-        case tuple() if type(value) is tuple:
-            return tuple(_without_large(row, levels - 1) for row in value)
-    return value
+            return [without_large_files(row, levels - 1) for row in result]
+        case tuple() if type(result) is tuple:
+            return tuple(without_large_files(row, levels - 1) for row in result)
+    return result
 
 
 def _is_large_url(text: str) -> bool:
@@ -71,31 +69,6 @@ def _is_large(encoded: str) -> bool:
     return size > MAX_TOOL_FILE_BYTES
 
 
-class _Picture(NamedTuple):
-    """A picture of a result, as the model gets it."""
-
-    url: str
-    """As it came."""
-    address: str
-    """As it is shown: of the stored file, if the host stored it."""
-    part: Item
-    """An image, or a text that says why there is none."""
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the model sees it."""
-        return item_type(self.part) == "input_image"
-
-    @property
-    def is_on_card(self) -> bool:
-        """Whether the card shows it next to the output."""
-        return self.address == self.url or not self.is_readable
-
-    def fits(self, has_row: bool) -> bool:
-        """Say whether it can be written: a row holds no picture whole."""
-        return not (has_row and self.address.startswith("data:"))
-
-
 async def split_result_files(
     files: Iterable[JsonObject],
     text: str,
@@ -110,31 +83,30 @@ async def split_result_files(
     (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
     stored is not written to a chat's row.
     """
-    pictures: list[_Picture] = []
+    lines = [text]
+    images: list[Item] = []
     shown: list[JsonObject] = []
+    stored: list[Item] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
             shown.append(file)
             continue
-        # One that came whole is stored.
+        # One that came whole is stored; a row holds no picture whole.
         address = await store(url) if url.startswith("data:") else url
-        picture = _Picture(url, address, await _read_image(address, user))
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
+        fits = not (has_row and address.startswith("data:"))
+        part = await _read_image(address, user)
+        is_readable = item_type(part) == "input_image"
+        if fits and (address == url or not is_readable):
             shown.append({**file, "url": address})
-    # The model gets the text with the pictures, or with why they cannot be read. The
-    # chat keeps them by their addresses.
-    lines = [text]
-    images: list[Item] = []
-    stored: list[Item] = []
-    for picture in pictures:
-        if not picture.is_readable:
-            lines.append(str(picture.part["text"]))
+        # The model gets the picture, or why it cannot be read. The chat keeps it by its
+        # address.
+        if not is_readable:
+            lines.append(str(part["text"]))
             continue
-        images.append(picture.part)
-        if picture.fits(has_row):
-            stored.append({"type": "input_image", "image_url": picture.address})
+        images.append(part)
+        if fits:
+            stored.append({"type": "input_image", "image_url": address})
     output = append_images("\n".join(lines), images)
     return output, {"files": shown, "stored": stored}
 

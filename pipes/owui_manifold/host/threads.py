@@ -24,7 +24,6 @@ class UserThreads(ThreadPoolExecutor):
     """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
 
     def __init__(self) -> None:
-        """Start no thread yet."""
         super().__init__(_MAX_THREADS, "sync-tool")
         self.abandoned = set[Future[Any]]()
 

@@ -109,13 +109,11 @@ def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 
 
 def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return a tool for each server."""
     rules = config.approval_rules
     return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
     options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
     given = options.model_dump(exclude_unset=True)
     return [{**given, "type": "image_generation"}]
@@ -257,7 +255,6 @@ def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
     log_lines: list[str] = []
     tools = responses_tools(specs, strict=strict, log=log_lines.append)
     return tools, log_lines

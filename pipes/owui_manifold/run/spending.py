@@ -105,7 +105,6 @@ _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 def _run(
     prepared: PreparedRequest, limits: Limits, connections: Connections
 ) -> RunEvents:
-    """Return the events of a run: of an agent, or of a plain model."""
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
@@ -134,7 +133,7 @@ _CHARACTERS_PER_TOKEN = 4
 def _count_characters(sent: object) -> int:
     """Return about how much text the model reads in a JSON value, names left out.
 
-    Pictures and files are no text, and nobody knows how many tokens reasoning has that
+    Pictures and files are no text, and no one knows how many tokens reasoning has that
     is encrypted.
     """
     count = 0

@@ -17,7 +17,6 @@ class AnswerRecords:
     """
 
     def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
-        """Start before the first event."""
         self._recorder = recorder
         self._writer = writer
 

@@ -50,14 +50,6 @@ class StoredAnswer(NamedTuple):
     sent: SentContext | None = None
     """What its run sends in addition to the chat; None keeps what an earlier run sent."""
 
-    def kept_sent(self) -> SentContext | None:
-        """Return what is to be stored as sent; None for nothing."""
-        if self.sent is None:
-            return self.chat.sent.get(self.message_id)
-        if self.sent == SentContext():
-            return None
-        return self.sent
-
     def changes_sent(self) -> bool:
         """Say whether what is stored as sent has to be written."""
         if self.sent is None:
@@ -66,7 +58,11 @@ class StoredAnswer(NamedTuple):
 
     def with_sent(self, value: JsonObject) -> dict[str, Any]:
         """Return the value of the answer's key, with what its run sends."""
-        sent = self.kept_sent()
+        sent = self.sent
+        if sent is None:
+            sent = self.chat.sent.get(self.message_id)
+        elif sent == SentContext():
+            sent = None
         sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
         return add_sent_context(value, sealed)
 
@@ -164,7 +160,6 @@ class RowWriter:
         return []
 
     async def _settle(self) -> None:
-        """Wait for the writes that have begun."""
         if self._writing:
             await asyncio.shield(self._writing)
 
