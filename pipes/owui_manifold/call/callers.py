@@ -28,7 +28,9 @@ LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
-_CLOSED_FIELDS = {field for kind in TOOL_KINDS.values() for field in kind.closed_fields}
+_CLOSED_FIELDS = list(
+    dict.fromkeys(field for kind in TOOL_KINDS.values() for field in kind.closed_fields)
+)
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
@@ -64,11 +66,13 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, opened, most, stored)
-    note_left_out(call, _left_out(call.body, body), PERMISSION_ADVICE)
+    note_left_out(call, _left_out(call.body, body, opened), PERMISSION_ADVICE)
     return call._replace(body=body)
 
 
-def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
+def _left_out(
+    body: JsonObject, kept: JsonObject, opened: Collection[str]
+) -> dict[str, str]:
     """Return what a body lost, with the reasons, by names."""
     left_out: dict[str, str] = {}
     for key, value in body.items():
@@ -88,18 +92,13 @@ def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
             kept_tools = set(map(id, kept[key]))
             for tool in value:
                 if id(tool) not in kept_tools:
-                    name, reason = _closed_tool(as_mapping(tool))
-                    left_out[f"{key} {name}"] = reason
+                    word = _missing_word(tool, opened)
+                    is_type = word == str(as_mapping(tool).get("type"))
+                    reason = "a billed tool of OpenAI"
+                    if not is_type:
+                        reason = "names what belongs to somebody"
+                    left_out[f"{key} {word}"] = reason
     return left_out
-
-
-def _closed_tool(tool: JsonObject) -> tuple[str, str]:
-    """Return what a tool that is not opened needs a word for, and why."""
-    kind = str(tool.get("type"))
-    for name in _CLOSED_FIELDS:
-        if _is_closed_value(tool.get(name)):
-            return f"{kind}.{name}", "names what belongs to somebody"
-    return kind, "a billed tool of OpenAI"
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
@@ -184,7 +183,9 @@ def _permitted_body(
         given = body.get(key)
         if isinstance(given, list):
             kept[key] = [
-                tool for tool in given if _is_open(tool, opened) or tool in stored_tools
+                tool
+                for tool in given
+                if not _missing_word(tool, opened) or tool in stored_tools
             ]
     if most == 0:
         return kept
@@ -204,23 +205,20 @@ def given_tools(parameters: JsonObject) -> list[Any]:
     return tools
 
 
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+def _missing_word(tool: object, opened: Collection[str]) -> str:
+    """Return the word that a tool needs and that is not opened; empty if none is missing.
 
-    A tool with closed fields needs a word for each of them instead. A new container,
+    A caller may offer what they run themselves, and tools whose type is opened. A tool
+    with closed fields needs a word for each of them instead. A new container,
     `{"type": "auto"}`, needs no word.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
-        return True
-    field_words: list[str] = []
-    for name in _CLOSED_FIELDS:
-        if _is_closed_value(fields.get(name)):
-            field_words.append(f"{kind}.{name}")
-    if not field_words:
-        return kind in opened
-    return all(word in opened for word in field_words)
+        return ""
+    closed = [name for name in _CLOSED_FIELDS if _is_closed_value(fields.get(name))]
+    words = [f"{kind}.{name}" for name in closed] or [kind]
+    return next((word for word in words if word not in opened), "")
 
 
 def _is_closed_value(value: object) -> bool:

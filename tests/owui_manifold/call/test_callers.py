@@ -313,6 +313,25 @@ async def test_log_says_why_each_part_is_dropped(
     assert "effort" not in line
 
 
+@pytest.mark.parametrize(
+    ("opened", "missing"),
+    [("server_url", "authorization"), ("authorization", "server_url")],
+)
+async def test_log_names_the_word_that_is_missing(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture, opened: str, missing: str
+) -> None:
+    """An administrator who has opened one of two fields does not read of that one."""
+    update = {"EXPERT_JSON": expert(caller_may_set=f"mcp.{opened}")}
+    pipe.valves = pipe.valves.model_copy(update=update)
+    server = {"type": "mcp", "server_label": "wiki", "authorization": "token-1"}
+    tool = {**server, "server_url": "https://mcp.example"}
+    body = {**chat("Hi"), "stream": False, "tools": [tool]}
+    await result_of(pipe, body, __user__=USER)
+
+    [line] = [text for text in caplog.messages if "left out of requests" in text]
+    assert f"tools mcp.{missing} (names what belongs to somebody)" in line
+
+
 async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
     """Its parameters come from the same places."""
     await result_of(
