@@ -232,7 +232,7 @@ def _name_records(
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
-    If a person changed the text so that the places do not fit, it stays in one piece.
+    If a user changed the text so that the places do not fit, it stays in one piece.
     """
     texts: list[str] = []
     start = 0

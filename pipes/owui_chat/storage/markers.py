@@ -73,7 +73,7 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it.
+    """Return `text` as a user reads it.
 
     The search is repeated, because a line of another pipe may become a line of its own
     only then.

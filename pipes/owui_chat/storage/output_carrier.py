@@ -179,7 +179,7 @@ def _merge_output(
 #   msg_3      "Take a coat."
 #
 # kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
-# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
+# line feed. If a user edits "It rains.", kept_2 stays at the beginning of its part,
 # and kept_3 has no place any more.
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.

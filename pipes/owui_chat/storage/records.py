@@ -16,7 +16,7 @@ reasoning is not sent again.
 
 The owner of a chat can write anything into its row, and whoever clones a shared chat
 takes it along. So a record is signed. One without a valid signature, of an earlier
-writer or of a person, is read for what cannot harm: reasoning, which only the API can
+writer or of a user, is read for what cannot harm: reasoning, which only the API can
 have encrypted, in front of texts and calls that the chat itself shows.
 
 Records of deleted messages are removed, and the oldest ones if a chat stores too much.

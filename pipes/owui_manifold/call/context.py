@@ -66,18 +66,18 @@ def read_caller(
     task: str | None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
-    person = user or {}
+    account = user or {}
     facts = metadata or {}
     name = str(task or "")
     message_id = str(facts.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str(person.get("id") or ""),
+        user_id=str(account.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
         message_id="" if is_program(name) else message_id,
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
-        is_admin=person.get("role") == "admin",
+        is_admin=account.get("role") == "admin",
     )
 
 

@@ -1,4 +1,4 @@
-"""Asks people for approval of calls: at the host's cards, or in its dialog.
+"""Asks users for approval of calls: at the host's cards, or in its dialog.
 
 From 0.12 on the host can ask itself. It stores the question with the chat, so that it
 is answered after a reload or from another device; then it makes the call and calls the
@@ -74,7 +74,7 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 
 
 class HostQuestions:
-    """Leaves to the host the calls about which it asks a person itself.
+    """Leaves to the host the calls about which it asks the user itself.
 
     They are those that need an approval by the chat's own mode alone, and a question to
     the user if no other call stays open. A rule of TOOL_APPROVAL is not the

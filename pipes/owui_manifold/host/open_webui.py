@@ -164,7 +164,7 @@ def resolve_dispatched(
 
 
 def is_valid_question(arguments: JsonObject) -> bool:
-    """Say whether the host can put a call of `ask_user` to a person."""
+    """Say whether the host can put a call of `ask_user` to the user."""
     try:
         host_name("utils.ask_user", "normalize_ask_user_request")(arguments)
     except ValueError:

@@ -1,7 +1,7 @@
 """Threads of each user, for tools that are not coroutines.
 
 A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
-a single person could take the threads of all.
+a single user could take the threads of all.
 """
 
 import asyncio

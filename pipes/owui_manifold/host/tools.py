@@ -160,7 +160,7 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def call_kind(self, name: str) -> CallKind:
-        """Return `question` for the tool of the host that asks a person."""
+        """Return `question` for the tool of the host that asks the user."""
         own = self._own_name(name)
         is_question = own == "ask_user" and self._host.is_builtin(own)
         return "question" if is_question else "limited"

@@ -529,7 +529,7 @@ def _chat_toolset(
     """Return what runs the calls of a chat.
 
     Its limits are those of an answer, also if the host has made calls of it that a
-    person approved, and goes on with it.
+    user approved, and goes on with it.
     """
     toolset = call_toolset(call, tools)
     if call.agent:

@@ -177,7 +177,7 @@ _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, 
 
 
 def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
+    """Return the domains of addresses: the API takes domains only, users paste more."""
     domains: list[str] = []
     for address in addresses:
         without_scheme = address.strip().split("://", 1)[-1]

@@ -67,9 +67,7 @@ class PreparedRequest(NamedTuple):
     take.
     """
     notices: tuple[str, ...] = ()
-    """What the person who asked has to know or to do, if anything: the answer ends
-    with it.
-    """
+    """What the user has to know or to do, if anything: the answer ends with it."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 

@@ -1,7 +1,7 @@
 """The request of a task: a title, a summary and the like, without tools or stored items.
 
 TASK_MODEL does the small tasks, at its lowest effort. Any other task is done by the model
-that is asked for, at its own effort: a person or an administrator chose it for that. An
+that is asked for, at its own effort: a user or an administrator chose it for that. An
 administrator of Open WebUI can also choose a model for the small ones.
 """
 

@@ -1,1 +1,1 @@
-"""What the log and people learn about a run."""
+"""What the log and users learn about a run."""

@@ -169,7 +169,7 @@ class ArtifactStore:
     async def _store_once(self, name: str, content: bytes) -> Item | None:
         """Return the entry of a stored file; None if nothing is stored.
 
-        The same content is stored once in a run. It belongs to the person who asked: if
+        The same content is stored once in a run. It belongs to the user who asked: if
         the host names no one, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
