@@ -12,7 +12,12 @@ from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_mapping, matches_schema
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    load_json,
+    matches_schema,
+)
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.parameters import given_values
 from shells.valve_messages import PIPE_SHELL
@@ -130,11 +135,11 @@ def _load_rows(text: str) -> list[object]:
     other text that is not JSON.
     """
     try:
-        given = json.loads(text) if text.strip() else []
+        given = load_json(text) if text.strip() else []
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ValueError(f"it is not JSON ({place})") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise ValueError("it is not JSON") from None
     return given if isinstance(given, list) else [given]
 

@@ -136,7 +136,13 @@ def test_second_server_of_a_label_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[{", '{"server_label": "clocks",}', "[" * 100_000, "1" * 10_000],
+    [
+        "[{",
+        '{"server_label": "clocks",}',
+        '{"server_label": "clocks", "deep": ' + "[" * 500 + "]" * 500 + "}",
+        "[" * 100_000,
+        "1" * 10_000,
+    ],
 )
 def test_text_that_is_no_json_offers_nothing_and_is_not_quoted(text: str) -> None:
     """Nothing is offered; the message says where it is wrong and quotes nothing."""
