@@ -49,15 +49,18 @@ async def choose_python_files(
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
     question = question_index(parts)
-    attached: dict[str, tuple[int, Attachment]] = {}
+    attached: dict[str, Attachment] = {}
+    asked = set[str]()
     for index, message in user_messages(parts).items():
         for attachment in message.attachments:
-            attached.setdefault(attachment.file_id, (index, attachment))
-    for file_id, (index, attachment) in attached.items():
+            attached.setdefault(attachment.file_id, attachment)
+            if index == question:
+                asked.add(attachment.file_id)
+    for file_id, attachment in attached.items():
         stored = await readable_file(file_id, user)
         if stored is None:
             # An image the host itself puts into the message, or says that it is gone.
-            if index == question and not attachment.is_image:
+            if file_id in asked and not attachment.is_image:
                 raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())

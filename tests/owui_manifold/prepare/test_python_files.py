@@ -191,6 +191,19 @@ async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
     assert prepared.notices[-1] == ""
 
 
+async def test_file_that_is_asked_about_again_and_is_gone_is_told(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """An answer without it would look as if Python had read it."""
+    row_of(host, "One?", "Two?")
+    foreign = host.files.add(TABLE, "a.csv", owner="user-2")
+    attach(host, 0, foreign)
+    attach(host, 1, foreign)
+
+    with pytest.raises(InvalidRequest, match=r"a\.csv"):
+        await build_chat_request(asked(sim, "One?", "Done.", "Two?"))
+
+
 async def test_stored_file_that_is_lost_is_told_before_anything_is_sent(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
