@@ -84,6 +84,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if old_names:
         rows = [f"\n  - `{name}`: {instead}" for name, instead in old_names.items()]
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
+    # Models of the valves whose end is near.
     names = [
         *comma_list(call.valves.MODEL_ID),
         call.valves.TASK_MODEL.strip(),
