@@ -477,8 +477,9 @@ def records_hold_clean_items_alone(response: Response) -> None:
                 assert [item] == replay_items(item)
                 assert any(map(is_call, record.payload[number:]))
             else:  # of a call that was made, the card has what is null here
-                given = {key: value for key, value in item.items() if value is not None}
-                assert given == strip_for_replay(item)
+                stripped = strip_for_replay(item)
+                assert {**item, **stripped} == item
+                assert not any(item[key] for key in item.keys() - stripped.keys())
                 assert item["type"] != "reasoning" or has_encrypted_reasoning(item)
 
 
