@@ -117,6 +117,8 @@ NO_CREDIT_CODES = frozenset(
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
 
 _FILE_CODES = frozenset({"unsupported_file"})
 IMAGE_CODES = _FILE_CODES | frozenset(
@@ -475,24 +477,22 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
     Redacted, in one line, of bounded length, and without what renders or links.
     """
+    hide = partial(redact, secrets=secrets)
     parts = [
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
     for lead, text in parts:
-        if text:
-            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+        if not text:
+            continue
+        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+        printable = "".join(letter for letter in line if letter.isprintable())
+        plain = printable.translate(_MARKUP).replace("://", ": //")
+        if len(plain) > _MAX_NOTICE:
+            plain = f"{plain[:_MAX_NOTICE]}…"
+        quotes.append(f"{lead}: “{plain}”")
     return " ".join(quotes)
-
-
-def _plain_line(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of the server as one plain line, without secrets and markup."""
-    hide = partial(redact, secrets=secrets)
-    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-    printable = "".join(letter for letter in line if letter.isprintable())
-    plain = printable.translate(_MARKUP).replace("://", ": //")
-    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_message(error: ApiError) -> str:
@@ -614,7 +614,8 @@ def _is_about_address(error: ApiError) -> bool:
 
 def has_no_credit(error: ApiError) -> bool:
     """Say whether an account is empty, which no wait fills."""
-    is_known = error.is_any_of(NO_CREDIT_CODES)
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
@@ -707,7 +708,7 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits",
-        "insufficient_quota",
+        NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )

@@ -48,8 +48,6 @@ _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
 """Statuses that also proxies and firewalls send, for reasons of their own."""
 _UNCERTAIN_STATUS = frozenset({None, 200, 400})
 """Statuses that say less than a passing code; all others are more certain than it."""
-_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
@@ -126,8 +124,7 @@ def _is_retried_status(status: int) -> bool:
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
-    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or has_no_credit(error):
+    if has_no_credit(error):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
