@@ -8,9 +8,9 @@ administrators wrote always stays.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from openai_responses.items import (
     Item,
@@ -374,91 +374,50 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-class _JoinedChanges(NamedTuple):
-    """What several repairs do to the items of a chat, by the names of the items."""
-
-    left_out: Set[str]
-    plain: Set[str]
-    calls_as_words: Set[object]
-    """The ids of the calls of which a part is left out: words stay of both parts."""
-
-    def keep_words_of(self, item: Item) -> bool:
-        """Say whether an item is a part of a call that is sent as words."""
-        return is_paired(item) and item.get("call_id") in self.calls_as_words
-
-
 def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
     """Return the items that are sent, each with the name of what it was made of.
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    rows = _rows_of(items)
+    names = item_names(items)
+    rows = [NamedItem(name, item) for name, item in zip(names, items, strict=True)]
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _apply_changes(rows, _join_changes(rows, own))
-    whole = drop_orphans([row.item for row in changed])
-    kept = {id(item) for item in whole}
-    return [row for row in changed if id(row.item) in kept]
-
-
-def _apply_changes(
-    rows: Iterable[NamedItem], changes: _JoinedChanges
-) -> list[NamedItem]:
-    """Return the items with what the repairs change; half pairs are still there."""
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_user(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and (
-            is_paired(row.item) or item_type(row.item) == "message"
-        ):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    return sent
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
-def _join_changes(
-    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
-) -> _JoinedChanges:
-    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
-    for repair in repairs:
-        for row in _rows_up_to(rows, repair.last_name):
+    known_names = set(names)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue  # the item is not in the chat any more
+        for row in rows:
             change = repair.change_of(row)
             if change == "leave_out":
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
+            if row.name == repair.last_name:
+                break
+    # If a part of a call is left out, words stay of both parts.
     calls_as_words: set[object] = set()
     for row in rows:
         if row.name in left_out and is_paired(row.item):
             calls_as_words.add(row.item.get("call_id"))
-    return _JoinedChanges(left_out, plain, calls_as_words)
-
-
-def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with `last_name`, itself included.
-
-    An empty name means all rows. If no row has the name, none is returned: the item is
-    not in the chat any more.
-    """
-    if not last_name:
-        return rows
-    for index, row in enumerate(rows):
-        if row.name == last_name:
-            return rows[: index + 1]
-    return ()
+    sent: list[NamedItem] = []
+    for row in rows:
+        item = row.item
+        if is_paired(item) and item.get("call_id") in calls_as_words:
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(item)))
+        elif row.name in left_out and not is_from_user(item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in plain and (is_paired(item) or item_type(item) == "message"):
+            sent.append(row._replace(item=plain_item(item)))
+        else:
+            sent.append(row)
+    whole = drop_orphans([row.item for row in sent])
+    kept = {id(item) for item in whole}
+    return [row for row in sent if id(row.item) in kept]
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -497,17 +456,16 @@ def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
     bare = dict(item)
     for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            bare[key] = [_part_without_media(part) for part in item[key]]
+        if not isinstance(item.get(key), list):
+            continue
+        bare[key] = []
+        for part in item[key]:
+            is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+            gone = {"type": "input_text", "text": _MEDIA_GONE}
+            bare[key].append(gone if is_media else part)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _part_without_media(part: object) -> object:
-    if isinstance(part, dict) and part.get("type") in _MEDIA:
-        return {"type": "input_text", "text": _MEDIA_GONE}
-    return part

@@ -109,7 +109,12 @@ _REASONING_IS_MISSING = re.compile(
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
-"""What the API says of the container of earlier code."""
+"""What the API says of the container of earlier code. "Container is expired." names no
+place; "Expected container_id: cntr_..." a chat met in every further turn
+(pydantic/pydantic-ai 7461)."""
+_NOT_DECLARED = re.compile("not found in 'tools'")
+"""Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
+not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -255,10 +260,10 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
-    missing = _REASONING_IS_MISSING.search(refusal.words)
-    if missing:
-        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+    last = refusal.sent.last_name
+    if _REASONING_IS_MISSING.search(refusal.words):
+        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
         return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
@@ -266,49 +271,43 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    yield from _by_code_or_words(refusal)
-    yield from _by_place(refusal)
-    yield from _by_image_code(refusal)
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
-    if not_taken:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
-    yield from _by_parameter(refusal)
-    for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
-
-
-def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words = refusal.words
-    last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield TriedRepair(LeaveOutReasoning(last))
-    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
-    # met in every further turn (pydantic/pydantic-ai 7461).
-    container = _CONTAINER.search(words)
-    if container:
-        repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
-    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
-    if unanswered:
-        yield TriedRepair(
-            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
-        )
+    code_runs = LeaveOutKind("code_interpreter_call", last)
+    yield from _by_words(refusal, _CONTAINER, code_runs)
+    yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
-    refused = words.partition("upported values")[0]
+    refused = refusal.words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
-    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
-    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
-    if "not found in 'tools'" in words:
-        is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+    yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
+    yield from _by_place(refusal)
+    # The refusal of an image may name no place. Of several images the newest is a guess,
+    # which must not cost the chat another.
+    if refusal.error.code in IMAGE_CODES:
+        rows = enumerate(refusal.sent.items)
+        numbers = [number for number, row in rows if has_media(row.item)]
+        for number in numbers[-1:]:
+            for tried in _without_item(refusal, number):
+                yield tried._replace(is_lasting=len(numbers) == 1)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
+
+
+def _by_words(
+    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
+) -> Iterator[TriedRepair]:
+    """Yield a repair if the words of a refusal have a phrase."""
+    phrase = pattern.search(refusal.words)
+    if phrase:
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -371,20 +370,16 @@ def _without_item(
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
-    phrase = _SEES_NOTHING.search(refusal.words)
-    if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
-    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
+        (_SEES_NOTHING, LeaveOutImages()),
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
     )
-    for pattern, repair in others:
-        phrase = pattern.search(refusal.words)
-        if phrase:
-            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+    for pattern, repair in skills:
+        yield from _by_words(refusal, pattern, repair)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:
@@ -399,19 +394,6 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
         if has_calls and item.get("role") == "user":
             names.append(name)
     return names[-1] if names else sent.last_name
-
-
-def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair of the newest image: its refusal names no place."""
-    if refusal.error.code not in IMAGE_CODES:
-        return
-    numbers = [
-        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
-    ]
-    if numbers:
-        # Of several images the newest is a guess, which must not cost the chat another.
-        for tried in _without_item(refusal, numbers[-1]):
-            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:

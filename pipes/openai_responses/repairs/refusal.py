@@ -94,7 +94,7 @@ _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_QUOTED = re.compile(_QUOTED_NAME)
 _UNKNOWN = re.compile(
     r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
@@ -130,13 +130,13 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in reading for reading in self._readings())
+        return any(words in reading for reading in self._all_readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        for reading in self._readings():
+        for reading in self._all_readings():
             if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
                 return True
         return False
@@ -161,7 +161,7 @@ class OwnTexts:
                     return True
         return False
 
-    def _readings(self) -> Iterator[str]:
+    def _all_readings(self) -> Iterator[str]:
         """Yield all texts in all forms in which a server may show them."""
         for text in self._texts:
             yield from _readings(text)
@@ -264,7 +264,7 @@ class Refusal:
     """What a server said about a request that it refused."""
 
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
-        """Read nothing yet."""
+        """Keep both; what is asked for is read then."""
         self.error = error
         self.sent = sent
         self.words = error.message[:MAX_MESSAGE]
