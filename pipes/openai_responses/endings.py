@@ -590,7 +590,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not _is_about_address(error):
+        if not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
@@ -604,7 +604,7 @@ _UNKNOWN_ADDRESS = "Invalid URL"
 type and names no place, either."""
 
 
-def _is_about_address(error: ApiError) -> bool:
+def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
     if error.param or error.names_a_place:
         return False

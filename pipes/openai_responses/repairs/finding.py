@@ -20,6 +20,7 @@ from openai_responses.endings import (
     MESSAGES,
     NO_CREDIT_CODES,
     has_known_cause,
+    is_about_address,
 )
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
@@ -229,6 +230,8 @@ def _may_be_about_chat(failure: Failure) -> bool:
     error = failure.error
     if failure.status != 404 or error.names_a_place:
         return True
+    if is_about_address(error):
+        return False
     is_of_the_api = error.type == "invalid_request_error"
     return is_of_the_api and "model" not in error.message.lower()
 

@@ -335,6 +335,7 @@ def test_refused_guard_parameter_is_not_repaired(name: str) -> None:
         (ApiError(param="input[0].content"), 401),
         (words("Not found"), 404),
         (ApiError(None, "invalid_request_error", None, "The model x is gone."), 404),
+        (ApiError(None, "invalid_request_error", None, "Invalid URL (POST /v2)"), 404),
     ],
 )
 def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
