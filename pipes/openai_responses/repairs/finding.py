@@ -207,44 +207,34 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     if not may_be_repaired(failure):
         return None
     error = failure.error
+    status = failure.status or 0
+    may_be_about_chat = status in _UNCLEAR_CAUSES
+    if status == 404 and not error.names_a_place:
+        # Else the address or the model is wrong.
+        may_be_about_chat = (
+            error.type == "invalid_request_error"
+            and "model" not in error.message.lower()
+            and not is_about_address(error)
+        )
     steps: tuple[Repair, ...] = ()
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
-    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+    elif may_be_about_chat:
         # The step that keeps most of the chat comes first.
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Servers refuse these before they ask the model. To tune an answer matters less
-        # than the chat, and tools matter more.
-        if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
+        # Servers refuse options and tools before they ask the model. To tune an answer
+        # matters less than the chat, and tools matter more. A parameter that guards
+        # stays, and a request without others would be refused again.
+        names_cause = error.names_a_place or has_known_cause(status, error)
+        is_checked = status in _CHECKED_CAUSES
+        if is_checked and not names_cause and not Refusal(error, sent).parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
     return None
-
-
-def _may_be_about_chat(failure: Failure) -> bool:
-    """Say whether a 404 is about the request: else the address or the model is wrong."""
-    error = failure.error
-    if failure.status != 404 or error.names_a_place:
-        return True
-    if is_about_address(error):
-        return False
-    is_of_the_api = error.type == "invalid_request_error"
-    return is_of_the_api and "model" not in error.message.lower()
-
-
-def _may_be_about_options(failure: Failure, sent: SentRequest) -> bool:
-    """Say whether a refusal names no item, no parameter and no other cause.
-
-    A parameter that guards stays, and a request without others would be refused again.
-    """
-    error = failure.error
-    if error.names_a_place or has_known_cause(failure.status or 0, error):
-        return False
-    return not Refusal(error, sent).parameter
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:

@@ -10,7 +10,7 @@ connection is alive. Gateways send errors that have no type, and other events.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
@@ -169,17 +169,13 @@ class EventStreamDecoder:
             # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
-                    events.append(self._event_of_lines())
+                    name = self._event.decode("utf-8", "replace")
+                    data = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, data))
                 self._event = b""
                 self._lines = []
                 self._size = 0
         return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event whose lines were read."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return ServerSentEvent(name, data)
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -269,7 +265,7 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
 On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
+for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
@@ -281,8 +277,15 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """
+
+    def identity_of(event: StreamEvent) -> tuple[int, str, int, str] | None:
+        """Return the text that a delta adds to; None for any other event."""
+        if type(event) is not TextDelta:  # a TextDone is one, too
+            return None
+        return event.output_index, event.kind, event.part, event.item_id
+
     joined: list[StreamEvent] = []
-    for identity, neighbors in groupby(events, _text_identity):
+    for identity, neighbors in groupby(events, identity_of):
         if identity is None:
             joined += neighbors
             continue
@@ -292,13 +295,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
         )
         joined.append(TextDelta(index, kind, part, text, item_id))
     return joined
-
-
-def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
@@ -332,7 +328,16 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
             if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
                 raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else _read_unknown(wire, event.event)
+        if read:
+            return read(wire)
+        # The API's own events may have an `error`, too, as that of an MCP call.
+        if as_text(wire.get("type")).startswith("response."):
+            return None
+        error = find_error(wire, event.event)
+        if error is not None:
+            return StreamError(error)
+        refuse_completion(wire)
+        return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
@@ -350,20 +355,6 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
-
-
-def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
-    """Return the error that an event of no known type is, None for any other event.
-
-    The API's own events may have an `error`, too, as that of an MCP call.
-    """
-    if as_text(wire.get("type")).startswith("response."):
-        return None
-    error = find_error(wire, name)
-    if error is not None:
-        return StreamError(error)
-    refuse_completion(wire)
-    return None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -481,12 +472,8 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
+def _read_item(event: type[ItemAdded | ItemDone], wire: JsonObject) -> StreamEvent:
+    return event(_read_index(wire), _check_type(wire["item"], dict))
 
 
 _OTHER_ENDS = ("incomplete", "failed", "cancelled")
@@ -527,52 +514,37 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What Open Responses and its gateways call a thought that grows.
+    _TextEvent("reasoning", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 
 
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
+def _text_readers() -> Mapping[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    texts = [*_PART_EVENTS]
+    for item_name, kind in ITEM_KINDS.items():
+        # The events of the one text of a call are named for its item and its field, as
+        # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers(form: str) -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events.
-
-    `form` says of which events: "delta" or "done".
-    """
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        if form == "delta":
-            reader = _text_reader(TextDelta, kind, part, "delta")
-        else:
-            reader = _text_reader(TextDone, kind, part, whole)
-        readers[f"response.{name}.{form}"] = reader
+    for name, text_kind, part, whole in texts:
+        delta = _text_reader(TextDelta, text_kind, part, "delta")
+        readers[f"response.{name}.delta"] = delta
+        readers[f"response.{name}.done"] = _text_reader(
+            TextDone, text_kind, part, whole
+        )
     return readers
 
 
 _READERS: Mapping[str, _Reader] = {
-    **_text_readers("delta"),
-    **_text_readers("done"),
-    # What Open Responses and its gateways call a thought that grows.
-    "response.reasoning.delta": _text_reader(
-        TextDelta, "reasoning", "content_index", "delta"
-    ),
-    "response.reasoning.done": _text_reader(
-        TextDone, "reasoning", "content_index", "text"
-    ),
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": partial(_read_item, ItemAdded),
+    "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
