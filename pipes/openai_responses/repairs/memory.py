@@ -99,7 +99,9 @@ class RepairMemory:
         Of more than `max_entries` the oldest is forgotten.
         """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
         remembered = self._ends.get(owner, {}).items()
@@ -110,13 +112,6 @@ class RepairMemory:
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
 
 
 def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:

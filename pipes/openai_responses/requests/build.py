@@ -178,12 +178,16 @@ def build_request(
     for tool in settings.tools:
         if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
             tools.append(tool)
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(model, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -275,17 +279,6 @@ def _build_reasoning(
     return {**chosen, **own} or None
 
 
-def _build_text(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; only a model that has a verbosity gets one."""
-    own: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = own.pop("verbosity", None) or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own or None
-
-
 _READ_OTHERWISE = (
     "messages",
     "model",
@@ -309,7 +302,11 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
-    sent = _sent_settings(request)
+    # Some items change settings. The rest of the input says nothing of them, and takes
+    # long to prepare.
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    sent = lower_payload(without_history.payload(), APPENDED)
     passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
@@ -334,16 +331,6 @@ def is_api_parameter(name: str) -> bool:
     return not field or bool(with_known_keys(key, {field: True}))
 
 
-def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
-    """Return the fields of a request, with what its items change of them.
-
-    The rest of the input says nothing of settings, and takes long to prepare.
-    """
-    appended = [item for item in request.input if item_type(item) in APPENDED]
-    without_history = request.model_copy(update={"input": appended})
-    return lower_payload(without_history.payload(), APPENDED)
-
-
 _OPENAI_ONLY = (
     "access_programs",
     "context_management",
@@ -359,12 +346,25 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids.
+
+    Answers are plain texts there.
+    """
     kept: dict[str, Any] = {}
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    items: list[Item] = []
+    for item in payload["input"]:
+        kind = item_type(item)
+        if kind == "message" and item.get("role") == "assistant":
+            text = message_text(item)
+            items.append({"type": kind, "role": "assistant", "content": text})
+        elif kind in _ID_PREFIXES:
+            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
+        else:
+            items.append(item)
+    kept["input"] = items
     return kept
 
 
@@ -385,14 +385,3 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
         else:
             items.append(item)
     return {**payload, "input": items}
-
-
-def _strict_item(item: Item) -> Item:
-    """Return an item for other servers: an answer as plain text, others with an id."""
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        text = message_text(item)
-        return {"type": "message", "role": "assistant", "content": text}
-    prefix = _ID_PREFIXES.get(item_type(item))
-    if prefix is None:
-        return item
-    return {"id": f"{prefix}_{json_digest(item)}", **item}

@@ -282,8 +282,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if keyword == "$ref":
-                is_valid = self._is_definition(value)
+            if keyword == "$ref":  # to a definition at the root, or to the root
+                is_valid = (
+                    isinstance(value, str)
+                    and _DEFINITION.fullmatch(value) is not None
+                    and _is_schema(resolve_reference(self._root, value))
+                )
             else:
                 check = _VALID_VALUES.get(keyword)
                 is_valid = check is not None and check(value)
@@ -299,12 +303,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_definition(self, reference: object) -> bool:
-        """Say whether a reference names a definition at the root, or the root."""
-        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
-            return False
-        return _is_schema(resolve_reference(self._root, reference))
 
     def _copy_value(self, keyword: str, value: Any) -> Any:
         if keyword in _SCHEMA_KEYWORDS:

@@ -121,7 +121,13 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if given.get("response_format"):
-        given["response_format"] = _with_schema(given)
+        form = given["response_format"]
+        schema = given.pop("json_schema", None)  # it may be next to its format
+        if isinstance(form, str):
+            form = {"type": form}
+        if isinstance(form, Mapping) and form.get("json_schema") is None:
+            form = {**form, "json_schema": schema}
+        given["response_format"] = form
     _read_values(given, "", errors)
     own_format = as_mapping(given.get("text")).get("format")
     format_name = "text.format" if own_format else "response_format"
@@ -185,17 +191,6 @@ def _read_word(name: str, value: object) -> str:
         words = ", ".join(_WORDS[name])
         raise InvalidParameter(name, f"it must be one of {words}")
     return word
-
-
-def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may be next to it."""
-    form = given["response_format"]
-    schema = given.pop("json_schema", None)
-    if isinstance(form, str):
-        form = {"type": form}
-    if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": schema}
-    return form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:

@@ -124,13 +124,14 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if not node.keys() <= _SIMPLE_KEYWORDS:
         raise NoStrictForm
+    # Of choices strict mode has only `anyOf`, with nothing next to it.
     if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    return _strict_value(node, depth)
-
-
-def _strict_value(node: Schema, depth: int) -> Schema:
-    """Return the strict form of a schema that is no choice."""
+        if node.keys() & {"properties", "items", "enum", "const", "required"}:
+            raise NoStrictForm
+        if "anyOf" in node and "oneOf" in node:
+            raise NoStrictForm
+        options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+        return _choice_of([_strict_form(option, depth + 1) for option in options], node)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
@@ -150,20 +151,15 @@ def _strict_value(node: Schema, depth: int) -> Schema:
     return strict
 
 
-def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"}:
-        raise NoStrictForm
-    if "anyOf" in node and "oneOf" in node:
-        raise NoStrictForm
-    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
-    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
-
-
 def _strict_object(node: Schema, depth: int) -> Schema:
     properties = node.get("properties", {})
     required = set(node.get("required", ()))
-    if not _is_closed(node, depth) or not required <= properties.keys():
+    # It may have only the properties that it lists. Servers seldom say so; an object that
+    # lists none, except a function's own parameters, is meant as a map.
+    is_closed = depth == _ROOT_DEPTH or bool(properties)
+    if "additionalProperties" in node:
+        is_closed = node["additionalProperties"] is False
+    if not is_closed or not required <= properties.keys():
         raise NoStrictForm
     # Strict mode knows no optional property: left to itself, the API would make each a
     # required one (recorded, 219 of 219), and the model would invent values.
@@ -178,22 +174,16 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     }
 
 
-def _is_closed(node: Schema, depth: int) -> bool:
-    """Say whether an object may have only the properties that it lists.
-
-    Servers seldom say so; an object that lists none, except a function's own
-    parameters, is meant as a map.
-    """
-    if "additionalProperties" in node:
-        return node["additionalProperties"] is False
-    return depth == _ROOT_DEPTH or bool(node.get("properties"))
-
-
 def _make_nullable(form: Schema) -> Schema:
     """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
-        return _nullable_choice(form)
+        undescribed = {key: form[key] for key in form if key != "description"}
+        options = [undescribed]
+        if undescribed.keys() == {"anyOf"}:
+            options = undescribed["anyOf"]
+        null = {"type": "null"}
+        return _choice_of(options if null in options else [*options, null], form)
     names = types if isinstance(types, list) else [types]
     nullable = {**form, "type": names}
     if "null" not in names:
@@ -202,18 +192,6 @@ def _make_nullable(form: Schema) -> Schema:
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
-
-
-def _nullable_choice(form: Schema) -> Schema:
-    """Return a choice between a form, or its options, and null."""
-    undescribed = {key: form[key] for key in form if key != "description"}
-    options = [undescribed]
-    if undescribed.keys() == {"anyOf"}:
-        options = undescribed["anyOf"]
-    null = {"type": "null"}
-    if null not in options:
-        options = [*options, null]
-    return _choice_of(options, form)
 
 
 def _choice_of(options: list[Any], node: Schema) -> Schema:

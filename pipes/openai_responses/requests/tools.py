@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.digest import hex_digest
@@ -264,10 +263,19 @@ def responses_tool_choice(
         wanted = _flatten_choice(choice, names)
     else:
         return None
+    offered: set[tuple[str, str, str]] = set()
+    for tool in tools:
+        kind, label, name = _choice_key(tool)
+        offered.add((kind, label, name))
+        offered.add((kind, "", name))  # a choice may leave the label out
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]
-    _check_offered(chosen, tools)
+    for tool in chosen:
+        if _choice_key(tool) not in offered:
+            raise InvalidRequest(
+                f"The tool choice asks for {tool_name(tool)}, which this chat does not have."
+            )
     return wanted
 
 
@@ -368,32 +376,7 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
-    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered: set[_ChoiceKey] = set()
-    for tool in tools:
-        key = _choice_key(tool)
-        offered.add(key)
-        offered.add(key._replace(label=""))  # a choice may leave it out
-    for wanted in chosen:
-        if _choice_key(wanted) not in offered:
-            raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
-            )
-
-
-class _ChoiceKey(NamedTuple):
-    """What identifies a tool in a choice."""
-
-    kind: str
-    label: str
-    name: str
-
-
-def _choice_key(tool: Item) -> _ChoiceKey:
+def _choice_key(tool: Item) -> tuple[str, str, str]:
+    """Return what identifies a tool in a choice: its type, its server, its name."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    return _ChoiceKey(
-        kind=as_text(tool.get("type")),
-        label=as_text(tool.get("server_label")),
-        name=name,
-    )
+    return as_text(tool.get("type")), as_text(tool.get("server_label")), name

@@ -103,7 +103,17 @@ def _next_turn(
     for turn in earlier:
         items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
-    new = _new_tools(held.get("tools", ()), fields["tools"])
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    new: list[Item] = []
+    for tool in fields["tools"]:
+        old = known.get(tool_identity(tool))
+        if old is None:
+            new.append(tool)
+        # A description may change; a declared tool keeps its old one.
+        elif {**old, "description": None} != {**tool, "description": None}:
+            return None
+    if len(known) + len(new) > _MAX_DECLARED_TOOLS:
+        return None
     defaults = {"effort": default_effort, "format": {"type": "text"}}
     update: Item = {}
     for key, name in _SETTINGS:
@@ -112,25 +122,12 @@ def _next_turn(
             if value in _UNSTATED:
                 return None
             update[key] = {name: value}
-    if new is None:
-        return None
     stated: list[Item] = []
     if new:
         stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
     if update:
         stated.append({"type": CONFIGURATION, **update})
     return Turn(asked.model, stated)
-
-
-def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
-    """Return the tools that are not `held`; None if items cannot state the others."""
-    known = {tool_identity(tool): tool for tool in held}
-    new = [tool for tool in asked if tool_identity(tool) not in known]
-    for tool in asked:
-        old = known.get(tool_identity(tool))
-        if old and _without_description(old) != _without_description(tool):
-            return None
-    return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def append_turns(
@@ -204,8 +201,3 @@ def _restrict_choice(
 
 _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
-
-
-def _without_description(tool: Item) -> Item:
-    """Return what must stay the same of a declared tool: all but its description."""
-    return {**tool, "description": None}
