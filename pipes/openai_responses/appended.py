@@ -33,22 +33,12 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     items = payload["input"]
     lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
-        lowered |= _configured_fields(payload)
+        for item in items:
+            for key in _CONFIGURED:
+                if item_type(item) == CONFIGURATION and key in item:
+                    lowered[key] = {**lowered.get(key, {}), **item[key]}
     if ADDED_TOOLS in kinds:
         tools = declared_tools(payload)
         if tools:
             lowered["tools"] = tools
     return lowered
-
-
-def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are after the last update."""
-    fields: dict[str, Any] = {}
-    for item in payload["input"]:
-        if item_type(item) != CONFIGURATION:
-            continue
-        for key in _CONFIGURED:
-            if key in item:
-                before = fields.get(key, payload.get(key, {}))
-                fields[key] = {**before, **item[key]}
-    return fields

@@ -205,9 +205,16 @@ def url_parts(text: str) -> SplitResult | None:
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
+    proxy = stated
+    if not stated:
+        # Each call reads the whole environment. If it names no proxy, one is enough.
+        proxies = getproxies()
+        parts = urlsplit(url)
+        proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+        if not proxy:
+            return None
+        if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+            return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is not None:
         return address
@@ -218,18 +225,3 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         "address. An administrator has to correct the environment.",
         remedy="setup",
     )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy

@@ -182,7 +182,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    waiting = _waiting_items(items[:start])
+    answered = {item.get("approval_request_id") for item in items[:start]}
+    calls = {id(call) for call in open_calls(items[:start])}
+    waiting: list[Item] = []
+    for item in items[:start]:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
     return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
@@ -195,18 +201,6 @@ def count_updates(items: Iterable[Item]) -> int:
             break
         count += 1
     return count
-
-
-def _waiting_items(items: Sequence[Item]) -> list[Item]:
-    """Return the calls and the approval requests that `items` do not answer."""
-    answered = {item.get("approval_request_id") for item in items}
-    calls = {id(call) for call in open_calls(items)}
-    waiting: list[Item] = []
-    for item in items:
-        is_request = item_type(item) == "mcp_approval_request"
-        if id(item) in calls or (is_request and item.get("id") not in answered):
-            waiting.append(item)
-    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -346,7 +340,9 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
-        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+        is_no_product = kind in _OUTPUTS or kind == CONFIGURATION
+        is_no_product = is_no_product or item.get("role") in _INPUT_ROLES
+        if is_no_product or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
         if kind == "reasoning":
@@ -357,14 +353,6 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         dangling = []
         kept.append(item)
     return kept
-
-
-def _is_no_product(item: Item) -> bool:
-    """Say whether reasoning in front of `item` led to something else, or to nothing."""
-    kind = item.get("type")
-    if kind in _OUTPUTS or kind == CONFIGURATION:
-        return True
-    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]

@@ -176,12 +176,12 @@ def hide_paths(text: str, roots: Iterable[str]) -> str:
         rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
         r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
     )
-    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
 
+    def keep_last_name(match: re.Match[str]) -> str:
+        names = [name for name in re.split(r"[/\\]", match.group()) if name]
+        return f"[path]/{names[-1]}"
 
-def _keep_last_name(match: re.Match[str]) -> str:
-    names = [name for name in re.split(r"[/\\]", match.group()) if name]
-    return f"[path]/{names[-1]}"
+    return re.sub(pattern, keep_last_name, text, flags=re.IGNORECASE)
 
 
 def describe_exception(error: BaseException) -> str:
@@ -216,8 +216,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # The password of a `Basic` header follows a user name of unknown length: only the
+    # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
+        first_bit = offset * _BITS_OF_BYTE
+        end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+        first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+        end = end_bit // _BITS_OF_BASE64_CHARACTER
+        encoded = b64encode(bytes(offset) + raw).decode()[first:end]
         yield encoded
         yield encoded.replace("+", "-").replace("/", "_")
 
@@ -225,16 +231,3 @@ def _forms(secret: str) -> Iterator[str]:
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]

@@ -182,14 +182,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
+    # ChatGPT's words for a model that thinks, or does not. From gpt-5.1 to 5.4 the
+    # default is not to think at all.
     thinking = _THINKING_NAME.match(name)
     if thinking:
         model_id = thinking["model"] + (thinking["size"] or "")

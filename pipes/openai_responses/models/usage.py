@@ -21,7 +21,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.models.catalog import CATALOG_IMAGE_PRICES
-from openai_responses.models.facts import ImagePrices, ModelFacts, ModelPrices
+from openai_responses.models.facts import ModelFacts, ModelPrices
 from openai_responses.tool_kinds import TOOL_KINDS
 
 
@@ -289,33 +289,25 @@ def _cost_of_pictures(
     drawn = [item for item in drawn if item.get("status") != "failed"]
     if not told and not drawn:
         return Cost(0.0)
-    options = _tool_options(tools, "image_generation")
-    prices = _image_prices(as_text(options.get("model")))
-    if told:
-        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
-        return Cost(dollars)
-    tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
-
-
-def _image_prices(model: str) -> ImagePrices:
-    """Return the prices of a model that draws, with or without a date at its end.
-
-    Those of a deployment with another name are unknown: the usual ones are assumed.
-    """
-    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+    model = as_text(_tool_options(tools, "image_generation").get("model"))
+    # The longest name counts that fits, also with a date after it. The prices of a
+    # deployment with another name are unknown: the usual ones are assumed.
+    prices = CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len):
         if model.startswith(name):
-            return CATALOG_IMAGE_PRICES[name]
-    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
-
-
-def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
-    cost = max(0, tokens.text - tokens.cached_text) * prices.text
-    cost += tokens.cached_text * prices.cached_text
-    cost += max(0, tokens.image - tokens.cached_image) * prices.image
-    cost += tokens.cached_image * prices.cached_image
-    cost += tokens.output * prices.output
-    return cost / _MILLION
+            prices = CATALOG_IMAGE_PRICES[name]
+    costs: list[float] = []
+    for tokens in told:
+        cost = max(0, tokens.text - tokens.cached_text) * prices.text
+        cost += tokens.cached_text * prices.cached_text
+        cost += max(0, tokens.image - tokens.cached_image) * prices.image
+        cost += tokens.cached_image * prices.cached_image
+        cost += tokens.output * prices.output
+        costs.append(cost / _MILLION)
+    if told:
+        return Cost(sum(costs))
+    drawn_tokens = sum(map(_picture_tokens, drawn))
+    return Cost(drawn_tokens * prices.output / _MILLION, is_estimate=True)
 
 
 _SQUARE = 1024 * 1024

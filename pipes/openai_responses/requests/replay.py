@@ -105,10 +105,18 @@ def remote_name(item: JsonObject) -> str:
 
 def remote_pair(item: JsonObject) -> list[Item]:
     """Return the call that `item` made, with its output or error."""
-    output = _remote_error(item)
-    if not output:
-        output = str(item.get("output") or "")
-    return _remote_call_pair(item, output)
+    error = item.get("error")
+    if not error:
+        return _remote_call_pair(item, str(item.get("output") or ""))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    why = text or "the server did not say what went wrong."
+    return _remote_call_pair(item, f"Error: {why}")
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
@@ -204,20 +212,6 @@ def _is_remote(item: JsonObject, kind: str) -> bool:
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
-
-
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    return f"Error: {text or 'the server did not say what went wrong.'}"
 
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
