@@ -47,14 +47,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _Comparison(NamedTuple):
-    """A value, the part of the schema that it has to match, and its path."""
-
-    value: Any
-    node: Any
-    path: str
-
-
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -104,8 +96,8 @@ class _SchemaCheck(NamedTuple):
         error = _find_own_error(value, node, path)
         if error:
             return error
-        for inner in self._inner_comparisons(value, node, path):
-            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
+        for inner, part, own_path in self._inner_values(value, node, path):
+            error = self.find_error(inner, part, own_path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
@@ -114,35 +106,28 @@ class _SchemaCheck(NamedTuple):
                 return ""
         return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner_comparisons(
+    def _inner_values(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield what is inside a value, and the value with each `allOf`."""
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what is inside a value, and the value for each `allOf`.
+
+        Each comes with the part of the schema that it has to match, and its path.
+        """
         items = node.get("items")
         if isinstance(value, Mapping):
-            yield from self._properties(value, node, path)
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in properties:
+                if name not in value:
+                    continue
+                may_be_null = self.lenient and name not in required
+                if value[name] is not None or not may_be_null:
+                    yield value[name], properties[name], _join_path(path, name)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield _Comparison(entry, items, f"{path}[{index}]")
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
-            yield _Comparison(value, part, path)
-
-    def _properties(
-        self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield the listed properties that an object has.
-
-        A lenient check skips the nulls of optional ones.
-        """
-        properties = node.get("properties") or {}
-        required = set(node.get("required") or ())
-        for name in properties:
-            if name not in value:
-                continue
-            may_be_null = self.lenient and name not in required
-            if value[name] is not None or not may_be_null:
-                own_path = _join_path(path, name)
-                yield _Comparison(value[name], properties[name], own_path)
+            yield value, part, path
 
 
 def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -230,7 +215,13 @@ def _drop_property_nulls(
     value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
 ) -> dict[Any, Any]:
     """Return an object without nulls of optional properties that must not be null."""
-    known = _known_properties(value, forms)
+    # The schemas of the keys that the value has, joined over all forms.
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
@@ -244,19 +235,6 @@ def _drop_property_nulls(
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
 
 
 def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:

@@ -81,11 +81,6 @@ from openai_responses.transport.stream import (
 )
 
 
-def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
-    """Return no reason to end a run: without a budget nothing is used up."""
-    return ""
-
-
 class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server."""
 
@@ -101,7 +96,7 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
     """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False

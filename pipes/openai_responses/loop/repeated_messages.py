@@ -28,9 +28,9 @@ class RepeatedMessages:
         self.held: list[ItemEvent] = []
         """The events of the next item, a message that may repeat it."""
         self._text = ""
-        """The text of the last message."""
+        """Its text."""
         self._length = 0
-        """How much of it has been repeated."""
+        """How much of that the next message has repeated."""
 
     def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
         """Return what is shown of some events."""
@@ -40,19 +40,19 @@ class RepeatedMessages:
                 shown += self._hold(event)
             elif isinstance(event, ItemAdded) and self._may_repeat(event):
                 self.held = [event]
+                self._length = 0
             else:
                 shown.append(event)
             if isinstance(event, ItemDone) and item_type(event.item) == "message":
                 self._last = event
+                self._text = message_text(event.item)
         return shown
 
     def _may_repeat(self, event: ItemAdded) -> bool:
-        """Say whether a message directly follows another one of its phase."""
+        """Say whether a message directly follows another one of its phase, with a text."""
         last = self._last
         if last is None or event.output_index != last.output_index + 1:
             return False
-        self._text = message_text(last.item)
-        self._length = 0
         is_message = item_type(event.item) == "message"
         has_same_phase = event.item.get("phase") == last.item.get("phase")
         return is_message and has_same_phase and bool(self._text)

@@ -44,7 +44,6 @@ from collections.abc import (
     Collection,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from typing import Literal
@@ -351,11 +350,19 @@ class ResponseState:
         for item_id in _ids(item):
             self._ids[item_id] = position
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
-        missing = _missing_arguments(item, whole)
-        rests += missing.items()
         stated = dict(item_texts(item))
+        if whole.get(_ARGUMENTS) == "":
+            # No arguments came: those of a function are `{}`, but a call that was cut off
+            # has none yet.
+            arguments = stated[_ARGUMENTS]
+            is_function = item_type(item) == "function_call"
+            if is_function and item.get("status") != "incomplete":
+                arguments = arguments.strip() or "{}"
+            if arguments:
+                whole[_ARGUMENTS] = arguments
+                rests.append((_ARGUMENTS, arguments))
         longer: dict[TextPlace, str] = {}
-        for place, text in {**whole, **missing}.items():
+        for place, text in whole.items():
             if text != stated.get(place):
                 longer[place] = text
         if longer:
@@ -565,20 +572,15 @@ def _in_api_form(item: Item) -> Item:
         if is_malformed and key.endswith("id"):
             continue
         kept[key] = changed.get(key, value)
-    if is_call_output(item):
-        kept["output"] = _output_in_api_form(item.get("output"))
+    if is_call_output(item):  # a text, or the API's kinds of parts
+        outputs: list[Item] = []
+        for part in content_parts(item.get("output")):
+            if part.get("type") in ("text", "output_text"):
+                outputs.append({"type": "input_text", "text": part_text(part)})
+            else:
+                outputs.append(part)
+        kept["output"] = outputs or arguments_text(item.get("output"))
     return kept
-
-
-def _output_in_api_form(output: object) -> str | list[Item]:
-    """Return what a call returned as the API takes it: a text, or its kinds of parts."""
-    parts: list[Item] = []
-    for part in content_parts(output):
-        if part.get("type") in ("text", "output_text"):
-            parts.append({"type": "input_text", "text": part_text(part)})
-        else:
-            parts.append(part)
-    return parts or arguments_text(output)
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -598,21 +600,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 def _text_length(item: Item) -> int:
     """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
-
-
-def _missing_arguments(
-    item: Item, whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the arguments of a call of which none came: those of a function are `{}`.
-
-    A call that was cut off has none yet.
-    """
-    if whole.get(_ARGUMENTS) != "":
-        return {}
-    text = dict(item_texts(item))[_ARGUMENTS]
-    if item_type(item) == "function_call" and item.get("status") != "incomplete":
-        text = text.strip() or "{}"
-    return {_ARGUMENTS: text} if text else {}
 
 
 def _can_grow(item: Item, kind: str) -> bool:

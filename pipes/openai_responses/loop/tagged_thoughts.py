@@ -166,7 +166,9 @@ class _TaggedText:
         before = "".join(self._shown) + text[:start]
         self._shown = []
         # Whoever writes about tags opens them first, or writes them as code.
-        if tag != self._lone_end or _is_in_code(before):
+        line = before.rpartition("\n")[2]
+        is_in_code = before.count("```") % 2 == 1 or line.count("`") % 2 == 1
+        if tag != self._lone_end or is_in_code:
             self._place = "answer"
             return text
         self._place = "after thought"
@@ -186,12 +188,6 @@ class _TaggedText:
         end = len(text) - longest
         self._held = text[end:]
         return text[:end]
-
-
-def _is_in_code(before: str) -> bool:
-    """Say whether a text ends inside of code."""
-    line = before.rpartition("\n")[2]
-    return before.count("```") % 2 == 1 or line.count("`") % 2 == 1
 
 
 class _TaggedMessage:
@@ -313,8 +309,13 @@ class TaggedThoughts:
         match event:
             case ItemAdded():
                 return self._begin(event)
+            case TextDelta(kind="text") if message:
+                # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
+                # are one.
+                message.part = event.part
+                return [*chain(*map(message.show, message.text.feed(event.text)))]
             case TextDelta() if message:
-                return _grow(message, event)
+                return [*_read_rest(message), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -407,31 +408,16 @@ class TaggedThoughts:
             return thought, None
         first = {**parts[0], "text": answer}
         annotations = content_parts(first.get("annotations"))
-        if annotations:
+        if annotations:  # the text lost so many characters at its beginning
             before = len(text) - len(answer)
-            first["annotations"] = [_moved(cited, before) for cited in annotations]
+            first["annotations"] = [dict(annotation) for annotation in annotations]
+            for annotation in first["annotations"]:
+                for name in ("start_index", "end_index"):
+                    if isinstance(annotation.get(name), int):
+                        annotation[name] = max(0, annotation[name] - before)
         return thought, {**message, "content": [first, *parts[1:]]}
-
-
-def _grow(message: _TaggedMessage, event: TextDelta) -> list[RunEvent]:
-    """Return the events of more text."""
-    if event.kind != "text":
-        return [*_read_rest(message), *message.add_to_text(event)]
-    # Older vLLM gives each delta a part of its own (vllm 35184), so all parts are one.
-    message.part = event.part
-    return [*chain(*map(message.show, message.text.feed(event.text)))]
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
     """Return the events of what was held back of a message."""
     return [*chain(*map(message.show, message.text.close()))]
-
-
-def _moved(annotation: Item, before: int) -> Item:
-    """Return an annotation of a text that lost so many characters at its beginning."""
-    moved = dict(annotation)
-    for name in ("start_index", "end_index"):
-        index = annotation.get(name)
-        if isinstance(index, int):
-            moved[name] = max(0, index - before)
-    return moved

@@ -16,9 +16,10 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
+    Iterator,
     Sequence,
 )
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -61,18 +62,6 @@ Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
 """Shows a person calls, all at once; returns for each whether it is approved."""
 
 
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-def _matches_nothing(_name: str, _pattern: str) -> bool:
-    return False
-
-
-def _ask_about_remote(_request: JsonObject) -> Approval:
-    return "ask"
-
-
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -81,11 +70,11 @@ class Approver:
     default_rule: Approval = "auto"
     ask: Ask | None = None
     log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    other_names: Callable[[str], Iterable[str]] = lambda _name: ()
     """The other names of a tool."""
-    may_match: Callable[[str, str], bool] = _matches_nothing
+    may_match: Callable[[str, str], bool] = lambda _name, _pattern: False
     """Whether a pattern may match a name of a tool that is not known in full."""
-    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    remote_default: Callable[[JsonObject], Approval] = lambda _request: "ask"
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
 
@@ -123,7 +112,14 @@ class Approver:
             self.rule_for(call.name, call.via, call.default_rule) for call in calls
         ]
         asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
-        answers = iter(await self._ask_about(asked))
+        answers: Iterator[bool] = iter(())
+        if asked and self.ask is not None:
+            try:
+                answers = iter(await self.ask(asked))
+            except Exception as error:  # the dialog failed, which is no approval
+                names = ", ".join(call.name for call in asked)
+                why = describe_exception(error)
+                self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):
             name = call.name
@@ -135,18 +131,6 @@ class Approver:
             else:
                 refusals.append(None)
         return refusals
-
-    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if no one answers."""
-        if not calls or self.ask is None:
-            return ()
-        try:
-            return await self.ask(calls)
-        except Exception as error:  # the dialog failed, which is no approval
-            names = ", ".join(call.name for call in calls)
-            why = describe_exception(error)
-            self.log(f"nobody could be asked about {names}: {why}")
-            return ()
 
 
 def _not_approved(name: str) -> str:
@@ -560,7 +544,10 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        cause = _exception_text(error)
+        cause = type(error).__name__
+        with suppress(Exception):  # it is not ours: its text may not even work
+            text = str(error).strip()
+            cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
@@ -571,16 +558,6 @@ _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
 """More is not shown to anybody."""
-
-
-def _exception_text(error: BaseException) -> str:
-    """Return type and text of an exception; the type alone if it has no text."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception:  # it is not ours, and may not even have a text that works
-        text = ""
-    return f"{name}: {text}" if text else name
 
 
 NOTE_CHARACTERS = 60

@@ -465,7 +465,16 @@ class HttpResponse:
         if retry_after is None:
             retry_after = wait_in_words(error.message)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
-            retry_after = _reset_of_used_up(headers)
+            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+            # something remains tells when all of it is there again, which no one has to
+            # wait for.
+            waits: list[float] = []
+            for limit in ("requests", "tokens"):
+                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+                if remaining == "0" and wait:
+                    waits.append(wait)
+            retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
         fault = refusal_fault(status, error)
@@ -491,21 +500,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
     return None
-
-
-def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a rate limit is reset of which nothing remains.
-
-    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which no one has to wait for.
-    """
-    waits: list[float] = []
-    for limit in ("requests", "tokens"):
-        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-        if remaining == "0" and wait:
-            waits.append(wait)
-    return max(waits, default=None)
 
 
 _STATUS_OK = 200
