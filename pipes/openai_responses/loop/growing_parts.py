@@ -84,6 +84,7 @@ class GrowingParts:
         where more came, and those that only deltas brought.
         """
         numbered = {part for part, _ in texts}
+        # The parts whose numbers the item does not have, by their kind, in their order.
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
@@ -91,7 +92,15 @@ class GrowingParts:
         rests: list[Rest] = []
         whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            own = [part] if part in self._deltas else []
+            left = strays[part[0]]
+            had_deltas = bool(own or left)
+            match = self._match(chain(own, left), text)
+            for matched_part in match.parts:
+                if matched_part != part:
+                    left.popleft()  # they match in their order
+            if left and not own and not match.parts:
+                left.popleft()  # it contradicts this text, and belongs to no other
             whole[part] = text
             if match.is_longer:
                 last = "".join(self._deltas[match.parts[-1]])
@@ -104,24 +113,6 @@ class GrowingParts:
             if text not in own_texts:
                 whole[part] = text
         return rests, whole
-
-    def _end_numbered(
-        self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> tuple[_Match, bool]:
-        """Return what came of one part of the finished item, and whether anything did.
-
-        `strays` are parts of its kind whose numbers the item does not have, in their
-        order. Those that this text accounts for are removed.
-        """
-        own = [part] if part in self._deltas else []
-        had_deltas = bool(own or strays)
-        match = self._match(chain(own, strays), text)
-        for matched_part in match.parts:
-            if matched_part != part:
-                strays.popleft()  # they match in their order
-        if strays and not own and not match.parts:
-            strays.popleft()  # it contradicts this text, and belongs to no other
-        return match, had_deltas
 
     def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.

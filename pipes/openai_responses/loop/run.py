@@ -42,7 +42,6 @@ from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import (
     AskedCall,
-    CallTexts,
     Judgment,
     ToolResult,
     Toolset,
@@ -298,22 +297,6 @@ class _Rounds:
         self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
-        verdicts = self._apply_budget(calls, limit, toolset.texts)
-        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
-        if toolset.judge is None or not allowed:
-            return Judgment(verdicts)
-        with self._spending.pause():  # a judge takes time only if it asks a person
-            judgment = await toolset.judge.judge(allowed)
-        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        for number, verdict in enumerate(verdicts):
-            if verdict.is_made:
-                verdicts[number] = judged[verdict.call["call_id"]]
-        return Judgment(verdicts, judgment.question)
-
-    def _apply_budget(
-        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
-    ) -> list[Verdict]:
-        """Refuse calls that came twice, and those that the budget does not allow."""
         calls_left = 0 if limit else self._spending.calls_left
         verdicts: list[Verdict] = []
         allowed_ids: set[str] = set()
@@ -324,10 +307,19 @@ class _Rounds:
             elif len(allowed_ids) < calls_left:
                 allowed_ids.add(call["call_id"])
             else:
-                refusal = texts.refuse(call, limit or "calls")
+                refusal = toolset.texts.refuse(call, limit or "calls")
                 self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
-        return verdicts
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        with self._spending.pause():  # a judge takes time only if it asks a person
+            judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _release(self, question: Item | None) -> Iterator[RunEvent]:
         """Yield what was held back; a question takes the place of the calls."""
