@@ -147,7 +147,6 @@ class ResponsesError(Exception):
     """That of HTTP, if there was an answer."""
 
     def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
         super().__init__(message)
         self.fault = fault
 
@@ -184,7 +183,6 @@ class InvalidParameter(InvalidRequest):
     """A parameter of the caller has a value that cannot be sent."""
 
     def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
         super().__init__(f"The setting {param} cannot be sent: {reason}.")
         self.param = param
 
@@ -197,7 +195,6 @@ class ConnectionFailed(ResponsesError):
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(message, fault)
         self.was_sent = was_sent
 
@@ -211,7 +208,6 @@ class TimedOut(ResponsesError):
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
@@ -232,7 +228,6 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -252,7 +247,6 @@ class ApiRefused(ResponsesError):
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0

@@ -111,7 +111,6 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:

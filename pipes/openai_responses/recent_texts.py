@@ -19,7 +19,6 @@ class RecentTexts:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty."""
         self._now = now
         self._seconds = seconds
         self._ends: dict[int, float] = {}

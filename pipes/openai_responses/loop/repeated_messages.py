@@ -22,7 +22,6 @@ class RepeatedMessages:
     """Hides the messages of one response that repeat the message before them."""
 
     def __init__(self) -> None:
-        """Start before the first item."""
         self._last: ItemDone | None = None
         """The end of the last message."""
         self.held: list[ItemEvent] = []

@@ -48,7 +48,6 @@ class Spending:
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
-        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None

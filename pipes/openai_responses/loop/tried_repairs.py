@@ -16,7 +16,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        """Begin a run."""
         self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []

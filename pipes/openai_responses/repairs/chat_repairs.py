@@ -107,7 +107,6 @@ class LeaveOutItem(ChatRepair):
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave the one item out."""
         return "leave_out" if row.name == self.name else "none"
 
 
@@ -129,7 +128,6 @@ class SendAsText(ChatRepair):
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of the one item."""
         return "plain" if row.name == self.name else "none"
 
 
@@ -155,7 +153,6 @@ class LeaveOutKind(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an item of the type out."""
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
@@ -183,7 +180,6 @@ class LeaveOutReasoning(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an encrypted item out."""
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
@@ -212,7 +208,6 @@ class CallsAsWords(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send a call and its output as words."""
         return "leave_out" if is_paired(row.item) else "none"
 
 
@@ -287,7 +282,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave such reasoning out."""
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
@@ -308,7 +302,6 @@ class LeaveOutImages(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of an item with an image."""
         return "plain" if has_media(row.item, ["input_image"]) else "none"
 
 

@@ -264,7 +264,6 @@ class Refusal:
     """What a server said about a request that it refused."""
 
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
-        """Keep both; what is asked for is read then."""
         self.error = error
         self.sent = sent
         self.words = error.message[:MAX_MESSAGE]

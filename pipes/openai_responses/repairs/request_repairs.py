@@ -148,7 +148,6 @@ class LeaveOutParameter(RequestRepair):
         return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the parameter."""
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
@@ -173,7 +172,6 @@ class ReplaceEffort(RequestRepair):
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with the other effort."""
         if value_at(payload, "reasoning", "effort") != self.refused:
             return payload
         return _with_parameter(payload, "reasoning.effort", self.allowed)
@@ -275,7 +273,6 @@ class LeaveOutFunctions(RequestRepair):
         return "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without functions and custom tools."""
         declared = declared_tools(payload)
         remaining = [
             tool for tool in declared if tool.get("type") not in ("function", "custom")
@@ -295,7 +292,6 @@ class AskForStream(RequestRepair):
         return "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body that asks for a stream."""
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
@@ -342,7 +338,6 @@ class LeaveOutField(RequestRepair):
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
         items: list[Item] = []
@@ -383,7 +378,6 @@ class LeaveOutStrict(RequestRepair):
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
@@ -419,7 +413,6 @@ class LowerItems(RequestRepair):
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the items."""
         return lower_payload(payload, {self.kind})
 
 
@@ -438,7 +431,6 @@ class MoveMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with its items in the other order."""
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
@@ -454,7 +446,6 @@ class GatherInstructions(RequestRepair):
         return "The model takes instructions at the beginning alone: moving later ones there."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose instructions are in the one field."""
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -484,7 +475,6 @@ class JoinMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without neighboring messages of one role."""
         items: list[Item] = []
         for item in payload["input"]:
             last = items[-1] if items else {}

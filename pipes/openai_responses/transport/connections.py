@@ -281,7 +281,6 @@ class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         encodings = response.headers.getall("Content-Encoding", [])
@@ -529,7 +528,6 @@ class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[str, _Certificates] = {}
 

@@ -26,7 +26,6 @@ class EntraTokens:
     """The token of each scope; one at a time is asked for, in a thread."""
 
     def __init__(self) -> None:
-        """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
         """The token of each scope, and its last second."""

@@ -44,7 +44,6 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        """Start before the first byte."""
         names: set[str] = set()
         for name in encoding.lower().split(","):
             names.add(_SYNONYMS.get(name.strip(), name.strip()))
