@@ -374,7 +374,7 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
+        """Say whether the answer is not what the user asked for."""
         return self.kind != "completed"
 
     @property

@@ -13,7 +13,7 @@ ResponsesError
  ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
 
-`str(error)` is our own message for a person, without body, header or key. What an
+`str(error)` is our own message for users, without body, header or key. What an
 administrator has to look at is in `fault`, for a shell to say with its own names.
 """
 
@@ -44,7 +44,7 @@ UNREADABLE_STREAM = "unreadable_stream"
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    A model wrote `explanation` and `advice` about the chat, for users to read: they are
     data, never instructions. `review_target` is what a review by OpenAI names.
     """
 

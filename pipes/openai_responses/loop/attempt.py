@@ -265,7 +265,7 @@ class Attempt:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the first thought is
-        shown at once, up to its end: people see that the model is at work. Thinking takes
+        shown at once, up to its end: users see that the model is at work. Thinking takes
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """

@@ -102,7 +102,7 @@ class Attempts:
         )
 
     def paused(self) -> AbstractContextManager[None]:
-        """Stop the total limit while tools run or people decide."""
+        """Stop the total limit while tools run or users decide."""
         return self._server.deadlines.paused()
 
 

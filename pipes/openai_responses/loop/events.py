@@ -39,7 +39,7 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
+    """A status line for the user who waits."""
 
     message: str
     tried: TriedRepair | None = None
@@ -86,9 +86,9 @@ class HiddenMessage(NamedTuple):
 
 
 class RunWork(NamedTuple):
-    """What a run took that people see as several rounds.
+    """What a run took that users see as several rounds.
 
-    `seconds` are those of the model and of tools, without the time of people.
+    `seconds` are those of the model and of tools, without the time of users.
     """
 
     rounds: int

@@ -493,7 +493,7 @@ class ResponseState:
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
                 # OpenAI announces another content than it ends with (34 recordings of
-                # 34): what the model can read has not come, only what people can.
+                # 34): what the model can read has not come, only what users can.
                 if final.pop("encrypted_content", None):
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)

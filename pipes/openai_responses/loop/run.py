@@ -9,7 +9,7 @@ pipe run the same loop, round by round:
     their outputs are added to the input  that is the next request
 
 At a limit of the budget the calls are refused, and the model answers once more without
-tools. A run that ends with calls for the host, or with a question to a person, is
+tools. A run that ends with calls for the host, or with a question to the user, is
 continued by another run, which begins with the open calls.
 """
 
@@ -76,7 +76,7 @@ class Provider(Protocol):
         """Yield what happens, its items numbered from `first_index`, then the answer."""
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
 
 
 class RoundStarted(NamedTuple):
@@ -273,7 +273,7 @@ class _Rounds:
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
         """Answer the calls that an earlier run has left; the host has seen none of them.
 
-        They were not shown while a person was asked. With another `question` they
+        They were not shown while the user was asked. With another `question` they
         still are not.
         """
         self.request = None
@@ -313,7 +313,7 @@ class _Rounds:
         allowed = [verdict.call for verdict in verdicts if verdict.is_made]
         if toolset.judge is None or not allowed:
             return Judgment(verdicts)
-        with self._spending.pause():  # a judge takes time only if it asks a person
+        with self._spending.pause():  # a judge takes time only if it asks the user
             judgment = await toolset.judge.judge(allowed)
         judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
         for number, verdict in enumerate(verdicts):
@@ -355,7 +355,7 @@ class _Rounds:
     ) -> AsyncGenerator[ToolOutput, None]:
         """Make the calls that run here; yield all outputs in the order of the calls.
 
-        While a person is asked, no call is made.
+        While the user is asked, no call is made.
         """
         if judgment.question:
             return
@@ -460,7 +460,7 @@ async def _remote_refusals(
 ) -> list[str | None]:
     """Return for each remote call why it is denied, None if it is approved.
 
-    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    A server of OpenAI's MCP tool asked for the approval, so without a rule the user
     decides, unless the server asks only because there are rules.
     """
     names = [remote_name(request) for request in requests]
@@ -472,7 +472,7 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = arguments_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the person who decides sees what is not JSON as it is
+        if arguments is None:  # the user who decides sees what is not JSON as it is
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),

@@ -22,7 +22,7 @@ class Budget:
     `rounds` counts the responses that may call tools. The calls of the last of several
     rounds are refused, so that the model learns of the limit. A budget of one round
     makes its calls. Then the model answers once more, without tools. `seconds` includes
-    the model and the tools that run here, but not the time that people need to decide.
+    the model and the tools that run here, but not the time that users need to decide.
     """
 
     rounds: int = 10
@@ -136,7 +136,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides, here and in the run above a task.
+        """Count no time while the user decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.

@@ -46,7 +46,7 @@ _Value = TypeVar("_Value")
 
 
 class AskedCall(NamedTuple):
-    """A call that may need an approval, as a person is shown it."""
+    """A call that may need an approval, as the user is shown it."""
 
     call_id: str
     name: str
@@ -59,12 +59,12 @@ class AskedCall(NamedTuple):
 
 
 Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
-"""Shows a person calls, all at once; returns for each whether it is approved."""
+"""Shows the user calls, all at once; returns for each whether it is approved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
+    """The rules of a request, and the way to ask the user if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -106,7 +106,7 @@ class Approver:
     async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
         """Return for each call the message for the model if it is denied, else None.
 
-        A person is asked once, about all calls that need it.
+        The user is asked once, about all calls that need it.
         """
         rules = [
             self.rule_for(call.name, call.via, call.default_rule) for call in calls
@@ -159,12 +159,12 @@ class ToolResult(NamedTuple):
 CallKind = Literal["limited", "question", "task"]
 """What limits a call: the limits of the toolset, nothing, or limits of its own.
 
-A `question` waits for a person, and its time does not count for the run. A `task` makes
+A `question` waits for the user, and its time does not count for the run. A `task` makes
 calls itself.
 """
 
 Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while a person decides."""
+"""Stops the clock of a run while the user decides."""
 
 
 class CallableTools(Protocol):
@@ -260,8 +260,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    A `question` is a call that the host shows to a person. With it no call is made yet,
-    and none is shown: the run ends, and another one continues with the person's answer.
+    A `question` is a call that the host shows to the user. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the user's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -269,7 +269,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to continue: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks the user."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -358,7 +358,7 @@ async def run_calls(
         for item in calls:
             started.append(batch.start(item))
             await asyncio.sleep(0)
-        batch.ask_person()
+        batch.ask_user()
         for call in started:
             await batch.wait(call)
             if not call.task.done():
@@ -383,7 +383,7 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    A person is asked once about all that need it, while the others run. Meanwhile the
+    The user is asked once about all that need it, while the others run. Meanwhile the
     time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
@@ -393,14 +393,14 @@ class _Batch:
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
         self._asked: list[AskedCall] = []
         self._refusals: dict[str, str | None] = {}
-        """Why calls are denied that a person was asked about, by their ids."""
+        """Why calls are denied that the user was asked about, by their ids."""
         self._question: asyncio.Task[None] | None = None
         self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task, which waits if a person has to be asked."""
+        """Check a call and start its task, which waits if the user has to be asked."""
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
@@ -414,7 +414,7 @@ class _Batch:
         task = asyncio.create_task(self.answer(call_id, checked))
         return _StartedCall(item, task, has_own_time)
 
-    def ask_person(self) -> None:
+    def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
         if self._asked:
             self._question = asyncio.create_task(self._ask())
@@ -445,13 +445,13 @@ class _Batch:
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
             elif self._question and not self._question.done():
-                # A person is asked: the answer moves the end.
+                # The user is asked: the answer moves the end.
                 await asyncio.wait([self._question])
             else:
                 return
 
     async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: run it if the rules and a person allow it."""
+        """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver

@@ -148,7 +148,7 @@ def retirement_notice(
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     """Return what answers for a pro model that was switched off, None for any other.
 
-    Its successor is the pro mode of another model, which people would not find in
+    Its successor is the pro mode of another model, which users would not find in
     the list of models by the name that they used.
     """
     last_day = _parse_date(model.facts.shutdown)

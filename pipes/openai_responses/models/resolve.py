@@ -61,7 +61,7 @@ class ResolvedModel(NamedTuple):
     """The one in the name, if any."""
     facts: ModelFacts
     name: str
-    """For people."""
+    """For users."""
     pro: bool = False
     """Whether the name asks for the pro mode."""
     research: bool = False

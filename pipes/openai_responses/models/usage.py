@@ -336,7 +336,7 @@ _REGIONAL_FACTOR = 1.1
 
 
 def describe_cost(cost: Cost) -> str:
-    """Return what something costs, as people read it."""
+    """Return what something costs, as users read it."""
     amount = format_money(cost.dollars)
     return f"about {amount}" if cost.is_estimate else amount
 

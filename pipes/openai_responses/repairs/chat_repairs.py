@@ -1,7 +1,7 @@
 """Repairs of one chat: which of its items are left out, or sent as plain text.
 
 A chat stores them, so that its later turns do not meet the refusal again and begin with
-the same bytes. An item is named by a digest, because its place changes. What people and
+the same bytes. An item is named by a digest, because its place changes. What users and
 administrators wrote always stays.
 """
 
@@ -59,7 +59,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -419,7 +419,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
 
 
 def is_from_user(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays.
+    """Say whether the user or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.
     """

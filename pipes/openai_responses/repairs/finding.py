@@ -160,7 +160,7 @@ class TriedRepair(NamedTuple):
     error: ApiError = ApiError()
     """The refusal that it answers."""
     is_named: bool = False
-    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    """Whether the server's own `param` names what is changed, and no user wrote it."""
     is_lasting: bool = True
     """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
@@ -318,7 +318,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
-        # What a person wrote may have the field by that person's choice.
+        # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
         yield TriedRepair(repair, is_named=is_named and is_the_models)
@@ -337,7 +337,7 @@ def _without_tool(
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
 ) -> Iterator[TriedRepair]:
-    """Yield the repairs of one item; what people wrote always stays."""
+    """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:

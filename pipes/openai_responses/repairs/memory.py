@@ -6,7 +6,7 @@ What may be about a user's own choice counts for that user, and what is about th
 of a chat for that chat, if it can store it. The rest is forgotten.
 
 Everything has a bound: a day, a number for each user and of users. A repair holds names
-and digests of limited length, never a text of a person.
+and digests of limited length, never a text of a user.
 """
 
 from collections.abc import Callable, Sequence

@@ -54,7 +54,7 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
 `moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
-`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+`max_tool_calls`, nor what the user asked for: the model, the input, the format."""
 
 _NO_OPTIONS = frozenset(
     {
@@ -115,7 +115,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ Repair = ChatRepair | RequestRepair
 
 
 def _refused_message(refused: str) -> str:
-    """Return what a person is told of something that is left out."""
+    """Return what the user is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
 
@@ -156,7 +156,7 @@ class LeaveOutParameter(RequestRepair):
         if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
-            return payload  # the person asked for it
+            return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 

@@ -306,7 +306,7 @@ def _required_fields(item: Item) -> Item:
     for key in ("id", "status"):
         if item.get(key):
             fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only people need them
+    if fields.get("outputs"):  # images are large and only users need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them

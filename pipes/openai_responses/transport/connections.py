@@ -176,7 +176,7 @@ class Timeouts(NamedTuple):
 
     They limit silences: until the first event `first_event`, then `idle`. Any byte ends
     a silence: some servers send comments alone while they read a long prompt. The time
-    of tools and of people does not count in `total`.
+    of tools and of users does not count in `total`.
     """
 
     connect: float = 30.0
@@ -193,7 +193,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
+    when something else takes the time, as users who are asked.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
+"""For the body of a refusal, or the rest of an answer that has ended: users wait."""
 _MAX_ERROR_BODY = 1024 * 1024
 """Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
 Servers repeat what they refuse, as FastAPI does in its `detail`."""
