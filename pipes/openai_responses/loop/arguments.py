@@ -205,26 +205,18 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, check)
-    if isinstance(value, Mapping):
-        return _drop_property_nulls(value, forms, check, depth)
-    items = {"allOf": [form["items"] for form in forms if "items" in form]}
-    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-
-
-def _drop_property_nulls(
-    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
-) -> dict[Any, Any]:
-    """Return an object without nulls of optional properties that must not be null."""
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
     # The schemas of the keys that the value has, joined over all forms.
     known: dict[str, dict[str, list[Any]]] = {}
+    required: set[str] = set()
     for form in forms:
+        required |= set(form.get("required") or ())
         properties = form.get("properties") or {}
         for name in properties:
             if name in value:
                 known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    required: set[str] = set()
-    for form in forms:
-        required |= set(form.get("required") or ())
     # With errors of its own: `known` is made here, and remembered errors hold only as
     # long as the parts that they are about.
     null_check = check._replace(errors={})

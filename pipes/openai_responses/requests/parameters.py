@@ -206,32 +206,26 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    described = form.get("json_schema")
+    described: Any = form.get("json_schema")
     if described is None and "schema" in form:  # the API's own, flat form
         described = form
-    return {"type": kind, **_schema_fields(name, described)}
-
-
-def _schema_fields(name: str, value: object) -> dict[str, Any]:
-    """Return the fields of a `json_schema` format.
-
-    `strict` is always among them: the Responses API makes a schema that does not say it
-    strict, and each of its properties required, while Chat Completions does not
-    (recorded: 8 of 8).
-    """
-    if isinstance(value, str):
-        value = parse_json_object(value)
-    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
+    if isinstance(described, str):
+        described = parse_json_object(described)
+    own = as_mapping(described)
+    if not isinstance(own.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise InvalidParameter(name, why)
-    own_name = str(value.get("name") or "response")
+    own_name = str(own.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
-    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
-    if value.get("description"):
-        fields["description"] = value["description"]
-    strict = value.get("strict")
-    fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
-    return fields
+    flat: dict[str, Any] = {"type": kind, "name": format_name, "schema": own["schema"]}
+    if own.get("description"):
+        flat["description"] = own["description"]
+    # It is always stated: the Responses API makes a schema that does not say it strict,
+    # and each of its properties required, while Chat Completions does not (recorded: 8
+    # of 8).
+    strict = own.get("strict")
+    flat["strict"] = strict is not None and read_bool("json_schema.strict", strict)
+    return flat
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {

@@ -152,7 +152,17 @@ def append_turns(
         added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
-        fields = _first_settings(request, base)
+        # Both efforts decide whether sampling is taken.
+        effort = as_mapping(request.reasoning).get("effort")
+        if effort != base["reasoning"].get("effort"):
+            for parameter in SAMPLING:
+                fields[parameter] = None  # it is not sent
+        for key, setting in _SETTINGS:
+            settings = dict(as_mapping(getattr(request, key)))
+            settings.pop(setting, None)
+            if setting in base[key]:
+                settings = {setting: base[key][setting], **settings}
+            fields[key] = settings or None
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         # A server's fields may be secret, so turns do not store it (`record_turn`).
@@ -162,25 +172,6 @@ def append_turns(
         fields["tools"] = tools
         fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
-
-
-def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
-    """Return the fields of a request with the effort and the format of the `base`.
-
-    Both efforts decide whether sampling is taken.
-    """
-    fields: dict[str, Any] = {}
-    effort = as_mapping(request.reasoning).get("effort")
-    if effort != base["reasoning"].get("effort"):
-        for parameter in SAMPLING:
-            fields[parameter] = None  # it is not sent
-    for key, name in _SETTINGS:
-        settings = dict(as_mapping(getattr(request, key)))
-        settings.pop(name, None)
-        if name in base[key]:
-            settings = {name: base[key][name], **settings}
-        fields[key] = settings or None
-    return fields
 
 
 def _restrict_choice(
