@@ -363,8 +363,9 @@ def _without_item(
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
+    if any(has_media(row.item) for row in refusal.sent.items):
+        yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
-        (_SEES_NOTHING, LeaveOutImages()),
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
