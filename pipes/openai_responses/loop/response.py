@@ -394,7 +394,7 @@ class ResponseState:
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:
-                if kind in grown_kinds:
+                if kind in grown_kinds and field in item:
                     newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]

@@ -348,6 +348,21 @@ def test_thought_that_ends_as_another_text_than_it_grew() -> None:
     assert state.output == [item]
 
 
+def test_thought_that_grows_after_its_end_and_ends_as_a_summary() -> None:
+    """The end that comes again need not have the text that came meanwhile."""
+    thought: Item = {"type": "reasoning", "id": "rs_1", "summary": []}
+    state = ResponseState()
+    state.feed(ItemDone(0, thought))
+    state.feed(TextDelta(0, "reasoning", 0, "Hm."))
+
+    summary = [{"type": "summary_text", "text": "I thought about it."}]
+    [end] = state.feed(ItemDone(0, {**thought, "summary": summary}))[-1:]
+
+    assert isinstance(end, ItemDone)
+    assert end.item["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    assert end.item["summary"] == summary
+
+
 def test_last_of_two_parts_that_ends_too_early() -> None:
     """What is kept is the whole text, under the number of the item's part."""
     numbered = [{**wire.text_delta(text), "content_index": n} for n, text in PARTS]
