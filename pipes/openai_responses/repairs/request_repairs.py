@@ -24,7 +24,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import as_list, value_at
 from openai_responses.repairs.chat_repairs import ChatRepair, has_media, name_items
-from openai_responses.repairs.refusal import SentRequest
+from openai_responses.repairs.refusal import NamedItem, SentRequest
 
 MAY_BE_LEFT_OUT = frozenset(
     {
@@ -475,19 +475,25 @@ class JoinMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            last = items[-1] if items else {}
-            has_last_role = item.get("role") == last.get("role")
-            if has_last_role and item_type(item) == item_type(last) == "message":
-                gap = text_message(item["role"], "\n\n")["content"]
-                content = [*_parts_of(last), *gap, *_parts_of(item)]
-                items[-1] = {**last, "content": content}
-            else:
-                items.append(item)
-        if len(items) == len(payload["input"]):
+        rows = _join_messages(NamedItem("", item) for item in payload["input"])
+        if len(rows) == len(payload["input"]):
             return payload
-        return {**payload, "input": items}
+        return {**payload, "input": [row.item for row in rows]}
+
+
+def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
+    """Return items of which neighboring messages are one, with the name of the last."""
+    joined: list[NamedItem] = []
+    for name, item in rows:
+        last = joined[-1].item if joined else {}
+        has_last_role = item.get("role") == last.get("role")
+        if has_last_role and item_type(item) == item_type(last) == "message":
+            gap = text_message(item["role"], "\n\n")["content"]
+            content = [*_parts_of(last), *gap, *_parts_of(item)]
+            joined[-1] = NamedItem(name, {**last, "content": content})
+        else:
+            joined.append(NamedItem(name, item))
+    return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -498,8 +504,10 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
-"""Repairs after which items are at other places, or fewer."""
+_MOVES = (MoveMessages(), GatherInstructions())
+"""Repairs after which items are at other places, or fewer; none is changed."""
+_JOIN = JoinMessages()
+"""It comes after them: the messages around an instruction become neighbors."""
 
 
 def repair_request(
@@ -512,7 +520,10 @@ def repair_request(
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    return _apply_all(lowered, repairs)
+    for repair in (*_MOVES, _JOIN):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
+    return _apply_in_place(lowered, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -521,13 +532,24 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
+    moves = [repair for repair in _MOVES if repair in repairs]
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in _IN_OTHER_PLACES:
-        if repair in repairs:
-            lowered = repair.apply(lowered)
+    for move in moves:
+        lowered = move.apply(lowered)
+    if _JOIN in repairs:
+        lowered = _JOIN.apply(lowered)
     rows = name_items(lowered["input"], repairs)
-    lowered["input"] = [row.item for row in rows]
-    repaired = _apply_all(lowered, repairs)
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in moves:
+        by_item = {id(row.item): row for row in rows}
+        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
+        rows = [by_item[id(item)] for item in lowered["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    repaired = _apply_in_place(
+        {**lowered, "input": [row.item for row in rows]}, repairs
+    )
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
@@ -535,9 +557,12 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     return SentRequest(repaired, items, payload, tuple(repairs))
 
 
-def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+def _apply_in_place(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
-        if isinstance(repair, RequestRepair):
+        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
             payload = repair.apply(payload)
     return payload
 

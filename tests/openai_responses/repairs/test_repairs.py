@@ -396,6 +396,35 @@ def test_questions_without_an_answer_are_joined() -> None:
     assert JoinMessages().apply(unchanged) is unchanged
 
 
+def test_what_repairs_of_a_chat_leave_is_joined_and_gathered_as_well() -> None:
+    """Words of a call are messages, and an instruction may have had an image."""
+    seeing = chat_message("developer", "Look.")
+    seeing["content"] = [*seeing["content"], IMAGE]
+    asked = body(input=[HI, call("a"), output("a"), HELLO, seeing, PICTURE])
+    repairs: list[Repair] = [
+        JoinMessages(),
+        GatherInstructions(),
+        WordsAlone(item_names([PICTURE])[0]),
+    ]
+
+    request = sent_request(asked, repairs)
+
+    told = "\n\n".join(map(message_text, [*TOLD, HELLO]))
+    items = request.payload["input"]
+    assert [message_text(item) for item in items] == ["Hi", told, GONE]
+    assert request.payload["instructions"] == f"Look.{GONE}"
+    assert [row.item for row in request.items] == items
+    names = item_names(asked["input"])
+    assert [row.name for row in request.items] == [names[0], names[3], names[5]]
+
+
+def test_messages_around_a_gathered_instruction_are_joined() -> None:
+    asked = body(input=[HI, chat_message("developer", "Be kind."), PICTURE])
+    repairs = [JoinMessages(), GatherInstructions()]
+    [question] = repair_request(asked, repairs)["input"]
+    assert question["content"][-1] == IMAGE
+
+
 def test_stream_is_asked_for() -> None:
     """Once: what asks for one already stays the same object."""
     asked = body(stream=False)
