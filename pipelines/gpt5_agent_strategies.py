@@ -125,33 +125,6 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.digest
 #
 # Digests of texts, to compare or to name them without keeping them.
@@ -278,7 +251,6 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
@@ -693,7 +665,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    waiting = _waiting_items(items[:start])
+    answered = {item.get("approval_request_id") for item in items[:start]}
+    calls = {id(call) for call in open_calls(items[:start])}
+    waiting: list[Item] = []
+    for item in items[:start]:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
     return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
@@ -706,18 +684,6 @@ def count_updates(items: Iterable[Item]) -> int:
             break
         count += 1
     return count
-
-
-def _waiting_items(items: Sequence[Item]) -> list[Item]:
-    """Return the calls and the approval requests that `items` do not answer."""
-    answered = {item.get("approval_request_id") for item in items}
-    calls = {id(call) for call in open_calls(items)}
-    waiting: list[Item] = []
-    for item in items:
-        is_request = item_type(item) == "mcp_approval_request"
-        if id(item) in calls or (is_request and item.get("id") not in answered):
-            waiting.append(item)
-    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -857,7 +823,9 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
-        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+        is_no_product = kind in _OUTPUTS or kind == CONFIGURATION
+        is_no_product = is_no_product or item.get("role") in _INPUT_ROLES
+        if is_no_product or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
         if kind == "reasoning":
@@ -868,14 +836,6 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         dangling = []
         kept.append(item)
     return kept
-
-
-def _is_no_product(item: Item) -> bool:
-    """Say whether reasoning in front of `item` led to something else, or to nothing."""
-    kind = item.get("type")
-    if kind in _OUTPUTS or kind == CONFIGURATION:
-        return True
-    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -1149,7 +1109,7 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own message for a person, without body, header or key. What an
+# `str(error)` is our own message for users, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -1166,7 +1126,7 @@ UNREADABLE_STREAM = "unreadable_stream"
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    A model wrote `explanation` and `advice` about the chat, for users to read: they are
     data, never instructions. `review_target` is what a review by OpenAI names.
     """
 
@@ -1269,7 +1229,6 @@ class ResponsesError(Exception):
     """That of HTTP, if there was an answer."""
 
     def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
         super().__init__(message)
         self.fault = fault
 
@@ -1306,7 +1265,6 @@ class InvalidParameter(InvalidRequest):
     """A parameter of the caller has a value that cannot be sent."""
 
     def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
         super().__init__(f"The setting {param} cannot be sent: {reason}.")
         self.param = param
 
@@ -1319,7 +1277,6 @@ class ConnectionFailed(ResponsesError):
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(message, fault)
         self.was_sent = was_sent
 
@@ -1333,7 +1290,6 @@ class TimedOut(ResponsesError):
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
@@ -1354,7 +1310,6 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -1374,7 +1329,6 @@ class ApiRefused(ResponsesError):
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -1421,7 +1375,11 @@ def read_api_error(wire: object) -> ApiError:
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
     param = _read_error_word(fields.get("param"))
-    code = _read_code(fields.get("code"))
+    own_code = fields.get("code")
+    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
+        own_code = str(own_code)
+    own_word = as_text(own_code)
+    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     if not param:
@@ -1445,12 +1403,18 @@ def read_api_error(wire: object) -> ApiError:
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
+    misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
         code=code,
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        notice=_read_notice(fields.get("misalignment")),
+        notice=SafetyNotice(
+            explanation=as_text(misalignment.get("detailed_explanation")),
+            advice=as_text(value_at(misalignment, "steer", "message")),
+            category=as_text(misalignment.get("error_type")),
+            review_target=as_text(misalignment.get("review_target")),
+        ),
     )
 
 
@@ -1481,9 +1445,14 @@ def _error_fields(wire: object) -> JsonObject:
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
-    # FastAPI, and so vLLM, lists what does not fit its types.
+    # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
+    # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
+    # have has a row, and names of types are in between. The most exact row counts.
     if isinstance(fields.get("detail"), list):
-        return _read_detail(fields["detail"])
+        rows = [as_mapping(row) for row in fields["detail"]]
+        exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
+        place = _join_place(as_list(exact.get("loc"))[1:])
+        return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
@@ -1497,14 +1466,6 @@ def _read_error_word(value: object) -> str:
     return "" if word == "None" else word
 
 
-def _read_code(code: object) -> str | None:
-    """Return the code of an error; gateways send an HTTP status as a number."""
-    if isinstance(code, int) and 400 <= code < 600:
-        return str(code)
-    word = as_text(code)
-    return _SAME_CODES.get(word, word) or None
-
-
 _SAME_CODES = {
     # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
     "model_not_supported": "model_not_found",
@@ -1515,29 +1476,6 @@ _SAME_CODES = {
     "pre_consume_token_quota_failed": "insufficient_quota",
 }
 """Codes of other servers, and OpenAI's for the same cause."""
-
-
-def _read_notice(wire: object) -> SafetyNotice:
-    """Return the notice in the `misalignment` of an error, an empty one without it."""
-    fields = as_mapping(wire)
-    return SafetyNotice(
-        explanation=as_text(fields.get("detailed_explanation")),
-        advice=as_text(as_mapping(fields.get("steer")).get("message")),
-        category=as_text(fields.get("error_type")),
-        review_target=as_text(fields.get("review_target")),
-    )
-
-
-def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
-    """Return words and place of what FastAPI's servers found, the most exact row.
-
-    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
-    a value could have has a row, and names of types are in between.
-    """
-    entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = _join_place(as_list(most_exact.get("loc"))[1:])
-    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -1790,12 +1728,12 @@ def hide_paths(text: str, roots: Iterable[str]) -> str:
         rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
         r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
     )
-    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
 
+    def keep_last_name(match: re.Match[str]) -> str:
+        names = [name for name in re.split(r"[/\\]", match.group()) if name]
+        return f"[path]/{names[-1]}"
 
-def _keep_last_name(match: re.Match[str]) -> str:
-    names = [name for name in re.split(r"[/\\]", match.group()) if name]
-    return f"[path]/{names[-1]}"
+    return re.sub(pattern, keep_last_name, text, flags=re.IGNORECASE)
 
 
 def describe_exception(error: BaseException) -> str:
@@ -1830,8 +1768,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # The password of a `Basic` header follows a user name of unknown length: only the
+    # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
+        first_bit = offset * _BITS_OF_BYTE
+        end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+        first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+        end = end_bit // _BITS_OF_BASE64_CHARACTER
+        encoded = b64encode(bytes(offset) + raw).decode()[first:end]
         yield encoded
         yield encoded.replace("+", "-").replace("/", "_")
 
@@ -1839,19 +1783,6 @@ def _forms(secret: str) -> Iterator[str]:
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -1954,6 +1885,8 @@ NO_CREDIT_CODES = frozenset(
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
 
 _FILE_CODES = frozenset({"unsupported_file"})
 IMAGE_CODES = _FILE_CODES | frozenset(
@@ -2209,7 +2142,7 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
+        """Say whether the answer is not what the user asked for."""
         return self.kind != "completed"
 
     @property
@@ -2312,24 +2245,22 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
     Redacted, in one line, of bounded length, and without what renders or links.
     """
+    hide = partial(redact, secrets=secrets)
     parts = [
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
     for lead, text in parts:
-        if text:
-            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+        if not text:
+            continue
+        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+        printable = "".join(letter for letter in line if letter.isprintable())
+        plain = printable.translate(_MARKUP).replace("://", ": //")
+        if len(plain) > _MAX_NOTICE:
+            plain = f"{plain[:_MAX_NOTICE]}…"
+        quotes.append(f"{lead}: “{plain}”")
     return " ".join(quotes)
-
-
-def _plain_line(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of the server as one plain line, without secrets and markup."""
-    hide = partial(redact, secrets=secrets)
-    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-    printable = "".join(letter for letter in line if letter.isprintable())
-    plain = printable.translate(_MARKUP).replace("://", ": //")
-    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_message(error: ApiError) -> str:
@@ -2427,7 +2358,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not _is_about_address(error):
+        if not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
@@ -2441,7 +2372,7 @@ _UNKNOWN_ADDRESS = "Invalid URL"
 type and names no place, either."""
 
 
-def _is_about_address(error: ApiError) -> bool:
+def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
     if error.param or error.names_a_place:
         return False
@@ -2451,7 +2382,8 @@ def _is_about_address(error: ApiError) -> bool:
 
 def has_no_credit(error: ApiError) -> bool:
     """Say whether an account is empty, which no wait fills."""
-    is_known = error.is_any_of(NO_CREDIT_CODES)
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
@@ -2544,7 +2476,7 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits",
-        "insufficient_quota",
+        NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -3971,33 +3903,25 @@ def _cost_of_pictures(
     drawn = [item for item in drawn if item.get("status") != "failed"]
     if not told and not drawn:
         return Cost(0.0)
-    options = _tool_options(tools, "image_generation")
-    prices = _image_prices(as_text(options.get("model")))
-    if told:
-        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
-        return Cost(dollars)
-    tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
-
-
-def _image_prices(model: str) -> ImagePrices:
-    """Return the prices of a model that draws, with or without a date at its end.
-
-    Those of a deployment with another name are unknown: the usual ones are assumed.
-    """
-    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+    model = as_text(_tool_options(tools, "image_generation").get("model"))
+    # The longest name counts that fits, also with a date after it. The prices of a
+    # deployment with another name are unknown: the usual ones are assumed.
+    prices = CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len):
         if model.startswith(name):
-            return CATALOG_IMAGE_PRICES[name]
-    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
-
-
-def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
-    cost = max(0, tokens.text - tokens.cached_text) * prices.text
-    cost += tokens.cached_text * prices.cached_text
-    cost += max(0, tokens.image - tokens.cached_image) * prices.image
-    cost += tokens.cached_image * prices.cached_image
-    cost += tokens.output * prices.output
-    return cost / _MILLION
+            prices = CATALOG_IMAGE_PRICES[name]
+    costs: list[float] = []
+    for tokens in told:
+        cost = max(0, tokens.text - tokens.cached_text) * prices.text
+        cost += tokens.cached_text * prices.cached_text
+        cost += max(0, tokens.image - tokens.cached_image) * prices.image
+        cost += tokens.cached_image * prices.cached_image
+        cost += tokens.output * prices.output
+        costs.append(cost / _MILLION)
+    if told:
+        return Cost(sum(costs))
+    drawn_tokens = sum(map(_picture_tokens, drawn))
+    return Cost(drawn_tokens * prices.output / _MILLION, is_estimate=True)
 
 
 _SQUARE = 1024 * 1024
@@ -4026,7 +3950,7 @@ _REGIONAL_FACTOR = 1.1
 
 
 def describe_cost(cost: Cost) -> str:
-    """Return what something costs, as people read it."""
+    """Return what something costs, as users read it."""
     amount = format_money(cost.dollars)
     return f"about {amount}" if cost.is_estimate else amount
 
@@ -4140,25 +4064,15 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     items = payload["input"]
     lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
-        lowered |= _configured_fields(payload)
+        for item in items:
+            for key in _CONFIGURED:
+                if item_type(item) == CONFIGURATION and key in item:
+                    lowered[key] = {**lowered.get(key, {}), **item[key]}
     if ADDED_TOOLS in kinds:
         tools = declared_tools(payload)
         if tools:
             lowered["tools"] = tools
     return lowered
-
-
-def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are after the last update."""
-    fields: dict[str, Any] = {}
-    for item in payload["input"]:
-        if item_type(item) != CONFIGURATION:
-            continue
-        for key in _CONFIGURED:
-            if key in item:
-                before = fields.get(key, payload.get(key, {}))
-                fields[key] = {**before, **item[key]}
-    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -4215,7 +4129,7 @@ class ResolvedModel(NamedTuple):
     """The one in the name, if any."""
     facts: ModelFacts
     name: str
-    """For people."""
+    """For users."""
     pro: bool = False
     """Whether the name asks for the pro mode."""
     research: bool = False
@@ -4336,14 +4250,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
+    # ChatGPT's words for a model that thinks, or does not. From gpt-5.1 to 5.4 the
+    # default is not to think at all.
     thinking = _THINKING_NAME.match(name)
     if thinking:
         model_id = thinking["model"] + (thinking["size"] or "")
@@ -4556,7 +4464,7 @@ _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_QUOTED = re.compile(_QUOTED_NAME)
 _UNKNOWN = re.compile(
     r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
@@ -4592,13 +4500,13 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in reading for reading in self._readings())
+        return any(words in reading for reading in self._all_readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        for reading in self._readings():
+        for reading in self._all_readings():
             if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
                 return True
         return False
@@ -4623,7 +4531,7 @@ class OwnTexts:
                     return True
         return False
 
-    def _readings(self) -> Iterator[str]:
+    def _all_readings(self) -> Iterator[str]:
         """Yield all texts in all forms in which a server may show them."""
         for text in self._texts:
             yield from _readings(text)
@@ -4726,7 +4634,6 @@ class Refusal:
     """What a server said about a request that it refused."""
 
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
-        """Read nothing yet."""
         self.error = error
         self.sent = sent
         self.words = error.message[:MAX_MESSAGE]
@@ -4876,7 +4783,7 @@ def named_subject(sent: SentRequest, error: ApiError) -> str:
 # Repairs of one chat: which of its items are left out, or sent as plain text.
 #
 # A chat stores them, so that its later turns do not meet the refusal again and begin with
-# the same bytes. An item is named by a digest, because its place changes. What people and
+# the same bytes. An item is named by a digest, because its place changes. What users and
 # administrators wrote always stays.
 # --------------------------------------------------------------------------------------
 
@@ -4910,7 +4817,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -4958,7 +4865,6 @@ class LeaveOutItem(ChatRepair):
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave the one item out."""
         return "leave_out" if row.name == self.name else "none"
 
 
@@ -4980,7 +4886,6 @@ class SendAsText(ChatRepair):
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of the one item."""
         return "plain" if row.name == self.name else "none"
 
 
@@ -5006,7 +4911,6 @@ class LeaveOutKind(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an item of the type out."""
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
@@ -5034,7 +4938,6 @@ class LeaveOutReasoning(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an encrypted item out."""
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
@@ -5063,7 +4966,6 @@ class CallsAsWords(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send a call and its output as words."""
         return "leave_out" if is_paired(row.item) else "none"
 
 
@@ -5138,7 +5040,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave such reasoning out."""
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
@@ -5159,7 +5060,6 @@ class LeaveOutImages(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of an item with an image."""
         return "plain" if has_media(row.item, ["input_image"]) else "none"
 
 
@@ -5225,91 +5125,50 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-class _JoinedChanges(NamedTuple):
-    """What several repairs do to the items of a chat, by the names of the items."""
-
-    left_out: Set[str]
-    plain: Set[str]
-    calls_as_words: Set[object]
-    """The ids of the calls of which a part is left out: words stay of both parts."""
-
-    def keep_words_of(self, item: Item) -> bool:
-        """Say whether an item is a part of a call that is sent as words."""
-        return is_paired(item) and item.get("call_id") in self.calls_as_words
-
-
 def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
     """Return the items that are sent, each with the name of what it was made of.
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    rows = _rows_of(items)
+    names = item_names(items)
+    rows = [NamedItem(name, item) for name, item in zip(names, items, strict=True)]
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _apply_changes(rows, _join_changes(rows, own))
-    whole = drop_orphans([row.item for row in changed])
-    kept = {id(item) for item in whole}
-    return [row for row in changed if id(row.item) in kept]
-
-
-def _apply_changes(
-    rows: Iterable[NamedItem], changes: _JoinedChanges
-) -> list[NamedItem]:
-    """Return the items with what the repairs change; half pairs are still there."""
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_user(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and (
-            is_paired(row.item) or item_type(row.item) == "message"
-        ):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    return sent
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
-def _join_changes(
-    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
-) -> _JoinedChanges:
-    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
-    for repair in repairs:
-        for row in _rows_up_to(rows, repair.last_name):
+    known_names = set(names)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue  # the item is not in the chat any more
+        for row in rows:
             change = repair.change_of(row)
             if change == "leave_out":
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
+            if row.name == repair.last_name:
+                break
+    # If a part of a call is left out, words stay of both parts.
     calls_as_words: set[object] = set()
     for row in rows:
         if row.name in left_out and is_paired(row.item):
             calls_as_words.add(row.item.get("call_id"))
-    return _JoinedChanges(left_out, plain, calls_as_words)
-
-
-def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with `last_name`, itself included.
-
-    An empty name means all rows. If no row has the name, none is returned: the item is
-    not in the chat any more.
-    """
-    if not last_name:
-        return rows
-    for index, row in enumerate(rows):
-        if row.name == last_name:
-            return rows[: index + 1]
-    return ()
+    sent: list[NamedItem] = []
+    for row in rows:
+        item = row.item
+        if is_paired(item) and item.get("call_id") in calls_as_words:
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(item)))
+        elif row.name in left_out and not is_from_user(item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in plain and (is_paired(item) or item_type(item) == "message"):
+            sent.append(row._replace(item=plain_item(item)))
+        else:
+            sent.append(row)
+    whole = drop_orphans([row.item for row in sent])
+    kept = {id(item) for item in whole}
+    return [row for row in sent if id(row.item) in kept]
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -5318,7 +5177,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
 
 
 def is_from_user(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays.
+    """Say whether the user or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.
     """
@@ -5348,20 +5207,19 @@ def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
     bare = dict(item)
     for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            bare[key] = [_part_without_media(part) for part in item[key]]
+        if not isinstance(item.get(key), list):
+            continue
+        bare[key] = []
+        for part in item[key]:
+            is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+            gone = {"type": "input_text", "text": _MEDIA_GONE}
+            bare[key].append(gone if is_media else part)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _part_without_media(part: object) -> object:
-    if isinstance(part, dict) and part.get("type") in _MEDIA:
-        return {"type": "input_text", "text": _MEDIA_GONE}
-    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -5404,7 +5262,7 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
 `moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
-`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+`max_tool_calls`, nor what the user asked for: the model, the input, the format."""
 
 _NO_OPTIONS = frozenset(
     {
@@ -5465,7 +5323,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5480,7 +5338,7 @@ Repair = ChatRepair | RequestRepair
 
 
 def _refused_message(refused: str) -> str:
-    """Return what a person is told of something that is left out."""
+    """Return what the user is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
 
@@ -5498,7 +5356,6 @@ class LeaveOutParameter(RequestRepair):
         return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the parameter."""
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
@@ -5507,7 +5364,7 @@ class LeaveOutParameter(RequestRepair):
         if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
-            return payload  # the person asked for it
+            return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 
@@ -5523,7 +5380,6 @@ class ReplaceEffort(RequestRepair):
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with the other effort."""
         if value_at(payload, "reasoning", "effort") != self.refused:
             return payload
         return _with_parameter(payload, "reasoning.effort", self.allowed)
@@ -5625,7 +5481,6 @@ class LeaveOutFunctions(RequestRepair):
         return "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without functions and custom tools."""
         declared = declared_tools(payload)
         remaining = [
             tool for tool in declared if tool.get("type") not in ("function", "custom")
@@ -5645,7 +5500,6 @@ class AskForStream(RequestRepair):
         return "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body that asks for a stream."""
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
@@ -5692,7 +5546,6 @@ class LeaveOutField(RequestRepair):
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
         items: list[Item] = []
@@ -5733,7 +5586,6 @@ class LeaveOutStrict(RequestRepair):
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
@@ -5769,7 +5621,6 @@ class LowerItems(RequestRepair):
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the items."""
         return lower_payload(payload, {self.kind})
 
 
@@ -5788,7 +5639,6 @@ class MoveMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with its items in the other order."""
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
@@ -5804,7 +5654,6 @@ class GatherInstructions(RequestRepair):
         return "The model takes instructions at the beginning alone: moving later ones there."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose instructions are in the one field."""
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -5834,20 +5683,25 @@ class JoinMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without neighboring messages of one role."""
-        items: list[Item] = []
-        for item in payload["input"]:
-            last = items[-1] if items else {}
-            has_last_role = item.get("role") == last.get("role")
-            if has_last_role and item_type(item) == item_type(last) == "message":
-                gap = text_message(item["role"], "\n\n")["content"]
-                content = [*_parts_of(last), *gap, *_parts_of(item)]
-                items[-1] = {**last, "content": content}
-            else:
-                items.append(item)
-        if len(items) == len(payload["input"]):
+        rows = _join_messages(NamedItem("", item) for item in payload["input"])
+        if len(rows) == len(payload["input"]):
             return payload
-        return {**payload, "input": items}
+        return {**payload, "input": [row.item for row in rows]}
+
+
+def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
+    """Return items of which neighboring messages are one, with the name of the last."""
+    joined: list[NamedItem] = []
+    for name, item in rows:
+        last = joined[-1].item if joined else {}
+        has_last_role = item.get("role") == last.get("role")
+        if has_last_role and item_type(item) == item_type(last) == "message":
+            gap = text_message(item["role"], "\n\n")["content"]
+            content = [*_parts_of(last), *gap, *_parts_of(item)]
+            joined[-1] = NamedItem(name, {**last, "content": content})
+        else:
+            joined.append(NamedItem(name, item))
+    return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -5858,8 +5712,10 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
-"""Repairs after which items are at other places, or fewer."""
+_MOVES = (MoveMessages(), GatherInstructions())
+"""Repairs after which items are at other places, or fewer; none is changed."""
+_JOIN = JoinMessages()
+"""It comes after them: the messages around an instruction become neighbors."""
 
 
 def repair_request(
@@ -5872,7 +5728,10 @@ def repair_request(
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    return _apply_all(lowered, repairs)
+    for repair in (*_MOVES, _JOIN):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
+    return _apply_in_place(lowered, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -5881,13 +5740,24 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
+    moves = [repair for repair in _MOVES if repair in repairs]
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in _IN_OTHER_PLACES:
-        if repair in repairs:
-            lowered = repair.apply(lowered)
+    for move in moves:
+        lowered = move.apply(lowered)
+    if _JOIN in repairs:
+        lowered = _JOIN.apply(lowered)
     rows = name_items(lowered["input"], repairs)
-    lowered["input"] = [row.item for row in rows]
-    repaired = _apply_all(lowered, repairs)
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in moves:
+        by_item = {id(row.item): row for row in rows}
+        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
+        rows = [by_item[id(item)] for item in lowered["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    repaired = _apply_in_place(
+        {**lowered, "input": [row.item for row in rows]}, repairs
+    )
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
@@ -5895,9 +5765,12 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     return SentRequest(repaired, items, payload, tuple(repairs))
 
 
-def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+def _apply_in_place(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
-        if isinstance(repair, RequestRepair):
+        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
             payload = repair.apply(payload)
     return payload
 
@@ -5970,8 +5843,6 @@ _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
 """Statuses that also proxies and firewalls send, for reasons of their own."""
 _UNCERTAIN_STATUS = frozenset({None, 200, 400})
 """Statuses that say less than a passing code; all others are more certain than it."""
-_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
@@ -6048,8 +5919,7 @@ def _is_retried_status(status: int) -> bool:
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
-    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or has_no_credit(error):
+    if has_no_credit(error):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -6174,7 +6044,12 @@ _REASONING_IS_MISSING = re.compile(
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
-"""What the API says of the container of earlier code."""
+"""What the API says of the container of earlier code. "Container is expired." names no
+place; "Expected container_id: cntr_..." a chat met in every further turn
+(pydantic/pydantic-ai 7461)."""
+_NOT_DECLARED = re.compile("not found in 'tools'")
+"""Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
+not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -6219,7 +6094,7 @@ class TriedRepair(NamedTuple):
     error: ApiError = ApiError()
     """The refusal that it answers."""
     is_named: bool = False
-    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    """Whether the server's own `param` names what is changed, and no user wrote it."""
     is_lasting: bool = True
     """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
@@ -6266,42 +6141,34 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     if not may_be_repaired(failure):
         return None
     error = failure.error
+    status = failure.status or 0
+    may_be_about_chat = status in _UNCLEAR_CAUSES
+    if status == 404 and not error.names_a_place:
+        # Else the address or the model is wrong.
+        may_be_about_chat = (
+            error.type == "invalid_request_error"
+            and "model" not in error.message.lower()
+            and not is_about_address(error)
+        )
     steps: tuple[Repair, ...] = ()
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
-    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+    elif may_be_about_chat:
         # The step that keeps most of the chat comes first.
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Servers refuse these before they ask the model. To tune an answer matters less
-        # than the chat, and tools matter more.
-        if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
+        # Servers refuse options and tools before they ask the model. To tune an answer
+        # matters less than the chat, and tools matter more. A parameter that guards
+        # stays, and a request without others would be refused again.
+        names_cause = error.names_a_place or has_known_cause(status, error)
+        is_checked = status in _CHECKED_CAUSES
+        if is_checked and not names_cause and not Refusal(error, sent).parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
     return None
-
-
-def _may_be_about_chat(failure: Failure) -> bool:
-    """Say whether a 404 is about the request: else the address or the model is wrong."""
-    error = failure.error
-    if failure.status != 404 or error.names_a_place:
-        return True
-    is_of_the_api = error.type == "invalid_request_error"
-    return is_of_the_api and "model" not in error.message.lower()
-
-
-def _may_be_about_options(failure: Failure, sent: SentRequest) -> bool:
-    """Say whether a refusal names no item, no parameter and no other cause.
-
-    A parameter that guards stays, and a request without others would be refused again.
-    """
-    error = failure.error
-    if error.names_a_place or has_known_cause(failure.status or 0, error):
-        return False
-    return not Refusal(error, sent).parameter
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -6320,10 +6187,10 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
-    missing = _REASONING_IS_MISSING.search(refusal.words)
-    if missing:
-        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+    last = refusal.sent.last_name
+    if _REASONING_IS_MISSING.search(refusal.words):
+        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
         return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
@@ -6331,49 +6198,43 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    yield from _by_code_or_words(refusal)
-    yield from _by_place(refusal)
-    yield from _by_image_code(refusal)
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
-    if not_taken:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
-    yield from _by_parameter(refusal)
-    for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
-
-
-def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words = refusal.words
-    last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield TriedRepair(LeaveOutReasoning(last))
-    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
-    # met in every further turn (pydantic/pydantic-ai 7461).
-    container = _CONTAINER.search(words)
-    if container:
-        repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
-    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
-    if unanswered:
-        yield TriedRepair(
-            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
-        )
+    code_runs = LeaveOutKind("code_interpreter_call", last)
+    yield from _by_words(refusal, _CONTAINER, code_runs)
+    yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
-    refused = words.partition("upported values")[0]
+    refused = refusal.words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
-    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
-    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
-    if "not found in 'tools'" in words:
-        is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+    yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
+    yield from _by_place(refusal)
+    # The refusal of an image may name no place. Of several images the newest is a guess,
+    # which must not cost the chat another.
+    if refusal.error.code in IMAGE_CODES:
+        rows = enumerate(refusal.sent.items)
+        numbers = [number for number, row in rows if has_media(row.item)]
+        for number in numbers[-1:]:
+            for tried in _without_item(refusal, number):
+                yield tried._replace(is_lasting=len(numbers) == 1)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
+
+
+def _by_words(
+    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
+) -> Iterator[TriedRepair]:
+    """Yield a repair if the words of a refusal have a phrase."""
+    phrase = pattern.search(refusal.words)
+    if phrase:
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -6391,7 +6252,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
-        # What a person wrote may have the field by that person's choice.
+        # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
         yield TriedRepair(repair, is_named=is_named and is_the_models)
@@ -6410,7 +6271,7 @@ def _without_tool(
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
 ) -> Iterator[TriedRepair]:
-    """Yield the repairs of one item; what people wrote always stays."""
+    """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:
@@ -6436,20 +6297,17 @@ def _without_item(
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
-    phrase = _SEES_NOTHING.search(refusal.words)
-    if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
-    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+    if any(has_media(row.item) for row in refusal.sent.items):
+        yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
+    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
     )
-    for pattern, repair in others:
-        phrase = pattern.search(refusal.words)
-        if phrase:
-            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+    for pattern, repair in skills:
+        yield from _by_words(refusal, pattern, repair)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:
@@ -6464,19 +6322,6 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
         if has_calls and item.get("role") == "user":
             names.append(name)
     return names[-1] if names else sent.last_name
-
-
-def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair of the newest image: its refusal names no place."""
-    if refusal.error.code not in IMAGE_CODES:
-        return
-    numbers = [
-        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
-    ]
-    if numbers:
-        # Of several images the newest is a guess, which must not cost the chat another.
-        for tried in _without_item(refusal, numbers[-1]):
-            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -6628,7 +6473,13 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if given.get("response_format"):
-        given["response_format"] = _with_schema(given)
+        form = given["response_format"]
+        schema = given.pop("json_schema", None)  # it may be next to its format
+        if isinstance(form, str):
+            form = {"type": form}
+        if isinstance(form, Mapping) and form.get("json_schema") is None:
+            form = {**form, "json_schema": schema}
+        given["response_format"] = form
     _read_values(given, "", errors)
     own_format = as_mapping(given.get("text")).get("format")
     format_name = "text.format" if own_format else "response_format"
@@ -6694,17 +6545,6 @@ def _read_word(name: str, value: object) -> str:
     return word
 
 
-def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may be next to it."""
-    form = given["response_format"]
-    schema = given.pop("json_schema", None)
-    if isinstance(form, str):
-        form = {"type": form}
-    if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": schema}
-    return form
-
-
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
@@ -6718,32 +6558,26 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    described = form.get("json_schema")
+    described: Any = form.get("json_schema")
     if described is None and "schema" in form:  # the API's own, flat form
         described = form
-    return {"type": kind, **_schema_fields(name, described)}
-
-
-def _schema_fields(name: str, value: object) -> dict[str, Any]:
-    """Return the fields of a `json_schema` format.
-
-    `strict` is always among them: the Responses API makes a schema that does not say it
-    strict, and each of its properties required, while Chat Completions does not
-    (recorded: 8 of 8).
-    """
-    if isinstance(value, str):
-        value = parse_json_object(value)
-    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
+    if isinstance(described, str):
+        described = parse_json_object(described)
+    own = as_mapping(described)
+    if not isinstance(own.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise InvalidParameter(name, why)
-    own_name = str(value.get("name") or "response")
+    own_name = str(own.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
-    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
-    if value.get("description"):
-        fields["description"] = value["description"]
-    strict = value.get("strict")
-    fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
-    return fields
+    flat: dict[str, Any] = {"type": kind, "name": format_name, "schema": own["schema"]}
+    if own.get("description"):
+        flat["description"] = own["description"]
+    # It is always stated: the Responses API makes a schema that does not say it strict,
+    # and each of its properties required, while Chat Completions does not (recorded: 8
+    # of 8).
+    strict = own.get("strict")
+    flat["strict"] = strict is not None and read_bool("json_schema.strict", strict)
+    return flat
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -6921,13 +6755,14 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if not node.keys() <= _SIMPLE_KEYWORDS:
         raise NoStrictForm
+    # Of choices strict mode has only `anyOf`, with nothing next to it.
     if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    return _strict_value(node, depth)
-
-
-def _strict_value(node: Schema, depth: int) -> Schema:
-    """Return the strict form of a schema that is no choice."""
+        if node.keys() & {"properties", "items", "enum", "const", "required"}:
+            raise NoStrictForm
+        if "anyOf" in node and "oneOf" in node:
+            raise NoStrictForm
+        options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+        return _choice_of([_strict_form(option, depth + 1) for option in options], node)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
@@ -6947,20 +6782,15 @@ def _strict_value(node: Schema, depth: int) -> Schema:
     return strict
 
 
-def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"}:
-        raise NoStrictForm
-    if "anyOf" in node and "oneOf" in node:
-        raise NoStrictForm
-    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
-    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
-
-
 def _strict_object(node: Schema, depth: int) -> Schema:
     properties = node.get("properties", {})
     required = set(node.get("required", ()))
-    if not _is_closed(node, depth) or not required <= properties.keys():
+    # It may have only the properties that it lists. Servers seldom say so; an object that
+    # lists none, except a function's own parameters, is meant as a map.
+    is_closed = depth == _ROOT_DEPTH or bool(properties)
+    if "additionalProperties" in node:
+        is_closed = node["additionalProperties"] is False
+    if not is_closed or not required <= properties.keys():
         raise NoStrictForm
     # Strict mode knows no optional property: left to itself, the API would make each a
     # required one (recorded, 219 of 219), and the model would invent values.
@@ -6975,22 +6805,16 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     }
 
 
-def _is_closed(node: Schema, depth: int) -> bool:
-    """Say whether an object may have only the properties that it lists.
-
-    Servers seldom say so; an object that lists none, except a function's own
-    parameters, is meant as a map.
-    """
-    if "additionalProperties" in node:
-        return node["additionalProperties"] is False
-    return depth == _ROOT_DEPTH or bool(node.get("properties"))
-
-
 def _make_nullable(form: Schema) -> Schema:
     """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
-        return _nullable_choice(form)
+        undescribed = {key: form[key] for key in form if key != "description"}
+        options = [undescribed]
+        if undescribed.keys() == {"anyOf"}:
+            options = undescribed["anyOf"]
+        null = {"type": "null"}
+        return _choice_of(options if null in options else [*options, null], form)
     names = types if isinstance(types, list) else [types]
     nullable = {**form, "type": names}
     if "null" not in names:
@@ -6999,18 +6823,6 @@ def _make_nullable(form: Schema) -> Schema:
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
-
-
-def _nullable_choice(form: Schema) -> Schema:
-    """Return a choice between a form, or its options, and null."""
-    undescribed = {key: form[key] for key in form if key != "description"}
-    options = [undescribed]
-    if undescribed.keys() == {"anyOf"}:
-        options = undescribed["anyOf"]
-    null = {"type": "null"}
-    if null not in options:
-        options = [*options, null]
-    return _choice_of(options, form)
 
 
 def _choice_of(options: list[Any], node: Schema) -> Schema:
@@ -7316,8 +7128,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if keyword == "$ref":
-                is_valid = self._is_definition(value)
+            if keyword == "$ref":  # to a definition at the root, or to the root
+                is_valid = (
+                    isinstance(value, str)
+                    and _DEFINITION.fullmatch(value) is not None
+                    and _is_schema(resolve_reference(self._root, value))
+                )
             else:
                 check = _VALID_VALUES.get(keyword)
                 is_valid = check is not None and check(value)
@@ -7333,12 +7149,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_definition(self, reference: object) -> bool:
-        """Say whether a reference names a definition at the root, or the root."""
-        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
-            return False
-        return _is_schema(resolve_reference(self._root, reference))
 
     def _copy_value(self, keyword: str, value: Any) -> Any:
         if keyword in _SCHEMA_KEYWORDS:
@@ -7662,10 +7472,19 @@ def responses_tool_choice(
         wanted = _flatten_choice(choice, names)
     else:
         return None
+    offered: set[tuple[str, str, str]] = set()
+    for tool in tools:
+        kind, label, name = _choice_key(tool)
+        offered.add((kind, label, name))
+        offered.add((kind, "", name))  # a choice may leave the label out
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]
-    _check_offered(chosen, tools)
+    for tool in chosen:
+        if _choice_key(tool) not in offered:
+            raise InvalidRequest(
+                f"The tool choice asks for {tool_name(tool)}, which this chat does not have."
+            )
     return wanted
 
 
@@ -7766,35 +7585,10 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
-    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered: set[_ChoiceKey] = set()
-    for tool in tools:
-        key = _choice_key(tool)
-        offered.add(key)
-        offered.add(key._replace(label=""))  # a choice may leave it out
-    for wanted in chosen:
-        if _choice_key(wanted) not in offered:
-            raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
-            )
-
-
-class _ChoiceKey(NamedTuple):
-    """What identifies a tool in a choice."""
-
-    kind: str
-    label: str
-    name: str
-
-
-def _choice_key(tool: Item) -> _ChoiceKey:
+def _choice_key(tool: Item) -> tuple[str, str, str]:
+    """Return what identifies a tool in a choice: its type, its server, its name."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    return _ChoiceKey(
-        kind=as_text(tool.get("type")),
-        label=as_text(tool.get("server_label")),
-        name=name,
-    )
+    return as_text(tool.get("type")), as_text(tool.get("server_label")), name
 
 
 # --------------------------------------------------------------------------------------
@@ -7943,12 +7737,16 @@ def build_request(
     for tool in settings.tools:
         if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
             tools.append(tool)
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(model, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -8040,17 +7838,6 @@ def _build_reasoning(
     return {**chosen, **own} or None
 
 
-def _build_text(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; only a model that has a verbosity gets one."""
-    own: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = own.pop("verbosity", None) or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own or None
-
-
 _READ_OTHERWISE = (
     "messages",
     "model",
@@ -8074,7 +7861,11 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
-    sent = _sent_settings(request)
+    # Some items change settings. The rest of the input says nothing of them, and takes
+    # long to prepare.
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    sent = lower_payload(without_history.payload(), APPENDED)
     passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
@@ -8099,16 +7890,6 @@ def is_api_parameter(name: str) -> bool:
     return not field or bool(with_known_keys(key, {field: True}))
 
 
-def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
-    """Return the fields of a request, with what its items change of them.
-
-    The rest of the input says nothing of settings, and takes long to prepare.
-    """
-    appended = [item for item in request.input if item_type(item) in APPENDED]
-    without_history = request.model_copy(update={"input": appended})
-    return lower_payload(without_history.payload(), APPENDED)
-
-
 _OPENAI_ONLY = (
     "access_programs",
     "context_management",
@@ -8124,12 +7905,25 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids.
+
+    Answers are plain texts there.
+    """
     kept: dict[str, Any] = {}
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    items: list[Item] = []
+    for item in payload["input"]:
+        kind = item_type(item)
+        if kind == "message" and item.get("role") == "assistant":
+            text = message_text(item)
+            items.append({"type": kind, "role": "assistant", "content": text})
+        elif kind in _ID_PREFIXES:
+            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
+        else:
+            items.append(item)
+    kept["input"] = items
     return kept
 
 
@@ -8150,17 +7944,6 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
         else:
             items.append(item)
     return {**payload, "input": items}
-
-
-def _strict_item(item: Item) -> Item:
-    """Return an item for other servers: an answer as plain text, others with an id."""
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        text = message_text(item)
-        return {"type": "message", "role": "assistant", "content": text}
-    prefix = _ID_PREFIXES.get(item_type(item))
-    if prefix is None:
-        return item
-    return {"id": f"{prefix}_{json_digest(item)}", **item}
 
 
 # --------------------------------------------------------------------------------------
@@ -8388,17 +8171,13 @@ class EventStreamDecoder:
             # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
-                    events.append(self._event_of_lines())
+                    name = self._event.decode("utf-8", "replace")
+                    data = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, data))
                 self._event = b""
                 self._lines = []
                 self._size = 0
         return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event whose lines were read."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return ServerSentEvent(name, data)
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -8488,7 +8267,7 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
 On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
+for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
@@ -8500,8 +8279,15 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """
+
+    def identity_of(event: StreamEvent) -> tuple[int, str, int, str] | None:
+        """Return the text that a delta adds to; None for any other event."""
+        if type(event) is not TextDelta:  # a TextDone is one, too
+            return None
+        return event.output_index, event.kind, event.part, event.item_id
+
     joined: list[StreamEvent] = []
-    for identity, neighbors in groupby(events, _text_identity):
+    for identity, neighbors in groupby(events, identity_of):
         if identity is None:
             joined += neighbors
             continue
@@ -8511,13 +8297,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
         )
         joined.append(TextDelta(index, kind, part, text, item_id))
     return joined
-
-
-def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
@@ -8551,7 +8330,16 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
             if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
                 raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else _read_unknown(wire, event.event)
+        if read:
+            return read(wire)
+        # The API's own events may have an `error`, too, as that of an MCP call.
+        if as_text(wire.get("type")).startswith("response."):
+            return None
+        error = find_error(wire, event.event)
+        if error is not None:
+            return StreamError(error)
+        refuse_completion(wire)
+        return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
@@ -8569,20 +8357,6 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
-
-
-def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
-    """Return the error that an event of no known type is, None for any other event.
-
-    The API's own events may have an `error`, too, as that of an MCP call.
-    """
-    if as_text(wire.get("type")).startswith("response."):
-        return None
-    error = find_error(wire, name)
-    if error is not None:
-        return StreamError(error)
-    refuse_completion(wire)
-    return None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -8700,12 +8474,8 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
+def _read_item(event: type[ItemAdded | ItemDone], wire: JsonObject) -> StreamEvent:
+    return event(_read_index(wire), _check_type(wire["item"], dict))
 
 
 _OTHER_ENDS = ("incomplete", "failed", "cancelled")
@@ -8746,52 +8516,37 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What Open Responses and its gateways call a thought that grows.
+    _TextEvent("reasoning", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 
 
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
+def _text_readers() -> Mapping[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    texts = [*_PART_EVENTS]
+    for item_name, kind in ITEM_KINDS.items():
+        # The events of the one text of a call are named for its item and its field, as
+        # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers(form: str) -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events.
-
-    `form` says of which events: "delta" or "done".
-    """
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        if form == "delta":
-            reader = _text_reader(TextDelta, kind, part, "delta")
-        else:
-            reader = _text_reader(TextDone, kind, part, whole)
-        readers[f"response.{name}.{form}"] = reader
+    for name, text_kind, part, whole in texts:
+        delta = _text_reader(TextDelta, text_kind, part, "delta")
+        readers[f"response.{name}.delta"] = delta
+        readers[f"response.{name}.done"] = _text_reader(
+            TextDone, text_kind, part, whole
+        )
     return readers
 
 
 _READERS: Mapping[str, _Reader] = {
-    **_text_readers("delta"),
-    **_text_readers("done"),
-    # What Open Responses and its gateways call a thought that grows.
-    "response.reasoning.delta": _text_reader(
-        TextDelta, "reasoning", "content_index", "delta"
-    ),
-    "response.reasoning.done": _text_reader(
-        TextDone, "reasoning", "content_index", "text"
-    ),
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": partial(_read_item, ItemAdded),
+    "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
@@ -8835,7 +8590,7 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
+    """A status line for the user who waits."""
 
     message: str
     tried: TriedRepair | None = None
@@ -8882,9 +8637,9 @@ class HiddenMessage(NamedTuple):
 
 
 class RunWork(NamedTuple):
-    """What a run took that people see as several rounds.
+    """What a run took that users see as several rounds.
 
-    `seconds` are those of the model and of tools, without the time of people.
+    `seconds` are those of the model and of tools, without the time of users.
     """
 
     rounds: int
@@ -8951,6 +8706,33 @@ class ModelAnswer(NamedTuple):
 
 RunEvent = ItemEvent | ToolOutput | HiddenMessage | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -9154,9 +8936,16 @@ def url_parts(text: str) -> SplitResult | None:
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
+    proxy = stated
+    if not stated:
+        # Each call reads the whole environment. If it names no proxy, one is enough.
+        proxies = getproxies()
+        parts = urlsplit(url)
+        proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+        if not proxy:
+            return None
+        if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+            return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is not None:
         return address
@@ -9167,21 +8956,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         "address. An administrator has to correct the environment.",
         remedy="setup",
     )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
 
 
 # --------------------------------------------------------------------------------------
@@ -9267,6 +9041,7 @@ class GrowingParts:
         where more came, and those that only deltas brought.
         """
         numbered = {part for part, _ in texts}
+        # The parts whose numbers the item does not have, by their kind, in their order.
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
@@ -9274,7 +9049,15 @@ class GrowingParts:
         rests: list[Rest] = []
         whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            own = [part] if part in self._deltas else []
+            left = strays[part[0]]
+            had_deltas = bool(own or left)
+            match = self._match(chain(own, left), text)
+            for matched_part in match.parts:
+                if matched_part != part:
+                    left.popleft()  # they match in their order
+            if left and not own and not match.parts:
+                left.popleft()  # it contradicts this text, and belongs to no other
             whole[part] = text
             if match.is_longer:
                 last = "".join(self._deltas[match.parts[-1]])
@@ -9287,24 +9070,6 @@ class GrowingParts:
             if text not in own_texts:
                 whole[part] = text
         return rests, whole
-
-    def _end_numbered(
-        self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> tuple[_Match, bool]:
-        """Return what came of one part of the finished item, and whether anything did.
-
-        `strays` are parts of its kind whose numbers the item does not have, in their
-        order. Those that this text accounts for are removed.
-        """
-        own = [part] if part in self._deltas else []
-        had_deltas = bool(own or strays)
-        match = self._match(chain(own, strays), text)
-        for matched_part in match.parts:
-            if matched_part != part:
-                strays.popleft()  # they match in their order
-        if strays and not own and not match.parts:
-            strays.popleft()  # it contradicts this text, and belongs to no other
-        return match, had_deltas
 
     def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.
@@ -9363,15 +9128,14 @@ class RepeatedMessages:
     """Hides the messages of one response that repeat the message before them."""
 
     def __init__(self) -> None:
-        """Start before the first item."""
         self._last: ItemDone | None = None
         """The end of the last message."""
         self.held: list[ItemEvent] = []
         """The events of the next item, a message that may repeat it."""
         self._text = ""
-        """The text of the last message."""
+        """Its text."""
         self._length = 0
-        """How much of it has been repeated."""
+        """How much of that the next message has repeated."""
 
     def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
         """Return what is shown of some events."""
@@ -9381,19 +9145,19 @@ class RepeatedMessages:
                 shown += self._hold(event)
             elif isinstance(event, ItemAdded) and self._may_repeat(event):
                 self.held = [event]
+                self._length = 0
             else:
                 shown.append(event)
             if isinstance(event, ItemDone) and item_type(event.item) == "message":
                 self._last = event
+                self._text = message_text(event.item)
         return shown
 
     def _may_repeat(self, event: ItemAdded) -> bool:
-        """Say whether a message directly follows another one of its phase."""
+        """Say whether a message directly follows another one of its phase, with a text."""
         last = self._last
         if last is None or event.output_index != last.output_index + 1:
             return False
-        self._text = message_text(last.item)
-        self._length = 0
         is_message = item_type(event.item) == "message"
         has_same_phase = event.item.get("phase") == last.item.get("phase")
         return is_message and has_same_phase and bool(self._text)
@@ -9756,11 +9520,19 @@ class ResponseState:
         for item_id in _ids(item):
             self._ids[item_id] = position
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
-        missing = _missing_arguments(item, whole)
-        rests += missing.items()
         stated = dict(item_texts(item))
+        if whole.get(_ARGUMENTS) == "":
+            # No arguments came: those of a function are `{}`, but a call that was cut off
+            # has none yet.
+            arguments = stated[_ARGUMENTS]
+            is_function = item_type(item) == "function_call"
+            if is_function and item.get("status") != "incomplete":
+                arguments = arguments.strip() or "{}"
+            if arguments:
+                whole[_ARGUMENTS] = arguments
+                rests.append((_ARGUMENTS, arguments))
         longer: dict[TextPlace, str] = {}
-        for place, text in {**whole, **missing}.items():
+        for place, text in whole.items():
             if text != stated.get(place):
                 longer[place] = text
         if longer:
@@ -9792,7 +9564,7 @@ class ResponseState:
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:
-                if kind in grown_kinds:
+                if kind in grown_kinds and field in item:
                     newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]
@@ -9891,7 +9663,7 @@ class ResponseState:
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
                 # OpenAI announces another content than it ends with (34 recordings of
-                # 34): what the model can read has not come, only what people can.
+                # 34): what the model can read has not come, only what users can.
                 if final.pop("encrypted_content", None):
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
@@ -9970,20 +9742,15 @@ def _in_api_form(item: Item) -> Item:
         if is_malformed and key.endswith("id"):
             continue
         kept[key] = changed.get(key, value)
-    if is_call_output(item):
-        kept["output"] = _output_in_api_form(item.get("output"))
+    if is_call_output(item):  # a text, or the API's kinds of parts
+        outputs: list[Item] = []
+        for part in content_parts(item.get("output")):
+            if part.get("type") in ("text", "output_text"):
+                outputs.append({"type": "input_text", "text": part_text(part)})
+            else:
+                outputs.append(part)
+        kept["output"] = outputs or arguments_text(item.get("output"))
     return kept
-
-
-def _output_in_api_form(output: object) -> str | list[Item]:
-    """Return what a call returned as the API takes it: a text, or its kinds of parts."""
-    parts: list[Item] = []
-    for part in content_parts(output):
-        if part.get("type") in ("text", "output_text"):
-            parts.append({"type": "input_text", "text": part_text(part)})
-        else:
-            parts.append(part)
-    return parts or arguments_text(output)
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -10003,21 +9770,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 def _text_length(item: Item) -> int:
     """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
-
-
-def _missing_arguments(
-    item: Item, whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the arguments of a call of which none came: those of a function are `{}`.
-
-    A call that was cut off has none yet.
-    """
-    if whole.get(_ARGUMENTS) != "":
-        return {}
-    text = dict(item_texts(item))[_ARGUMENTS]
-    if item_type(item) == "function_call" and item.get("status") != "incomplete":
-        text = text.strip() or "{}"
-    return {_ARGUMENTS: text} if text else {}
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -10213,7 +9965,9 @@ class _TaggedText:
         before = "".join(self._shown) + text[:start]
         self._shown = []
         # Whoever writes about tags opens them first, or writes them as code.
-        if tag != self._lone_end or _is_in_code(before):
+        line = before.rpartition("\n")[2]
+        is_in_code = before.count("```") % 2 == 1 or line.count("`") % 2 == 1
+        if tag != self._lone_end or is_in_code:
             self._place = "answer"
             return text
         self._place = "after thought"
@@ -10233,12 +9987,6 @@ class _TaggedText:
         end = len(text) - longest
         self._held = text[end:]
         return text[:end]
-
-
-def _is_in_code(before: str) -> bool:
-    """Say whether a text ends inside of code."""
-    line = before.rpartition("\n")[2]
-    return before.count("```") % 2 == 1 or line.count("`") % 2 == 1
 
 
 class _TaggedMessage:
@@ -10360,8 +10108,13 @@ class TaggedThoughts:
         match event:
             case ItemAdded():
                 return self._begin(event)
+            case TextDelta(kind="text") if message:
+                # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
+                # are one.
+                message.part = event.part
+                return [*chain(*map(message.show, message.text.feed(event.text)))]
             case TextDelta() if message:
-                return _grow(message, event)
+                return [*_read_rest(message), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -10454,34 +10207,19 @@ class TaggedThoughts:
             return thought, None
         first = {**parts[0], "text": answer}
         annotations = content_parts(first.get("annotations"))
-        if annotations:
+        if annotations:  # the text lost so many characters at its beginning
             before = len(text) - len(answer)
-            first["annotations"] = [_moved(cited, before) for cited in annotations]
+            first["annotations"] = [dict(annotation) for annotation in annotations]
+            for annotation in first["annotations"]:
+                for name in ("start_index", "end_index"):
+                    if isinstance(annotation.get(name), int):
+                        annotation[name] = max(0, annotation[name] - before)
         return thought, {**message, "content": [first, *parts[1:]]}
-
-
-def _grow(message: _TaggedMessage, event: TextDelta) -> list[RunEvent]:
-    """Return the events of more text."""
-    if event.kind != "text":
-        return [*_read_rest(message), *message.add_to_text(event)]
-    # Older vLLM gives each delta a part of its own (vllm 35184), so all parts are one.
-    message.part = event.part
-    return [*chain(*map(message.show, message.text.feed(event.text)))]
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
     """Return the events of what was held back of a message."""
     return [*chain(*map(message.show, message.text.close()))]
-
-
-def _moved(annotation: Item, before: int) -> Item:
-    """Return an annotation of a text that lost so many characters at its beginning."""
-    moved = dict(annotation)
-    for name in ("start_index", "end_index"):
-        index = annotation.get(name)
-        if isinstance(index, int):
-            moved[name] = max(0, index - before)
-    return moved
 
 
 # --------------------------------------------------------------------------------------
@@ -10622,7 +10360,7 @@ def retirement_notice(
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     """Return what answers for a pro model that was switched off, None for any other.
 
-    Its successor is the pro mode of another model, which people would not find in
+    Its successor is the pro mode of another model, which users would not find in
     the list of models by the name that they used.
     """
     last_day = _parse_date(model.facts.shutdown)
@@ -10744,7 +10482,6 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        """Start before the first byte."""
         names: set[str] = set()
         for name in encoding.lower().split(","):
             names.add(_SYNONYMS.get(name.strip(), name.strip()))
@@ -11113,7 +10850,7 @@ class Timeouts(NamedTuple):
 
     They limit silences: until the first event `first_event`, then `idle`. Any byte ends
     a silence: some servers send comments alone while they read a long prompt. The time
-    of tools and of people does not count in `total`.
+    of tools and of users does not count in `total`.
     """
 
     connect: float = 30.0
@@ -11130,7 +10867,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
+    when something else takes the time, as users who are asked.
     """
 
     def __init__(
@@ -11194,7 +10931,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
+"""For the body of a refusal, or the rest of an answer that has ended: users wait."""
 _MAX_ERROR_BODY = 1024 * 1024
 """Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
 Servers repeat what they refuse, as FastAPI does in its `detail`."""
@@ -11218,7 +10955,6 @@ class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         encodings = response.headers.getall("Content-Encoding", [])
@@ -11402,7 +11138,16 @@ class HttpResponse:
         if retry_after is None:
             retry_after = wait_in_words(error.message)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
-            retry_after = _reset_of_used_up(headers)
+            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+            # something remains tells when all of it is there again, which no one has to
+            # wait for.
+            waits: list[float] = []
+            for limit in ("requests", "tokens"):
+                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+                if remaining == "0" and wait:
+                    waits.append(wait)
+            retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
         fault = refusal_fault(status, error)
@@ -11428,21 +11173,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
     return None
-
-
-def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a rate limit is reset of which nothing remains.
-
-    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which no one has to wait for.
-    """
-    waits: list[float] = []
-    for limit in ("requests", "tokens"):
-        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-        if remaining == "0" and wait:
-            waits.append(wait)
-    return max(waits, default=None)
 
 
 _STATUS_OK = 200
@@ -11472,7 +11202,6 @@ class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[str, _Certificates] = {}
 
@@ -11696,11 +11425,6 @@ async def container_file(
 # --------------------------------------------------------------------------------------
 
 
-def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
-    """Return no reason to end a run: without a budget nothing is used up."""
-    return ""
-
-
 class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server."""
 
@@ -11716,7 +11440,7 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
     """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
@@ -11885,7 +11609,7 @@ class Attempt:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the first thought is
-        shown at once, up to its end: people see that the model is at work. Thinking takes
+        shown at once, up to its end: users see that the model is at work. Thinking takes
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """
@@ -12153,14 +11877,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _Comparison(NamedTuple):
-    """A value, the part of the schema that it has to match, and its path."""
-
-    value: Any
-    node: Any
-    path: str
-
-
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -12210,8 +11926,8 @@ class _SchemaCheck(NamedTuple):
         error = _find_own_error(value, node, path)
         if error:
             return error
-        for inner in self._inner_comparisons(value, node, path):
-            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
+        for inner, part, own_path in self._inner_values(value, node, path):
+            error = self.find_error(inner, part, own_path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
@@ -12220,35 +11936,28 @@ class _SchemaCheck(NamedTuple):
                 return ""
         return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner_comparisons(
+    def _inner_values(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield what is inside a value, and the value with each `allOf`."""
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what is inside a value, and the value for each `allOf`.
+
+        Each comes with the part of the schema that it has to match, and its path.
+        """
         items = node.get("items")
         if isinstance(value, Mapping):
-            yield from self._properties(value, node, path)
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in properties:
+                if name not in value:
+                    continue
+                may_be_null = self.lenient and name not in required
+                if value[name] is not None or not may_be_null:
+                    yield value[name], properties[name], _join_path(path, name)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield _Comparison(entry, items, f"{path}[{index}]")
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
-            yield _Comparison(value, part, path)
-
-    def _properties(
-        self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield the listed properties that an object has.
-
-        A lenient check skips the nulls of optional ones.
-        """
-        properties = node.get("properties") or {}
-        required = set(node.get("required") or ())
-        for name in properties:
-            if name not in value:
-                continue
-            may_be_null = self.lenient and name not in required
-            if value[name] is not None or not may_be_null:
-                own_path = _join_path(path, name)
-                yield _Comparison(value[name], properties[name], own_path)
+            yield value, part, path
 
 
 def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -12326,20 +12035,18 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, check)
-    if isinstance(value, Mapping):
-        return _drop_property_nulls(value, forms, check, depth)
-    items = {"allOf": [form["items"] for form in forms if "items" in form]}
-    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-
-
-def _drop_property_nulls(
-    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
-) -> dict[Any, Any]:
-    """Return an object without nulls of optional properties that must not be null."""
-    known = _known_properties(value, forms)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    # The schemas of the keys that the value has, joined over all forms.
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
     # With errors of its own: `known` is made here, and remembered errors hold only as
     # long as the parts that they are about.
     null_check = check._replace(errors={})
@@ -12350,19 +12057,6 @@ def _drop_property_nulls(
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
 
 
 def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
@@ -12401,7 +12095,7 @@ class Budget:
     `rounds` counts the responses that may call tools. The calls of the last of several
     rounds are refused, so that the model learns of the limit. A budget of one round
     makes its calls. Then the model answers once more, without tools. `seconds` includes
-    the model and the tools that run here, but not the time that people need to decide.
+    the model and the tools that run here, but not the time that users need to decide.
     """
 
     rounds: int = 10
@@ -12427,7 +12121,6 @@ class Spending:
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
-        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -12516,7 +12209,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides, here and in the run above a task.
+        """Count no time while the user decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -12598,7 +12291,7 @@ _Value = TypeVar("_Value")
 
 
 class AskedCall(NamedTuple):
-    """A call that may need an approval, as a person is shown it."""
+    """A call that may need an approval, as the user is shown it."""
 
     call_id: str
     name: str
@@ -12611,34 +12304,22 @@ class AskedCall(NamedTuple):
 
 
 Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
-"""Shows a person calls, all at once; returns for each whether it is approved."""
-
-
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-def _matches_nothing(_name: str, _pattern: str) -> bool:
-    return False
-
-
-def _ask_about_remote(_request: JsonObject) -> Approval:
-    return "ask"
+"""Shows the user calls, all at once; returns for each whether it is approved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
+    """The rules of a request, and the way to ask the user if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
     log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    other_names: Callable[[str], Iterable[str]] = lambda _name: ()
     """The other names of a tool."""
-    may_match: Callable[[str, str], bool] = _matches_nothing
+    may_match: Callable[[str, str], bool] = lambda _name, _pattern: False
     """Whether a pattern may match a name of a tool that is not known in full."""
-    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    remote_default: Callable[[JsonObject], Approval] = lambda _request: "ask"
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
 
@@ -12670,13 +12351,20 @@ class Approver:
     async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
         """Return for each call the message for the model if it is denied, else None.
 
-        A person is asked once, about all calls that need it.
+        The user is asked once, about all calls that need it.
         """
         rules = [
             self.rule_for(call.name, call.via, call.default_rule) for call in calls
         ]
         asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
-        answers = iter(await self._ask_about(asked))
+        answers: Iterator[bool] = iter(())
+        if asked and self.ask is not None:
+            try:
+                answers = iter(await self.ask(asked))
+            except Exception as error:  # the dialog failed, which is no approval
+                names = ", ".join(call.name for call in asked)
+                why = describe_exception(error)
+                self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):
             name = call.name
@@ -12688,18 +12376,6 @@ class Approver:
             else:
                 refusals.append(None)
         return refusals
-
-    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if no one answers."""
-        if not calls or self.ask is None:
-            return ()
-        try:
-            return await self.ask(calls)
-        except Exception as error:  # the dialog failed, which is no approval
-            names = ", ".join(call.name for call in calls)
-            why = describe_exception(error)
-            self.log(f"nobody could be asked about {names}: {why}")
-            return ()
 
 
 def _not_approved(name: str) -> str:
@@ -12728,12 +12404,12 @@ class ToolResult(NamedTuple):
 CallKind = Literal["limited", "question", "task"]
 """What limits a call: the limits of the toolset, nothing, or limits of its own.
 
-A `question` waits for a person, and its time does not count for the run. A `task` makes
+A `question` waits for the user, and its time does not count for the run. A `task` makes
 calls itself.
 """
 
 Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while a person decides."""
+"""Stops the clock of a run while the user decides."""
 
 
 class CallableTools(Protocol):
@@ -12829,8 +12505,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    A `question` is a call that the host shows to a person. With it no call is made yet,
-    and none is shown: the run ends, and another one continues with the person's answer.
+    A `question` is a call that the host shows to the user. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the user's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -12838,7 +12514,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to continue: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks the user."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -12927,7 +12603,7 @@ async def run_calls(
         for item in calls:
             started.append(batch.start(item))
             await asyncio.sleep(0)
-        batch.ask_person()
+        batch.ask_user()
         for call in started:
             await batch.wait(call)
             if not call.task.done():
@@ -12952,7 +12628,7 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    A person is asked once about all that need it, while the others run. Meanwhile the
+    The user is asked once about all that need it, while the others run. Meanwhile the
     time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
@@ -12962,14 +12638,14 @@ class _Batch:
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
         self._asked: list[AskedCall] = []
         self._refusals: dict[str, str | None] = {}
-        """Why calls are denied that a person was asked about, by their ids."""
+        """Why calls are denied that the user was asked about, by their ids."""
         self._question: asyncio.Task[None] | None = None
         self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task, which waits if a person has to be asked."""
+        """Check a call and start its task, which waits if the user has to be asked."""
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
@@ -12983,7 +12659,7 @@ class _Batch:
         task = asyncio.create_task(self.answer(call_id, checked))
         return _StartedCall(item, task, has_own_time)
 
-    def ask_person(self) -> None:
+    def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
         if self._asked:
             self._question = asyncio.create_task(self._ask())
@@ -13014,13 +12690,13 @@ class _Batch:
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
             elif self._question and not self._question.done():
-                # A person is asked: the answer moves the end.
+                # The user is asked: the answer moves the end.
                 await asyncio.wait([self._question])
             else:
                 return
 
     async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: run it if the rules and a person allow it."""
+        """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
@@ -13113,7 +12789,10 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        cause = _exception_text(error)
+        cause = type(error).__name__
+        with suppress(Exception):  # it is not ours: its text may not even work
+            text = str(error).strip()
+            cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
@@ -13124,16 +12803,6 @@ _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
 """More is not shown to anybody."""
-
-
-def _exception_text(error: BaseException) -> str:
-    """Return type and text of an exception; the type alone if it has no text."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception:  # it is not ours, and may not even have a text that works
-        text = ""
-    return f"{name}: {text}" if text else name
 
 
 NOTE_CHARACTERS = 60
@@ -13184,7 +12853,7 @@ def _called_name(call: Item) -> str:
 # of a chat for that chat, if it can store it. The rest is forgotten.
 #
 # Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
+# and digests of limited length, never a text of a user.
 # --------------------------------------------------------------------------------------
 
 
@@ -13270,7 +12939,9 @@ class RepairMemory:
         Of more than `max_entries` the oldest is forgotten.
         """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
         remembered = self._ends.get(owner, {}).items()
@@ -13281,13 +12952,6 @@ class RepairMemory:
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
 
 
 def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
@@ -13390,10 +13054,18 @@ def remote_name(item: JsonObject) -> str:
 
 def remote_pair(item: JsonObject) -> list[Item]:
     """Return the call that `item` made, with its output or error."""
-    output = _remote_error(item)
-    if not output:
-        output = str(item.get("output") or "")
-    return _remote_call_pair(item, output)
+    error = item.get("error")
+    if not error:
+        return _remote_call_pair(item, str(item.get("output") or ""))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    why = text or "the server did not say what went wrong."
+    return _remote_call_pair(item, f"Error: {why}")
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
@@ -13491,20 +13163,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
 
 
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
 
@@ -13597,7 +13255,7 @@ def _required_fields(item: Item) -> Item:
     for key in ("id", "status"):
         if item.get(key):
             fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only people need them
+    if fields.get("outputs"):  # images are large and only users need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
@@ -13632,7 +13290,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        """Begin a run."""
         self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []
@@ -13953,7 +13610,7 @@ class Attempts:
         )
 
     def paused(self) -> AbstractContextManager[None]:
-        """Stop the total limit while tools run or people decide."""
+        """Stop the total limit while tools run or users decide."""
         return self._server.deadlines.paused()
 
 
@@ -14083,7 +13740,7 @@ def _may_run_on_server(error: ResponsesError | None) -> bool:
 #     their outputs are added to the input  that is the next request
 #
 # At a limit of the budget the calls are refused, and the model answers once more without
-# tools. A run that ends with calls for the host, or with a question to a person, is
+# tools. A run that ends with calls for the host, or with a question to the user, is
 # continued by another run, which begins with the open calls.
 # --------------------------------------------------------------------------------------
 
@@ -14101,7 +13758,7 @@ class Provider(Protocol):
         """Yield what happens, its items numbered from `first_index`, then the answer."""
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
 
 
 class RoundStarted(NamedTuple):
@@ -14298,7 +13955,7 @@ class _Rounds:
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
         """Answer the calls that an earlier run has left; the host has seen none of them.
 
-        They were not shown while a person was asked. With another `question` they
+        They were not shown while the user was asked. With another `question` they
         still are not.
         """
         self.request = None
@@ -14322,22 +13979,6 @@ class _Rounds:
         self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
-        verdicts = self._apply_budget(calls, limit, toolset.texts)
-        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
-        if toolset.judge is None or not allowed:
-            return Judgment(verdicts)
-        with self._spending.pause():  # a judge takes time only if it asks a person
-            judgment = await toolset.judge.judge(allowed)
-        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        for number, verdict in enumerate(verdicts):
-            if verdict.is_made:
-                verdicts[number] = judged[verdict.call["call_id"]]
-        return Judgment(verdicts, judgment.question)
-
-    def _apply_budget(
-        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
-    ) -> list[Verdict]:
-        """Refuse calls that came twice, and those that the budget does not allow."""
         calls_left = 0 if limit else self._spending.calls_left
         verdicts: list[Verdict] = []
         allowed_ids: set[str] = set()
@@ -14348,10 +13989,19 @@ class _Rounds:
             elif len(allowed_ids) < calls_left:
                 allowed_ids.add(call["call_id"])
             else:
-                refusal = texts.refuse(call, limit or "calls")
+                refusal = toolset.texts.refuse(call, limit or "calls")
                 self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
-        return verdicts
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        with self._spending.pause():  # a judge takes time only if it asks the user
+            judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _release(self, question: Item | None) -> Iterator[RunEvent]:
         """Yield what was held back; a question takes the place of the calls."""
@@ -14387,7 +14037,7 @@ class _Rounds:
     ) -> AsyncGenerator[ToolOutput, None]:
         """Make the calls that run here; yield all outputs in the order of the calls.
 
-        While a person is asked, no call is made.
+        While the user is asked, no call is made.
         """
         if judgment.question:
             return
@@ -14492,7 +14142,7 @@ async def _remote_refusals(
 ) -> list[str | None]:
     """Return for each remote call why it is denied, None if it is approved.
 
-    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    A server of OpenAI's MCP tool asked for the approval, so without a rule the user
     decides, unless the server asks only because there are rules.
     """
     names = [remote_name(request) for request in requests]
@@ -14504,7 +14154,7 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = arguments_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the person who decides sees what is not JSON as it is
+        if arguments is None:  # the user who decides sees what is not JSON as it is
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),
@@ -14588,7 +14238,6 @@ class RecentTexts:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty."""
         self._now = now
         self._seconds = seconds
         self._ends: dict[int, float] = {}
@@ -14975,21 +14624,16 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    if is_sorted:
+        text = _sorted_json(value)
+    else:
+        try:
+            text = _IN_ORDER.to_json(value)
+        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
+            text = _sorted_json(value)
     signature = keyed.copy()
     signature.update(text)
     return signature.hexdigest()[:_HALF]
-
-
-def _ordered_json(value: object) -> bytes:
-    """Return the JSON of a value with its names in their order.
-
-    UTF-8 has no lone surrogates: a value with one is written in the other form.
-    """
-    try:
-        return _IN_ORDER.to_json(value)
-    except ValueError:
-        return _sorted_json(value)
 
 
 def _sorted_json(value: object) -> bytes:
@@ -15507,26 +15151,22 @@ def restore_from_shown(item: Item, shown: str) -> Item:
     for part in content_parts(item.get("content")):
         field = _shown_field(part)
         pieces = part.get(field)
-        if isinstance(pieces, list):
-            parts.append({**part, field: _joined_pieces(pieces, shown)})
-        else:
+        if not isinstance(pieces, list):
             parts.append(part)
+            continue
+        texts: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                start, length = piece
+                texts.append(shown[start : start + length])
+        parts.append({**part, field: "".join(texts)})
     return {**item, "content": parts}
 
 
 def _shown_field(part: Item) -> str:
     return "refusal" if part.get("type") == "refusal" else "text"
-
-
-def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
-    texts: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            texts.append(piece)
-        else:
-            start, length = piece
-            texts.append(shown[start : start + length])
-    return "".join(texts)
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
@@ -15592,7 +15232,7 @@ def _common_length(text: str, at: int, shown: str, place: int) -> int:
 #
 # The owner of a chat can write anything into its row, and whoever clones a shared chat
 # takes it along. So a record is signed. One without a valid signature, of an earlier
-# writer or of a person, is read for what cannot harm: reasoning, which only the API can
+# writer or of a user, is read for what cannot harm: reasoning, which only the API can
 # have encrypted, in front of texts and calls that the chat itself shows.
 #
 # Records of deleted messages are removed, and the oldest ones if a chat stores too much.
@@ -15668,10 +15308,20 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {
-        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
-        for ulid, record in records.items()
-    }
+    items: dict[str, Any] = {}
+    for ulid, record in records.items():
+        # One item is itself, as in earlier pipes.
+        is_single = len(record.payload) == 1
+        wire: dict[str, Any] = {
+            "model": record.model,
+            "created_at": record.created_at,
+            "payload": record.payload[0] if is_single else list(record.payload),
+            "message_id": record.message_id,
+            "origin": record.origin.wire(),
+        }
+        if record.shown:
+            wire["shown"] = record.shown
+        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
@@ -15722,7 +15372,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
     Of one that we did not sign nothing is used that could instruct the model.
     """
-    payload = _read_payload(wire.get("payload"))
+    stored = wire.get("payload")
+    rows: list[Any] = stored if isinstance(stored, list) else [stored]
+    are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
+    payload: tuple[Item, ...] = tuple(rows) if are_items else ()
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         # The chat has the text of the last message only: it comes after the marker.
@@ -15751,15 +15404,6 @@ def _signed_version(payload: Sequence[Item]) -> int:
     """Return the version in the signature of a record with these items."""
     refers = bool(payload) and refers_to_shown(payload[-1])
     return _REFERRING_VERSION if refers else _VERSION
-
-
-def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if anything else is among them."""
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
-        if not isinstance(row, dict) or not row.get("type"):
-            return ()
-    return tuple(rows)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -15795,21 +15439,6 @@ def _without_hidden_text(item: Item) -> Item | None:
     if item.get("phase") == "final_answer":
         head["phase"] = "final_answer"
     return {**head, "content": [UNSHOWN_TEXT]}
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item is itself, as in earlier pipes."""
-    payload: object = list(record.payload)
-    if len(record.payload) == 1:
-        payload = record.payload[0]
-    wire = {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-    }
-    return {**wire, "shown": record.shown} if record.shown else wire
 
 
 MAX_STORED_KB = 4096
@@ -16000,36 +15629,25 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
+        notes = head.get("notes")
+    else:
+        ours = [entry for entry in entries if _is_entry(entry)]
+        if not ours:
+            return None
+        heads = [entry for entry in ours if entry["type"] == _TURN]
+        head = heads[0] if heads else {}
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        carried = [entry for entry in ours if entry["type"] != _TURN]
+        items = []
+        own_items = [_carried_item(entry) for entry in carried]
+        safe_items = keep_unsigned_safe([own.item for own in own_items])
+        for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
+            if is_signed(entry, sign):
+                items.append(own)
+            elif safe:  # of somebody else: its place in the shown text is used
+                items.append(ShownItem(safe, _length(own.shown)))
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    own_items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([own.item for own in own_items])
-    used: list[ShownItem] = []
-    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append(own)
-        elif safe:
-            used.append(ShownItem(safe, _length(own.shown)))
-    return used
 
 
 def _carried_item(entry: Item) -> ShownItem:
@@ -16083,52 +15701,35 @@ def _name_records(
     # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        for payload, shown in _payloads_of(turn):
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            # A record ends with a message whose text the host shows, or with its response.
+            if not shown and number < len(turn.items):
+                continue
+            # A message of which nothing is shown is the model's own form of no text at all.
+            is_known = isinstance(shown, str) and bool(shown or message_text(item))
+            ulid = f"{len(records):026d}"  # it counts in this request alone
+            records[ulid] = Record(
+                ulid=ulid,
+                model="",
+                created_at=0,
+                payload=tuple(payload),
+                message_id="",
+                origin=turn.origin,
+                shown=text_digest(str(shown)) if is_known else "",
+                is_carried=True,
+            )
+            payload = []
+            yield AssistantText(next(texts, "") if shown else "", [ulid])
     for text in texts:
         yield AssistantText(text)
-
-
-def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
-    """Yield the items of each record of a turn, and what the page shows of it.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    payload: list[Item] = []
-    for number, (item, shown) in enumerate(turn.items, 1):
-        payload.append(item)
-        if shown or number == len(turn.items):
-            yield payload, shown
-            payload = []
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id.
-
-    A message of which nothing is shown is the model's own form of no text at all.
-    """
-    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(str(shown)) if is_known else "",
-        is_carried=True,
-    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
-    If a person changed the text so that the places do not fit, it stays in one piece.
+    If a user changed the text so that the places do not fit, it stays in one piece.
     """
     texts: list[str] = []
     start = 0
@@ -17020,7 +16621,7 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it.
+    """Return `text` as a user reads it.
 
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
@@ -20106,9 +19707,8 @@ def read_json_valve(
         problems.append(
             f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
         )
-    unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
+    problem = unknown_words(valve, given, known, advice)
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), tuple(problems)
@@ -25388,113 +24988,6 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.pictures
-#
-# The pictures of own tools that the model sees, while Open WebUI runs its tools.
-#
-# Open WebUI stores a picture as a file and sends back the text of an output alone. The
-# agent that is called again would continue without the picture, and its request would
-# begin differently from the one before, which costs the prompt cache.
-# --------------------------------------------------------------------------------------
-
-
-MAX_SEEN_IMAGES = 20
-MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
-"""Of the pictures that the model sees in one answer: each round sends them again."""
-_MAX_OUTPUTS = 1000
-_MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
-"""Of all outputs that are kept."""
-_KEPT_SECONDS = 3600.0
-"""Nobody tells of an answer that is stopped while the host runs a tool."""
-
-
-class _SeenOutput(NamedTuple):
-    """An output with pictures; `size` counts the characters of their addresses.
-
-    `end` is until when it is kept, unless its answer goes on.
-    """
-
-    answer: str
-    call_id: str
-    output: list[Item]
-    size: int
-    end: float
-
-
-class PictureMemory:
-    """Outputs with pictures of answers that are not complete, oldest first.
-
-    If there are too many, the oldest go, and those of an answer that did not go on for
-    an hour: such answers continue with the text alone, as they do after a restart of
-    the server. An `answer` is named with its chat and its user, because two models can
-    answer in one chat at the same time.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._outputs: list[_SeenOutput] = []
-        self._lock = Lock()
-        """Requests are prepared in threads."""
-
-    def keep(self, answer: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures."""
-        output = item.get("output")
-        if not answer or not isinstance(output, list):
-            return
-        size = sum(len(str(part.get("image_url", ""))) for part in output)
-        if not size:
-            return
-        call_id = str(item.get("call_id"))
-        now = self._now()
-        seen = _SeenOutput(answer, call_id, output, size, now + _KEPT_SECONDS)
-        with self._lock:
-            self._outputs = [kept for kept in self._outputs if now < kept.end]
-            self._outputs.append(seen)
-            total = sum(kept.size for kept in self._outputs)
-            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
-                total -= self._outputs.pop(0).size
-
-    def restore(self, answer: str, items: Sequence[Item]) -> list[Item]:
-        """Return the items of a chat with the pictures in the outputs of its calls."""
-        outputs: dict[str, list[Item]] = {}
-        end = self._now() + _KEPT_SECONDS
-        with self._lock:
-            for number, kept in enumerate(self._outputs):
-                if kept.answer == answer:
-                    outputs[kept.call_id] = kept.output
-                    self._outputs[number] = kept._replace(end=end)
-        return [_with_output(item, outputs) for item in items]
-
-    def forget(self, answer: str) -> None:
-        """Drop what an answer has, once it is complete."""
-        with self._lock:
-            self._outputs = [kept for kept in self._outputs if kept.answer != answer]
-
-
-def seen_pictures(items: Sequence[Item]) -> list[str]:
-    """Return the addresses of pictures in the outputs of calls of the current answer.
-
-    They come after the last message of the user.
-    """
-    pictures: list[str] = []
-    for item in items:
-        if item.get("role") == "user":
-            pictures = []
-        elif is_call_output(item):
-            for part in content_parts(item.get("output")):
-                pictures += filter(None, [as_text(part.get("image_url"))])
-    return pictures
-
-
-def _with_output(item: Item, outputs: Mapping[str, list[Item]]) -> Item:
-    """Return the output of a call as the model saw it; other items as they are."""
-    output = outputs.get(str(item.get("call_id")))
-    if output is None or not is_call_output(item):
-        return item
-    return {**item, "output": output}
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -25509,7 +25002,7 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` the user's; `idle`
 and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
@@ -25551,7 +25044,7 @@ class StepStarted(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What logs and programs call it; people read a line (agent/steps.py)."""
+        """What logs and programs call it; the user reads a line (agent/steps.py)."""
         return step_label(self.kind, self.name, self.task)
 
     @property
@@ -25640,9 +25133,9 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class UserInterface(Protocol):
-    """Shows a person what the agent does.
+    """Shows the user what the agent does.
 
-    The person's input goes to `Session.submit_user_input` and
+    The user's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
@@ -25653,7 +25146,7 @@ class UserInterface(Protocol):
         """Ask whether a call may be made."""
 
     def on_ready_for_input(self) -> None:
-        """Let the person write."""
+        """Let the user write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
         """Show what the agent is doing."""
@@ -25724,6 +25217,112 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
             interface.on_agent_state_change(event.state)
         case ReadyForInput():
             interface.on_ready_for_input()
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.pictures
+#
+# The pictures of own tools that the model sees, while Open WebUI runs its tools.
+#
+# Open WebUI stores a picture as a file and sends back the text of an output alone. The
+# agent that is called again would continue without the picture, and its request would
+# begin differently from the one before, which costs the prompt cache.
+# --------------------------------------------------------------------------------------
+
+
+MAX_SEEN_IMAGES = 20
+MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
+"""Of the pictures that the model sees in one answer: each round sends them again."""
+_MAX_OUTPUTS = 1000
+_MAX_CHARACTERS = 4 * MAX_SEEN_CHARACTERS
+"""Of all outputs that are kept."""
+_KEPT_SECONDS = 3600.0
+"""Nobody tells of an answer that is stopped while the host runs a tool."""
+
+
+class _SeenOutput(NamedTuple):
+    """An output with pictures; `size` counts the characters of their addresses.
+
+    `end` is until when it is kept, unless its answer goes on.
+    """
+
+    answer: str
+    call_id: str
+    output: list[Item]
+    size: int
+    end: float
+
+
+class PictureMemory:
+    """Outputs with pictures of answers that are not complete, oldest first.
+
+    If there are too many, the oldest go, and those of an answer that did not go on for
+    an hour: such answers continue with the text alone, as they do after a restart of
+    the server. An `answer` is named with its chat and its user, because two models can
+    answer in one chat at the same time.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._outputs: list[_SeenOutput] = []
+        self._lock = Lock()
+        """Requests are prepared in threads."""
+
+    def keep(self, answer: str, item: Item) -> None:
+        """Remember the output of a call if it has pictures."""
+        output = item.get("output")
+        if not answer or not isinstance(output, list):
+            return
+        size = sum(len(str(part.get("image_url", ""))) for part in output)
+        if not size:
+            return
+        call_id = str(item.get("call_id"))
+        now = self._now()
+        seen = _SeenOutput(answer, call_id, output, size, now + _KEPT_SECONDS)
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if now < kept.end]
+            self._outputs.append(seen)
+            total = sum(kept.size for kept in self._outputs)
+            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
+                total -= self._outputs.pop(0).size
+
+    def restore(self, answer: str, items: Sequence[Item]) -> list[Item]:
+        """Return the items of a chat with the pictures in the outputs of its calls."""
+        outputs: dict[str, list[Item]] = {}
+        end = self._now() + _KEPT_SECONDS
+        with self._lock:
+            for number, kept in enumerate(self._outputs):
+                if kept.answer == answer:
+                    outputs[kept.call_id] = kept.output
+                    self._outputs[number] = kept._replace(end=end)
+        restored: list[Item] = []
+        for item in items:
+            output = outputs.get(str(item.get("call_id")))
+            if output is not None and is_call_output(item):
+                restored.append({**item, "output": output})
+            else:
+                restored.append(item)
+        return restored
+
+    def forget(self, answer: str) -> None:
+        """Drop what an answer has, once it is complete."""
+        with self._lock:
+            self._outputs = [kept for kept in self._outputs if kept.answer != answer]
+
+
+def seen_pictures(items: Sequence[Item]) -> list[str]:
+    """Return the addresses of pictures in the outputs of calls of the current answer.
+
+    They come after the last message of the user.
+    """
+    pictures: list[str] = []
+    for item in items:
+        if item.get("role") == "user":
+            pictures = []
+        elif is_call_output(item):
+            for part in content_parts(item.get("output")):
+                pictures += filter(None, [as_text(part.get("image_url"))])
+    return pictures
 
 
 # --------------------------------------------------------------------------------------
@@ -25883,20 +25482,16 @@ class DelegateTool(NamedTuple):
         """Return the answer to a task."""
         request = self._build_request(args)
         async with self.slots:
+            seconds = _TASK_SECONDS
+            if self.spending.seconds_left is not None:
+                seconds = min(seconds, self.spending.seconds_left)
             try:
-                async with asyncio.timeout(self._seconds()):
+                async with asyncio.timeout(seconds):
                     budget = build_budget(request.parameters)
                     spending = Spending(budget, self.spending)
                     return await self.run_task(request, spending)
             except TimeoutError:
                 return tool_error("the time of the task is used up.")
-
-    def _seconds(self) -> float:
-        """Return how long a task may take that begins now."""
-        seconds_left = self.spending.seconds_left
-        if seconds_left is None:
-            return _TASK_SECONDS
-        return min(_TASK_SECONDS, seconds_left)
 
     def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
         """Return the request of a task: without the chat, with fewer tools."""
@@ -25930,7 +25525,7 @@ class DelegateTool(NamedTuple):
 # --------------------------------------------------------------------------------------
 # gpt5_agent.tools.approval_cards
 #
-# What a person sees of a call before they allow it: always the whole call.
+# What the user sees of a call before they allow it: always the whole call.
 #
 # The card of the host's `ask_user` shows a question of 500 characters on one line, as
 # plain text in which spaces run together (Open WebUI 0.12.4: utils/ask_user.py cuts it,
@@ -25947,7 +25542,7 @@ DENY_LABEL = "Deny"
 _MAX_CARD_CHARACTERS = 500
 """Of a longer question the host shows the beginning, as if it were all."""
 _MAX_BLOCK_CHARACTERS = 20_000
-"""More than a person reads, and about what the page still shows at once."""
+"""More than anybody reads, and about what the page still shows at once."""
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
@@ -26033,36 +25628,33 @@ def _reference(request: ToolCallRequested) -> str:
 
 def _call_as_text(request: ToolCallRequested) -> str:
     """Return a call on several lines: its name, then each argument."""
-    lines = [with_escapes(request.tool_name), *_argument_lines(request.args)]
-    return "\n".join(broken for line in lines for broken in _break_line(line))
-
-
-def _argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the arguments; the indent of a text keeps it from looking like others."""
-    for name, value in arguments.items():
+    lines = [with_escapes(request.tool_name)]
+    for name, value in request.args.items():
         shown_name = with_escapes(name)
         if isinstance(value, str) and "\n" in value:
-            yield f"  {shown_name}:"
+            # The indent of a text keeps it from looking like other arguments.
+            lines.append(f"  {shown_name}:")
             for line in value.split("\n"):
-                yield f"    {with_escapes(line.expandtabs(4))}"
+                lines.append(f"    {with_escapes(line.expandtabs(4))}")
         else:
-            yield f"  {shown_name}: {one_line_json(value)}"
+            lines.append(f"  {shown_name}: {one_line_json(value)}")
 
-
-def _break_line(line: str) -> Iterator[str]:
-    """Yield a line in parts that the page shows without scrolling sideways."""
-    yield line[:_LINE_CHARACTERS]
-    for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
-        yield f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}"
+    # The page shows each line without scrolling sideways.
+    parts: list[str] = []
+    for line in lines:
+        parts.append(line[:_LINE_CHARACTERS])
+        for start in range(_LINE_CHARACTERS, len(line), _LINE_CHARACTERS):
+            parts.append(f"{_CONTINUED} {line[start : start + _LINE_CHARACTERS]}")
+    return "\n".join(parts)
 
 
 # --------------------------------------------------------------------------------------
 # gpt5_agent.tools.confirmations
 #
-# A person's approval of a call: requested through Open WebUI, and read back.
+# The user's approval of a call: requested through Open WebUI, and read back.
 #
 # The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
-# the person and calls the pipeline again. An answer is bound to a call by id, name and
+# the user and calls the pipeline again. An answer is bound to a call by id, name and
 # arguments, so that no other call can use it. It counts only if this pipeline asked: the
 # id of the question's call is its signature, because a model's server can call `ask_user`
 # as well, with any words on the card. Without an explicit approval the call is denied. An
@@ -26090,17 +25682,26 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    """Return the words of a name, in small letters: `deleteFile` has two."""
-    spaced = ""
-    for character in name:
-        if character.isupper():
-            spaced += f" {character.lower()}"
-        elif character.isalnum():
-            spaced += character
-        else:
-            spaced += " "
-    return spaced.split()
+    """Return the words of a name, in small letters.
 
+    `deleteFile`, `DELETE_FILE` and `HTTPDelete2` have two, `chatIDs` ends with `ids`.
+    """
+    words = [""]
+    for index, character in enumerate(name):
+        if not character.isalpha():
+            words.append("")
+            continue
+        if character.isupper():
+            # One in a row of capitals goes on with it, unless it begins the next word.
+            is_in_row = words[-1][-1:].isupper()
+            if not (is_in_row and _ROW_GOES_ON.match(name, index + 1)):
+                words.append("")
+        words[-1] += character
+    return [word.lower() for word in words if word]
+
+
+_ROW_GOES_ON = re.compile("s?(?![a-z])")
+"""What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
     "account|address|bucket|channel|collection|database|directory|domain|email|file|"
@@ -26112,16 +25713,13 @@ _TARGET_WORD = re.compile(
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that say what a tool works on."""
-    return {
-        name: value
-        for name, value in arguments.items()
-        if value is not None and _names_target(name)
-    }
-
-
-def _names_target(name: str) -> bool:
-    """Say whether a word of an argument's name is one for a target."""
-    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
+    target: dict[str, Any] = {}
+    for name, value in arguments.items():
+        words = _split_name(name)
+        is_target = any(_TARGET_WORD.fullmatch(word) for word in words)
+        if is_target and value is not None:
+            target[name] = value
+    return target
 
 
 MAX_QUESTIONS = 3
@@ -26133,7 +25731,7 @@ _SIGNATURE_DIGITS = 24
 _SignIds = Callable[[object, bool], str]
 """What signs for a chat (`owui_chat/storage/signature.py`)."""
 _ANSWER_MILLISECONDS = 240_000
-"""The most that the host lets a person think in a temporary chat (0.12.4,
+"""The most that the host lets the user think in a temporary chat (0.12.4,
 utils/ask_user.py)."""
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
@@ -26159,23 +25757,19 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
     arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
-    coverage = _describe_coverage(name, arguments) if chat else ""
+    coverage = ""
+    if chat:
+        target = _find_target(arguments)
+        condition = f"with {one_line_json(target)}" if target else "with any arguments"
+        text = f"Make every call of {name} in this chat, {condition}."
+        # The card has to show it as it is.
+        if len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text):
+            coverage = text
     return ToolCallRequested(name, arguments, confirmation, warning, coverage)
 
 
-def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return what an approval for the chat allows; empty if it cannot be shown."""
-    target = _find_target(arguments)
-    condition = "with any arguments"
-    if target:
-        condition = f"with {one_line_json(target)}"
-    text = f"Make every call of {name} in this chat, {condition}."
-    is_whole = len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text)
-    return text if is_whole else ""
-
-
 def build_question_call(requests: Sequence[ToolCallRequested], sign: _SignIds) -> Item:
-    """Return the call of `ask_user` that asks a person for each of the calls."""
+    """Return the call of `ask_user` that asks the user about each of the calls."""
     questions = [build_card_question(request) for request in requests]
     name = _sign_questions([request.confirmation_id for request in requests], sign)
     arguments = {
@@ -26209,22 +25803,28 @@ def read_confirmations(
     decisions: dict[str, Decision] = {}
     for message in messages:
         for call in read_tool_calls(message):
-            ids = _read_question_ids(call)
+            text = as_mapping(call.get("function")).get("arguments")
+            rows = as_list((parse_json_object(text) or {}).get("questions"))
+            ids = [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
             own_id = f"{_CONFIRMATION_PREFIX}{_sign_questions(ids, sign)}"
             if ids and call.get("id") == own_id:
                 questions[own_id] = ids
-        answers = _read_answers(message)
-        for question in questions.pop(str(message.get("tool_call_id")), ()):
-            decisions[question] = _read_decision(answers.get(question))
+        asked = questions.pop(str(message.get("tool_call_id")), None)
+        if asked is None:
+            continue
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers")) if is_answered else {}
+        for question in asked:
+            answer = answers.get(question)  # an option, or its label
+            label = answer.get("label") if isinstance(answer, Mapping) else answer
+            if label == ALLOW_LABEL:
+                decisions[question] = "once"
+            elif label == ALLOW_CHAT_LABEL:
+                decisions[question] = "chat"
+            else:
+                decisions[question] = "deny"
     return decisions
-
-
-def _read_answers(message: Message) -> Mapping[str, Any]:
-    """Return the answers by question, of the output of an `ask_user` that has any."""
-    output = parse_json_object(message.get("content")) or {}
-    if output.get("status") != "answered":
-        return {}
-    return as_mapping(output.get("answers"))
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
@@ -26234,7 +25834,11 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
         if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
             continue
         calls = read_tool_calls(message)
-        others = [call for call in calls if not _is_confirmation_call(call)]
+        others = [
+            call
+            for call in calls
+            if not str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
+        ]
         if others == calls:
             kept.append(message)
         else:
@@ -26261,33 +25865,12 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
-    return str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
-
-
-def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    """Return the confirmation ids of the questions in a call of `ask_user`."""
-    text = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(text) or {}).get("questions"))
-    return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
-
-
-def _read_decision(answer: object) -> Decision:
-    """Return the decision of an answer, which is an option or its label."""
-    label = answer.get("label") if isinstance(answer, Mapping) else answer
-    if label == ALLOW_LABEL:
-        return "once"
-    if label == ALLOW_CHAT_LABEL:
-        return "chat"
-    return "deny"
-
-
 # --------------------------------------------------------------------------------------
 # gpt5_agent.agent.earlier_rounds
 #
 # What earlier rounds of an answer left in the messages.
 #
-# Where the host runs the tools or asks a person, the agent is called again for each round
+# Where the host runs the tools or asks the user, the agent is called again for each round
 # and stores nothing itself: all it needs is in the messages after the user's last one.
 # --------------------------------------------------------------------------------------
 
@@ -26329,18 +25912,19 @@ def read_earlier_rounds(
 ) -> EarlierRounds:
     """Return what the messages after the user's last one contain.
 
-    `sign` tells our questions to a person from others.
+    `sign` tells our questions to the user from others.
     """
     starts = find_turn_starts(messages)
     first = starts[-1] + 1 if starts else 0
     run = messages[first:]
     turns = list(chain.from_iterable(turns_by_message[first:]))
     answers = read_confirmations(run, sign)
-    closed = drop_question_calls(run)
+
+    # The host's calls by round, and their outputs; our questions are none of them.
     outputs: dict[str, str] = {}
     calls: list[Mapping[str, Any]] = []
     round_count = 0
-    for message in closed:
+    for message in drop_question_calls(run):
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
             outputs[call_id] = as_text(message.get("content"))
@@ -26351,13 +25935,19 @@ def read_earlier_rounds(
     open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
+
+    # What the answers of the model noted, and their calls that we signed.
     usages: list[Usage] = []
+    seconds: list[float] = []
     noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
         usage = _read_usage(turn)
         if usage:
             usages.append(usage)
+        noted_seconds = turn.notes.get("seconds")
+        if isinstance(noted_seconds, int | float) and noted_seconds > 0:
+            seconds.append(noted_seconds)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
@@ -26367,7 +25957,7 @@ def read_earlier_rounds(
             rounds=round_count,
             calls=len(calls),
             usages=tuple(usages),
-            seconds=sum(_read_seconds(turn) for turn in turns),
+            seconds=sum(seconds),
         ),
         failed=(*_find_failed_calls(calls, outputs), *noted_failures),
         answers=answers,
@@ -26384,21 +25974,13 @@ def read_chat_notes(
     style: ChosenStyle | None = None
     permissions: set[str] = set()
     for turn in chain.from_iterable(turns_by_message):
-        style = style or _read_style(turn)
+        noted_style = turn.notes.get("style")
+        if style is None and noted_style in ("full", "lean"):
+            style = noted_style
         permissions.update(
             str(permission) for permission in as_list(turn.notes.get("allowed"))
         )
     return style, frozenset(permissions)
-
-
-def _read_style(turn: DetailTurn) -> ChosenStyle | None:
-    """Return the style of policies that an answer noted."""
-    match turn.notes.get("style"):
-        case "full":
-            return "full"
-        case "lean":
-            return "lean"
-    return None
 
 
 def drop_last_turn_details(
@@ -26442,36 +26024,27 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
     return Usage(**counts, cost=read_dollars(noted.get("cost")))
 
 
-def _read_seconds(turn: DetailTurn) -> float:
-    """Return the seconds that an answer noted; 0 for anything else."""
-    seconds = turn.notes.get("seconds")
-    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
-
-
 def _find_failed_calls(
     calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls of the host's tools that raised."""
-    for call in calls:
-        function = as_mapping(call.get("function"))
-        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {
-                "name": function.get("name"),
-                "arguments": function.get("arguments"),
-            }
-
-
-def _is_failed_output(text: str) -> bool:
-    """Say whether an output is that of a call that raised, at ours or at the host's.
+    """Yield the calls that raised, at ours or at the host's.
 
     The host makes `{"error": ...}` of an exception (utils/middleware.py:3151). A tool
     that returns the same cannot be told apart; any other error is one that it returned,
     and may ask to be tried again.
     """
-    if text.partition("\n")[0] == TOOL_FAILED_TEXT:
-        return True
-    output = parse_json_object(text)
-    return output is not None and output.keys() == {"error"}
+    for call in calls:
+        text = outputs.get(str(call.get("id")), "")
+        raised = text.partition("\n")[0] == TOOL_FAILED_TEXT
+        if not raised:
+            output = parse_json_object(text)
+            raised = output is not None and output.keys() == {"error"}
+        function = as_mapping(call.get("function"))
+        if function and raised:
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
 
 
 # --------------------------------------------------------------------------------------
@@ -26557,41 +26130,36 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
             return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-    content = _decode_base64(part.get("data"))  # of an `image` or a `blob`
+
+    # An `image` or a `blob`. A tool of this program gives bytes, others base64.
+    data = part.get("data")
+    try:
+        if isinstance(data, bytes):
+            content = data
+        else:
+            content = base64.b64decode(str(data or ""), validate=True)
+    except ValueError:
+        raise InvalidRequest("the file is not base64") from None
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     media_type = _read_text_field(part, "mimeType")
     if part["type"] == "image" and not media_type:
         media_type = "image/png"
-    return _build_file_part(content, media_type, _read_text_field(part, "name"))
+    file_name = shorten_name(basename(_read_text_field(part, "name"))) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+
+    # An image goes to the page, and to the model if the API can read it.
+    encoded = base64.b64encode(content).decode("ascii")
+    url = f"data:{media_type};base64,{encoded}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
-
-
-def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page and to the model, or it is a file."""
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
-    file_name = shorten_name(basename(name)) or "file"
-    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
-    if media_type not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
-    encoded = base64.b64encode(content).decode("ascii")
-    url = f"data:{media_type};base64,{encoded}"
-    signature = _IMAGE_SIGNATURES[media_type]
-    if signature is not None and content.startswith(signature):
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url)
-    return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-
-
-def _decode_base64(data: object) -> bytes:
-    """Return bytes, or those of a base64 text; raises InvalidRequest."""
-    if isinstance(data, bytes):  # a tool of this program
-        return data
-    try:
-        return base64.b64decode(str(data or ""), validate=True)
-    except ValueError:
-        raise InvalidRequest("the file is not base64") from None
 
 
 def _quote_text(content: bytes) -> str:
@@ -26642,25 +26210,26 @@ class OwnTools:
             texts.append(text)
             if note:
                 notes.append(note)
-        output = self._build_output("\n".join(texts), parts)
-        return ToolResult(output, failed, _build_card(parts, notes))
 
-    def _build_output(
-        self, text: str, parts: Sequence[_ResultPart]
-    ) -> str | list[Item]:
-        """Return what the model gets: a text, with pictures if it may see any."""
-        images: list[Item] = []
+        # The model gets the text, with the pictures for which this answer has room.
+        seen: list[Item] = []
         for part in parts:
-            if part.seen and self._take_room(part.seen):
-                image = {
-                    "type": "input_image",
-                    "detail": "auto",
-                    "image_url": part.seen,
-                }
-                images.append(image)
-        if not images:
-            return text
-        return [{"type": "input_text", "text": text}, *images]
+            url = part.seen
+            if url and self._images_left > 0 and self._characters_left >= len(url):
+                self._images_left -= 1
+                self._characters_left -= len(url)
+                seen.append({"type": "input_image", "detail": "auto", "image_url": url})
+        text = "\n".join(texts)
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+
+        # The page shows this next to the call.
+        card: dict[str, Any] = {}
+        images = [part.image for part in parts if part.image]
+        if images:
+            card["images"] = images
+        if notes:
+            card["notes"] = notes
+        return ToolResult(output, failed, card)
 
     async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
         """Return what the model and the user read of a file; store it if possible.
@@ -26683,25 +26252,6 @@ class OwnTools:
             note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
         return f"{text} is sent to the user.", f"[{name}]({path})"
-
-    def _take_room(self, url: str) -> bool:
-        """Count a picture if there is room for it in this answer; say whether there is."""
-        if self._images_left < 1 or self._characters_left < len(url):
-            return False
-        self._images_left -= 1
-        self._characters_left -= len(url)
-        return True
-
-
-def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what the page shows next to a call."""
-    card: dict[str, Any] = {}
-    images = [part.image for part in parts if part.image]
-    if images:
-        card["images"] = images
-    if notes:
-        card["notes"] = list(notes)
-    return card
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -26734,8 +26284,8 @@ class PreparedRun(NamedTuple):
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
-    notes: Sequence[str]
-    """What the person who asked should know of how the chat was read."""
+    notices: Sequence[str]
+    """Messages for the user about how the chat was read."""
     permissions: frozenset[str]
 
     def with_own_name(self, call: Item) -> Item:
@@ -26786,7 +26336,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 
     # The input. An answer whose calls are still open is at the end: it goes on there.
     origin = origin_at(model.family, request.endpoint)
-    parts = resolve_images([*memories(parameters), *parts], _leave_large_image)
+    # The Pipelines server has no library that makes a large image smaller.
+    parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
     items = build_input(parts, chat.records, origin)
     maker = earlier.open_origin
     is_readable = maker is not None and origin.can_decrypt(maker)
@@ -26807,7 +26358,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     )
 
     sources = read_context(parameters.context)
-    notes = (tools.notice, *chat.notices)
+    notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
         names=tools.names,
@@ -26816,7 +26367,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier_rounds=earlier,
         style=style,
         sources=() if earlier.is_continuation else sources,
-        notes=[note for note in notes if note],
+        notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
 
@@ -26861,11 +26412,6 @@ def _build_fields(
         request.parameters,
         is_empty=is_empty,
     )
-
-
-def _leave_large_image(_encoded: str) -> bytes:
-    """Return nothing: the Pipelines server has no library that makes images smaller."""
-    return b""
 
 
 # --------------------------------------------------------------------------------------
@@ -26954,29 +26500,22 @@ class HostToolNames:
         cut_name = _CUT_NAME.fullmatch(name)
         if cut_name is None or name in self.own_tools:
             return False
-        return any(
-            _may_match_on_server(
-                cut_name["beginning"], cut_name["digest"], f"{mcp_id}_", pattern
-            )
-            for mcp_id in self.mcp_ids
-        )
-
-
-def _may_match_on_server(
-    beginning: str, digest: str, prefix: str, pattern: str
-) -> bool:
-    """Say whether a pattern may match a cut name that begins with a server's prefix.
-
-    `digest` is the beginning of the SHA-256 of the whole name: it tells whether a
-    pattern without wildcards is that name, or the tool's own name on the server.
-    """
-    if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
+        beginning, cut_digest = cut_name.groups()
+        for mcp_id in self.mcp_ids:
+            prefix = f"{mcp_id}_"
+            if not (beginning.startswith(prefix) or prefix.startswith(beginning)):
+                continue
+            if _WILDCARDS.isdisjoint(pattern):
+                # The digest tells whether it is one of the two names.
+                whole_names = (pattern, prefix + pattern)
+                digests = [hex_digest(whole_name) for whole_name in whole_names]
+                matches = any(known.startswith(cut_digest) for known in digests)
+            else:
+                beginnings = (beginning, beginning[len(prefix) :])
+                matches = any(_may_continue(known, pattern) for known in beginnings)
+            if matches:
+                return True
         return False
-    if _WILDCARDS.isdisjoint(pattern):
-        whole_names = (pattern, prefix + pattern)
-        return any(hex_digest(name).startswith(digest) for name in whole_names)
-    own_beginning = beginning[len(prefix) :]
-    return _may_continue(beginning, pattern) or _may_continue(own_beginning, pattern)
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
@@ -26993,7 +26532,7 @@ def _may_continue(beginning: str, pattern: str) -> bool:
 # --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
 #
-# The judge of an agent's calls: refused, put to a person, made here, left to the host.
+# The judge of an agent's calls: refused, put to the user, made here, left to the host.
 # --------------------------------------------------------------------------------------
 
 
@@ -27026,9 +26565,9 @@ class _OfferedTools:
 
 
 class ChatJudge:
-    """Decides about the calls of an answer, also with what a person said in the chat.
+    """Decides about the calls of an answer, also with what the user said in the chat.
 
-    `question` is the call that asks a person, `requests` is what it asks,
+    `question` is the call that asks the user, `requests` is what it asks,
     `new_permissions` are the approvals for this chat that were given in this answer.
     """
 
@@ -27050,10 +26589,19 @@ class ChatJudge:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
-            request.own_tools.approver, ask=self._ask_person, log=request.log.note
+            request.own_tools.approver, ask=self._ask_user, log=request.log.note
         )
+        # What the user allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
-            self._add_permission(prepared.with_own_name(call))
+            resolved = self._resolve_for_rules(prepared.with_own_name(call))
+            with suppress(ValueError):
+                asked = build_confirmation_request(resolved, chat=self._chat)
+                decision = self._decisions.get(asked.confirmation_id)
+                if asked.coverage and decision == "chat":
+                    permission = compute_permission(
+                        self._chat, asked.tool_name, asked.args
+                    )
+                    self.new_permissions.add(permission)
 
     def build_toolset(self, request: AgentRequest) -> Toolset:
         """Return what runs the calls that this judge allows."""
@@ -27073,15 +26621,13 @@ class ChatJudge:
         """Whether a call may need an approval that the host asks for."""
         if not self._own_tools.asks_in_chat:
             return False
-        if CALL_TOOL in self._host_names and self._has_rule_that_asks():
-            return True  # the tool that it passes a call on to is not known yet
+        if CALL_TOOL in self._host_names:
+            # The tool that it passes a call on to is not known yet.
+            rules = [rule for _, rule in self._approver.rules]
+            if "ask" in (self._approver.default_rule, *rules):
+                return True
         names = (*self._own_names, *self._host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
-
-    def _has_rule_that_asks(self) -> bool:
-        if self._approver.default_rule == "ask":
-            return True
-        return any(answer == "ask" for _, answer in self._approver.rules)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -27093,94 +26639,82 @@ class ChatJudge:
         No approval is requested for a call that cannot be made.
         """
         named_calls = [self._prepared.with_own_name(call) for call in calls]
-        refusals = self._refused_calls(named_calls)
+        refusals: dict[str, ToolResult] = {}
+        for call in named_calls:
+            why = self._refusal(call)
+            if why:
+                refusals[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in named_calls if call["call_id"] not in refusals]
         resolved_calls = [self._resolve_for_rules(call) for call in open_calls]
-        questions = [call for call in resolved_calls if self._must_ask(call)]
-        if questions:
-            return Judgment(_build_verdicts(calls, refusals, ()), self._ask(questions))
-        host_call_ids = {
+
+        # One call asks the user about as many calls as it can hold.
+        requests: list[ToolCallRequested] = []
+        for call in resolved_calls:
+            if self._own_tools.asks_in_chat and self._lacks_approval(call):
+                request = build_confirmation_request(call, chat=self._chat)
+                if request.confirmation_id not in self._decisions:
+                    requests.append(request)
+        if requests:
+            self.requests = requests[:MAX_QUESTIONS]
+            self.question = build_question_call(self.requests, self._sign)
+            return Judgment(_build_verdicts(calls, refusals, ()), self.question)
+
+        # The host makes the calls of its tools that the rules, or the user, allow.
+        left_ids = {
             call["call_id"]
             for call in open_calls
             if call["name"] not in self._own_names
         }
-        host_calls = [
-            call for call in resolved_calls if call["call_id"] in host_call_ids
-        ]
-        refusals |= await self._denied_by_rules(host_calls)
-        return Judgment(_build_verdicts(calls, refusals, host_call_ids))
-
-    def _refused_calls(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
-        """Return the refusals of calls that cannot be made, by their ids."""
-        refusals: dict[str, ToolResult] = {}
-        for call in calls:
-            why = self._refusal(call)
-            if why:
-                refusals[call["call_id"]] = ToolResult(why, failed=True)
-        return refusals
-
-    async def _denied_by_rules(self, calls: Iterable[Item]) -> dict[str, ToolResult]:
-        """Return the refusals of calls that the rules, or a person, do not allow."""
-        refusals: dict[str, ToolResult] = {}
-        for call in calls:
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parse_arguments(call)
-            )
-            if why:
-                refusals[call["call_id"]] = tool_error(why)
-        return refusals
+        for call in resolved_calls:
+            call_id = call["call_id"]
+            if call_id in left_ids:
+                arguments = parse_arguments(call)
+                why = await self._approver.refusal(call_id, call["name"], arguments)
+                if why:
+                    refusals[call_id] = tool_error(why)
+        return Judgment(_build_verdicts(calls, refusals, left_ids))
 
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
-        if why is None:
-            resolved = self._resolve_for_rules(call)
-            if self._lacks_approval(resolved):
-                why = self._why_not_asked(resolved)
-        if why is None and self._approver.rules and names_no_tool(call):
-            why = "tool arguments validation error: no tool to call is named"
-        return why
-
-    def _why_not_asked(self, call: Item) -> str | None:
-        """Return why no person is asked about a call that needs an approval."""
-        name = call["name"]
-        asks_in_chat = self._own_tools.asks_in_chat
-        if not (asks_in_chat or self._own_tools.approver.ask):
-            return (
-                f"Error: {name} needs an approval, and this client cannot be asked. "
-                "Continue without it."
-            )
-        if asks_in_chat and is_too_long_to_show(build_confirmation_request(call)):
-            return (
-                f"Error: {name} needs an approval, and this call is too long to be "
-                "shown to a person. Split it into smaller calls."
-            )
+        if why is not None:
+            return why
+        resolved = self._resolve_for_rules(call)
+        if self._lacks_approval(resolved):
+            name = resolved["name"]
+            asks_in_chat = self._own_tools.asks_in_chat
+            if not (asks_in_chat or self._own_tools.approver.ask):
+                return (
+                    f"Error: {name} needs an approval, and this client cannot be asked. "
+                    "Continue without it."
+                )
+            request = build_confirmation_request(resolved)
+            if asks_in_chat and is_too_long_to_show(request):
+                return (
+                    f"Error: {name} needs an approval, and this call is too long to be "
+                    "shown to a person. Split it into smaller calls."
+                )
+        if self._approver.rules and names_no_tool(call):
+            return "tool arguments validation error: no tool to call is named"
         return None
 
-    def _ask(self, calls: Sequence[Item]) -> Item:
-        """Return the call that asks a person about as many calls as it can hold."""
-        self.requests = [
-            build_confirmation_request(call, chat=self._chat)
-            for call in calls[:MAX_QUESTIONS]
-        ]
-        self.question = build_question_call(self.requests, self._sign)
-        return self.question
-
-    async def _ask_person(self, calls: Sequence[AskedCall]) -> list[bool]:
-        """Say of each call whether a person allows it, or has allowed it."""
-        return [await self._is_allowed(call) for call in calls]
-
-    async def _is_allowed(self, call: AskedCall) -> bool:
-        name = call.name
-        arguments = call.arguments
-        if self._is_permitted(name, arguments):
-            return True
-        if self._own_tools.asks_in_chat:
-            confirmation = compute_confirmation_id(call.call_id, name, arguments)
-            decision = self._decisions.pop(confirmation, "deny")  # it counts once
-            return decision != "deny"
+    async def _ask_user(self, calls: Sequence[AskedCall]) -> list[bool]:
+        """Say of each call whether the user allows it, or has allowed it."""
         ask = self._own_tools.approver.ask
-        return ask is not None and any(await ask([call]))
+        answers: list[bool] = []
+        for call in calls:
+            name = call.name
+            arguments = call.arguments
+            if self._is_permitted(name, arguments):
+                is_allowed = True
+            elif self._own_tools.asks_in_chat:
+                confirmation = compute_confirmation_id(call.call_id, name, arguments)
+                decision = self._decisions.pop(confirmation, "deny")  # it counts once
+                is_allowed = decision != "deny"
+            else:
+                is_allowed = ask is not None and any(await ask([call]))
+            answers.append(is_allowed)
+        return answers
 
     def _resolve_for_rules(self, call: Item) -> Item:
         """Return the call to apply the rules to: that of the tool that will run.
@@ -27198,19 +26732,8 @@ class ChatJudge:
         """Return a number that is higher for a stricter rule."""
         return STRICTNESS.index(self._approver.rule_for(call["name"]))
 
-    def _add_permission(self, call: Item) -> None:
-        """Remember that a person allowed calls like this one for the whole chat."""
-        resolved = self._resolve_for_rules(call)
-        with suppress(ValueError):
-            request = build_confirmation_request(resolved, chat=self._chat)
-            decision = self._decisions.get(request.confirmation_id)
-            if request.coverage and decision == "chat":
-                self.new_permissions.add(
-                    compute_permission(self._chat, request.tool_name, request.args)
-                )
-
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person allowed calls like this one for the whole chat."""
+        """Say whether the user allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
@@ -27220,13 +26743,6 @@ class ChatJudge:
         return self._approver.rule_for(name) == "ask" and not self._is_permitted(
             name, parse_arguments(resolved)
         )
-
-    def _must_ask(self, resolved: Item) -> bool:
-        """Say whether the host has to ask a person about a call."""
-        if not (self._own_tools.asks_in_chat and self._lacks_approval(resolved)):
-            return False
-        request = build_confirmation_request(resolved)
-        return request.confirmation_id not in self._decisions
 
 
 def _build_verdicts(
@@ -27385,7 +26901,7 @@ def format_step(ended: StepEnded) -> str:
 
 
 def describe_step(ended: StepEnded) -> str:
-    """Return a step as a line for people who read the page.
+    """Return a step as a line for the user of the page.
 
     The label is for logs and programs, as is the line of `format_step`.
     """
@@ -27411,7 +26927,7 @@ def describe_step(ended: StepEnded) -> str:
 # An answer of the agent: the loop of `openai_responses`, with the agent's own events.
 #
 # A round is one response of the model with its calls. Where the host has to run a call or
-# ask a person, the run ends early and the host calls the agent again. The strategies
+# ask the user, the run ends early and the host calls the agent again. The strategies
 # `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 # --------------------------------------------------------------------------------------
 
@@ -27460,9 +26976,9 @@ class _Agent:
         self._model_step: StepStarted | None = None
         self._call_steps: dict[str, StepStarted] = {}
 
-    def take_notes(self) -> list[str]:
-        """Return what people should know of this answer."""
-        return [*self._prepared.notes, *self._request.take_notices()]
+    def take_notices(self) -> list[str]:
+        """Return the messages for the user about this answer."""
+        return [*self._prepared.notices, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost.
@@ -27507,7 +27023,11 @@ class _Agent:
         ]
         if open_calls:
             yield self._start_round(self._spending.rounds, may_call=False)
-        first_request = self._build_request()
+        first_request = self._prepared.request
+        if self._prepared.earlier_rounds.is_continuation:
+            # A choice that forces a tool holds until tools ran once.
+            choice = next_tool_choice(first_request.tool_choice)
+            first_request = first_request.model_copy(update={"tool_choice": choice})
         self._request.on_request(first_request)
         rounds = run_rounds(
             first_request,
@@ -27520,17 +27040,6 @@ class _Agent:
             async for event in events:
                 for shown in self._show(event):
                     yield shown
-
-    def _build_request(self) -> ResponsesRequest:
-        """Return the first request.
-
-        A choice that forces a tool holds until tools ran once.
-        """
-        request = self._prepared.request
-        if self._prepared.earlier_rounds.is_continuation:
-            choice = next_tool_choice(request.tool_choice)
-            request = request.model_copy(update={"tool_choice": choice})
-        return request
 
     def _show(
         self, event: RunEvent | RoundEvent | StepStarted | StepEnded
@@ -27560,7 +27069,12 @@ class _Agent:
                     answer = self._request.caller.answer
                     self._request.pictures.keep(answer, event.item)
                 yield event
-                yield from self._end_call(event)
+                step = self._call_steps.pop(event.item["call_id"], None)
+                if step:
+                    output = event.item["output"]
+                    if not isinstance(output, str):  # the text next to pictures
+                        output = "\n".join(part_text(part) for part in output)
+                    yield self._steps.end(step, failed=event.failed, detail=output)
             case _:
                 yield event
 
@@ -27611,45 +27125,40 @@ class _Agent:
             self._call_steps[call["call_id"]] = step
             yield step
 
-    def _end_call(self, event: ToolOutput) -> Iterator[AgentEvent]:
-        """Yield the end of the step of a call, if it was made."""
-        step = self._call_steps.pop(event.item["call_id"], None)
-        if step:
-            detail = _output_text(event.item["output"])
-            yield self._steps.end(step, failed=event.failed, detail=detail)
-
     def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
         """Yield the end of the last round; its calls may be left to the host.
 
-        A task that was stopped for its safety ends the answer: OpenAI's guide "Safety
-        checks: misalignment monitoring" has clients stop all that belongs to the request.
-        The host does not call again either.
+        Where other calls of the round were made here, its notes come again. A task that
+        was stopped for its safety ends the answer: OpenAI's guide "Safety checks:
+        misalignment monitoring" has clients stop all that belongs to the request. The
+        host does not call again either.
         """
         self._run_end = event
         if self._spending.stopped:
             self.is_over = True
         elif self._round and not self._round.judgment.question:
-            yield from self._leave_calls(self._round)
+            last = self._round
+            verdicts = last.judgment.verdicts
+            left = [verdict for verdict in verdicts if verdict.is_left]
+            if left:
+                yield StateChanged("waiting_for_tools")
+            if left and last.items and len(left) < len(verdicts):
+                yield self._build_round_end(last)
         if self._round_step:
             yield self._steps.end(self._round_step, failed=event.ending.is_failure)
-
-    def _leave_calls(self, last: RoundDone) -> Iterator[AgentEvent]:
-        """Yield that the host makes calls, and the notes again if others were made."""
-        verdicts = last.judgment.verdicts
-        left = [verdict for verdict in verdicts if verdict.is_left]
-        if left:
-            yield StateChanged("waiting_for_tools")
-        if left and last.items and len(left) < len(verdicts):
-            yield self._build_round_end(last)
 
     def _build_round_end(self, event: RoundDone) -> RoundEnded:
         """Return the end of a round, with the notes for later rounds."""
         tasks = add_usage(self._delegated, self._spending.delegated_usage)
         usage = add_usage(event.usage, tasks)
+        counts = usage._asdict() if usage else {}
+        # What OpenAI's tools took is left out: a sum has none of it.
+        for name in ("searches", "images"):
+            counts.pop(name, None)
         self._noted_until = self._spending.seconds
         notes = {
             "style": self._prepared.style,
-            "usage": _noted_counts(usage),
+            "usage": counts,
             "seconds": round(self._noted_until - self._round_began, 3),
             "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
@@ -27660,13 +27169,6 @@ class _Agent:
             notes=notes,
             continues=not self.is_over,
         )
-
-
-def _output_text(output: str | list[Item]) -> str:
-    """Return the text of an output, without its pictures."""
-    if isinstance(output, str):
-        return output
-    return "\n".join(part_text(part) for part in output)
 
 
 _MESSAGE_DEPTH = 3
@@ -27708,11 +27210,17 @@ async def run_agent(
             yield ended
             return
         text = read_answer_text(agent.answer) if agent else ""
-        notes = agent.take_notes() if agent else []
+        notices = agent.take_notices() if agent else []
         metadata = _build_metadata(request, spending, kind, agent)
-        ended = ended._replace(metadata=metadata.wire())
-        for event in _final_events(ended, text, metadata, notes):
-            yield event
+        failed = ended.ending.is_failure
+        if text and not failed:
+            yield NewMessage(text)
+        yield ExecutionEnded(metadata)
+        for notice in notices:  # the page shows the last line of all
+            yield Status(notice)
+        yield ended._replace(metadata=metadata.wire())
+        yield StateChanged("failed" if failed else "idle")
+        yield ReadyForInput()
     finally:
         if agent is None or agent.is_over:
             if request.pictures:
@@ -27735,7 +27243,7 @@ async def _start_agent(
             async for event in events:
                 steps.report(event)
         ended = agent.build_run_end()
-        if ended.ending.code == MISALIGNMENT:  # its words are for people, not a model
+        if ended.ending.code == MISALIGNMENT:  # its words are for the user, not a model
             task_spending.stop(ended)
             return tool_error("the task was stopped.")
         if ended.ending.is_failure:
@@ -27754,30 +27262,6 @@ async def _start_agent(
     spending.add_earlier(prepared.earlier_rounds.spending)
     provider = make_provider(request, prepared)
     return _Agent(request, prepared, provider, spending, steps)
-
-
-def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
-) -> Iterator[AgentEvent]:
-    """Yield what ends an answer that is complete."""
-    failed = ended.ending.is_failure
-    if text and not failed:
-        yield NewMessage(text)
-    yield ExecutionEnded(metadata)
-    for note in notes:  # the page shows the last line of all
-        yield Status(note)
-    yield ended
-    yield StateChanged("failed" if failed else "idle")
-    yield ReadyForInput()
-
-
-def _noted_counts(usage: Usage | None) -> dict[str, Any]:
-    """Return the tokens that later rounds count.
-
-    What OpenAI's tools took is left out: a sum has none of it.
-    """
-    counts = usage._asdict() if usage else {}
-    return {key: counts[key] for key in counts if key not in ("searches", "images")}
 
 
 def _build_metadata(
@@ -27970,17 +27454,13 @@ class AsyncBridge:
                 work.close()
                 raise BridgeClosed
             if self._loop is None:
-                self._loop = self._start_thread()
+                started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+                self._thread = Thread(
+                    target=self._run_thread, args=(started,), name="agent", daemon=True
+                )
+                self._thread.start()
+                self._loop = started.get()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _start_thread(self) -> asyncio.AbstractEventLoop:
-        """Start the thread, return its event loop."""
-        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-        self._thread = Thread(
-            target=self._run_thread, args=(started,), name="agent", daemon=True
-        )
-        self._thread.start()
-        return started.get()
 
     def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         """Run in asyncio's own loop, whatever loop the server has."""
@@ -28091,25 +27571,19 @@ class HostFiles:
         Its type is that of its ending: no type that a tool claims is used. Raises
         HostFileError, also if the key is not the user's own.
         """
-        if await self._key_owner_id() != self._user_id:
+        if not self._owner_id:
+            # Stop between the two requests leaves the file of one byte in that account:
+            # what would remove it then had to outlive the answer.
+            row = await self._upload(*_OWNER_CHECK)
+            await self._remove(row)
+            self._owner_id = str(row.get("user_id"))
+        if self._owner_id != self._user_id:
             raise HostFileError(_NOT_THE_USERS)
         row = await self._upload(name, content)
         if row.get("user_id") != self._user_id:
             await self._remove(row)
             raise HostFileError(_NOT_THE_USERS)
         return f"/api/v1/files/{row.get('id')}/content"
-
-    async def _key_owner_id(self) -> str:
-        """Return the id of the user whose key it is; raises HostFileError.
-
-        Stop between the two requests leaves the file of one byte in that account: what
-        would remove it then had to outlive the answer.
-        """
-        if not self._owner_id:
-            row = await self._upload(*_OWNER_CHECK)
-            await self._remove(row)
-            self._owner_id = str(row.get("user_id"))
-        return self._owner_id
 
     async def _upload(self, name: str, content: bytes) -> Mapping[str, Any]:
         """Store a file, return its row; raises HostFileError."""
@@ -28182,7 +27656,10 @@ class HostFiles:
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> bytes:
         """Send a request, return the body of its answer; raises HostFileError."""
-        request = self._open_session().request(
+        if self._session is None:  # it stores no cookie and uses no proxy
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+            self._session = new_session(timeout=timeout)
+        request = self._session.request(
             method,
             f"{self._url}/api/v1/{path}",
             headers=headers,
@@ -28191,32 +27668,21 @@ class HostFiles:
         )
         try:
             async with request as response:
-                _check_answer(response)
+                status = response.status
+                if 300 <= status < 400:
+                    raise HostFileError(
+                        f"Open WebUI redirects requests (HTTP {status}). Redirects are "
+                        "not followed, because they would send the key to another "
+                        "address. An administrator has to check the address in "
+                        "OPEN_WEBUI_URL."
+                    )
+                if status != 200:
+                    raise HostFileError(f"Open WebUI answered with HTTP {status}.")
                 return await _read_body(response)
         except (aiohttp.ClientError, OSError, ValueError):
             raise HostFileError(
                 "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        """Return the session; it stores no cookie and uses no proxy."""
-        if self._session is None:
-            self._session = new_session(
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-            )
-        return self._session
-
-
-def _check_answer(response: aiohttp.ClientResponse) -> None:
-    """Raise HostFileError for an answer that is not read."""
-    if 300 <= response.status < 400:
-        raise HostFileError(
-            f"Open WebUI redirects requests (HTTP {response.status}). Redirects are not "
-            "followed, because they would send the key to another address. An "
-            "administrator has to check the address in OPEN_WEBUI_URL."
-        )
-    if response.status != 200:
-        raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:
@@ -28676,8 +28142,34 @@ class _ChatWorkspace:
         ]
         notes += await self._sandbox.receive(self._key, offered)
         result = await self._sandbox.call(self._key, name, args)
-        text = {"type": "text", "text": "\n".join([result.text, *notes])}
-        content = [text, *_build_file_parts(result.files)]
+        text = "\n".join([result.text, *notes])
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+
+        # The files together may be as large as one.
+        bytes_left = MAX_TOOL_FILE_BYTES
+        for file in result.files:
+            data = b""
+            why_not = ""
+            try:
+                with file.path.open("rb") as opened:
+                    data = opened.read(bytes_left + 1)
+            except OSError:
+                why_not = "later calls have removed it."
+            if len(data) > bytes_left:
+                why_not = "files of one call may have 5 MB in all."
+            if why_not:
+                text = f"{file.name} is not shown: {why_not}"
+                content.append({"type": "text", "text": text})
+                continue
+            bytes_left -= len(data)
+            content.append(
+                {
+                    "type": "blob",
+                    "data": data,
+                    "mimeType": file.media_type,
+                    "name": file.name,
+                }
+            )
         return {"isError": result.failed, "content": content}
 
 
@@ -28702,37 +28194,6 @@ class OwnToolOffer(NamedTuple):
 
 
 NO_OFFER = OwnToolOffer()
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    """Yield the files as parts, together no larger than one file may be.
-
-    A file that a later run has removed is left out.
-    """
-    bytes_left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content = _read_content(file, bytes_left)
-        if content is None:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        bytes_left -= len(content)
-        yield {
-            "type": "blob",
-            "data": content,
-            "mimeType": file.media_type,
-            "name": file.name,
-        }
-
-
-def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
-    """Return the content of a file; None if it is gone or too large."""
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(max_bytes + 1)
-    except OSError:
-        return None
-    return content if len(content) <= max_bytes else None
 
 
 def open_host_files(
@@ -28778,7 +28239,9 @@ class OwnToolPool:
         if not settings.valves.SANDBOX:
             return NO_OFFER
         sandbox = self._open_sandbox(settings)
-        await self._close_oldest()
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -28787,7 +28250,13 @@ class OwnToolPool:
             log.warn(problem)
             return OwnToolOffer(problems=(problem,))
         names = {spec["name"] for spec in specs}
-        was_used = _shows_calls(messages, names)
+        called = {
+            str(value_at(call, "function", "name"))
+            for message in messages
+            # A message that is no object is refused when the request is prepared.
+            for call in read_tool_calls(as_mapping(message))
+        }
+        was_used = not names.isdisjoint(called)
         workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
         tools = tuple(
             _SandboxTool(
@@ -28803,12 +28272,6 @@ class OwnToolPool:
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._workspaces.close()
-
-    async def _close_oldest(self) -> None:
-        """Close the sandbox that was not used for the longest time of too many."""
-        if len(self._sandboxes) > _MAX_SANDBOXES:
-            oldest = next(iter(self._sandboxes))
-            await self._sandboxes.pop(oldest).close()
 
     def _open_sandbox(self, settings: ValveSettings) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
@@ -28831,16 +28294,6 @@ class OwnToolPool:
         # The last of all: it was used last.
         self._sandboxes[key] = self._sandboxes.pop(key)
         return self._sandboxes[key]
-
-
-def _shows_calls(messages: Sequence[Mapping[str, Any]], names: Collection[str]) -> bool:
-    """Say whether a chat shows calls of tools with these names."""
-    for message in messages:
-        # A message that is no object is refused when the request is prepared.
-        for call in read_tool_calls(as_mapping(message)):
-            if str(value_at(call, "function", "name")) in names:
-                return True
-    return False
 
 
 # --------------------------------------------------------------------------------------
@@ -28916,26 +28369,18 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
         if row.get("type") in ("file", "image") and row.get("id"):
             name = shorten_name(str(row.get("name") or "file"))
             files.append((str(row["id"]), name))
-    return AttachedToChat(
-        tool_names=_read_tool_names(as_list(context.get("tool_ids"))),
-        files=tuple(files),
-    )
 
-
-def _read_tool_names(references: Iterable[object]) -> HostToolNames:
-    """Return what tools are called whose toolkits and servers are referred to.
-
-    A reference is the id of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
-    """
+    # A tool id is that of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     toolkit_ids: set[str] = set()
     mcp_ids: set[str] = set()
-    for reference in references:
+    for reference in as_list(context.get("tool_ids")):
         tool_id = str(reference).partition("|")[0].removeprefix("server:")
         if tool_id.startswith("mcp:"):
             mcp_ids.add(tool_id.removeprefix("mcp:"))
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
-    return HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    return AttachedToChat(tool_names=tool_names, files=tuple(files))
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
@@ -29110,94 +28555,103 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
     }
     for name, stored in secrets.items():
         secret = _usable_secret(stored, name, allowed)
-        if name == "PROXY" and not _is_usable_proxy(secret, allowed):
+        # A proxy reads requests without TLS. A reference was allowed by itself: no one
+        # else can change what it stands for.
+        is_typed = bool(secret.strip()) and not secret.startswith(_REFERENCES)
+        if name == "PROXY" and is_typed and "PROXY" not in allowed:
             secret = UNREADABLE_SECRET
         if secret != stored:
             changed[name] = secret
-    headers = _usable_headers(valves.EXTRA_HEADERS, allowed)
-    if headers != valves.EXTRA_HEADERS:
-        changed[_HEADERS] = headers
+
+    # Each of the headers, or all of them as one secret.
+    stored = valves.EXTRA_HEADERS
+    headers = parse_json_object(stored)
+    if headers is None:
+        secret = _usable_secret(stored, _HEADERS, allowed)
+        if secret != stored:
+            changed[_HEADERS] = secret
+    else:
+        usable: dict[str, Any] = {}
+        for name, value in headers.items():
+            usable[name] = value
+            if isinstance(value, str):
+                usable[name] = _usable_secret(value, _HEADERS, allowed)
+        if usable != headers:
+            changed[_HEADERS] = json.dumps(usable)
     return changed
 
 
 def _usable_secret(stored: str, valve: str, allowed: Sequence[str]) -> str:
-    """Return a secret, or `UNREADABLE_SECRET` in place of a reference that is not allowed.
-
-    The path of a file is used as it is compared, so that no `..` leads elsewhere.
-    """
-    kind, _, target = stored.strip().partition(":")
-    target = target.strip()
-    if kind == "file":
-        target = os.path.normpath(target)
-    elif kind != "env":
+    """Return a secret, or `UNREADABLE_SECRET` for a reference that is not allowed."""
+    reference = _plain_reference(stored)
+    if not reference:
         return stored
-    reference = f"{kind}:{target}"
     patterns = [*allowed, _ALWAYS_ALLOWED.get(valve, "")]
     if any(fnmatchcase(reference, pattern) for pattern in patterns):
         return reference
     return UNREADABLE_SECRET
 
 
-def _is_usable_proxy(secret: str, allowed: Sequence[str]) -> bool:
-    """Say whether requests may go through a proxy, which reads those without TLS.
+def _plain_reference(stored: str) -> str:
+    """Return a reference as it is compared and used; empty for any other secret.
 
-    A reference was allowed by itself: no one else can change what it stands for.
+    No `..` in the path of a file leads elsewhere.
     """
-    is_empty = not secret.strip()
-    return is_empty or secret.startswith(_REFERENCES) or "PROXY" in allowed
+    kind, _, target = stored.strip().partition(":")
+    target = target.strip()
+    if kind == "file":
+        return f"file:{os.path.normpath(target)}"
+    return f"env:{target}" if kind == "env" else ""
 
 
 def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
-    """Say whether keys and chats may go to an address."""
-    address = stored.strip()
-    if not address:
+    """Say whether keys and chats may go to an address.
+
+    An entry allows what is the same or begins with it. Its `*` matches any text without
+    a slash, so that it leads to no other server.
+    """
+    if not stored.strip():
         return True
-    parts = url_parts(address)
-    if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
+    parts = _plain_address(stored)
+    if parts is None:
         return False
     host = f".{parts.hostname}"  # with a dot, so that `notapi.openai.com` is another
     is_openai = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
     if is_openai and valve == "BASE_URL":
         return True
+    for entry in allowed:
+        if entry.startswith(_ADDRESS_ENTRY):
+            beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
+            pattern = re.escape(beginning).replace(r"\*", "[^/]*")
+            if re.fullmatch(f"{pattern}(/.*)?", parts.geturl()):
+                return True
+    return False
+
+
+def _plain_address(stored: str) -> SplitResult | None:
+    """Return an address as it is compared; None for one that no entry allows."""
+    address = stored.strip()
+    parts = url_parts(address)
+    if parts is None or not _PLAIN_ADDRESS.fullmatch(address):
+        return None
     path = normpath(unquote(parts.path or "/"))
-    origin = f"{parts.scheme}://{parts.netloc.lower()}"
-    return any(_is_below(f"{origin}{path}", entry) for entry in allowed)
-
-
-def _is_below(address: str, entry: str) -> bool:
-    """Say whether an entry allows an address: it is the same, or its beginning.
-
-    `*` matches any text without a slash, so that it leads to no other server.
-    """
-    if not entry.startswith(_ADDRESS_ENTRY):
-        return False
-    beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
-    pattern = re.escape(beginning).replace(r"\*", "[^/]*")
-    return re.fullmatch(f"{pattern}(/.*)?", address) is not None
-
-
-def _usable_headers(stored: str, allowed: Sequence[str]) -> str:
-    """Return EXTRA_HEADERS with each of its values as it may be used."""
-    headers = parse_json_object(stored)
-    if headers is None:
-        return _usable_secret(stored, _HEADERS, allowed)
-    usable: dict[str, Any] = {}
-    for name, value in headers.items():
-        usable[name] = value
-        if isinstance(value, str):
-            usable[name] = _usable_secret(value, _HEADERS, allowed)
-    return stored if usable == headers else json.dumps(usable)
+    netloc = parts.netloc.lower()
+    return parts._replace(netloc=netloc, path=path, query="", fragment="")
 
 
 def _inactive_valve(valves: Valves, name: str) -> str:
     """Return the message about a valve; references are quoted, as they are no secrets."""
-    entry = name
-    stored = str(dict(valves).get(name, "")).strip()
+    stored = str(dict(valves).get(name, ""))
+    entry = _plain_reference(stored) or name
     if name in _BLOCKED:
-        entry = f"{_ADDRESS_ENTRY}{stored}"
-    elif stored.startswith(_REFERENCES):
-        entry = stored
-    elif name == _HEADERS:
+        address = _plain_address(stored)
+        if address is None:  # it is not quoted, because it may have a password
+            return (
+                f"{name} is inactive, because it is no plain http or https address. An "
+                "administrator has to correct it."
+            )
+        entry = f"{_ADDRESS_ENTRY}{address.geturl().rstrip('/')}"
+    elif entry == _HEADERS:
         entry = "env:NAME"
     return (
         f"{name} is inactive, because this server does not allow it. An administrator "
@@ -29496,49 +28950,36 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
 
 
 def _read_note(event: RunEvent) -> str:
-    """Return what a person reads of the files of a tool; empty for other events."""
+    """Return what the user reads of the files of a tool; empty for other events."""
     if not isinstance(event, ToolOutput):
         return ""
     return "\n\n".join(event.card.get("notes", ()))
 
 
-def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
-    """Return a line above the answer; the host stores its `fields` with it."""
-    return host_event(
-        "status", {"description": line, "done": True, "action": action, **fields}
-    )
-
-
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines.
 
-    The line stays above the question of a round that `asks` a person.
+    The line stays above the question of a round that `asks` the user.
     """
+    fields: dict[str, Any]
     if isinstance(event, StepStarted):
-        return host_event("agent:log", _build_started_step(event))
+        fields = {
+            "id": event.id,
+            "kind": event.kind,
+            "label": event.label,
+            "parent": event.parent,
+            "status": "start",
+        }
+        if event.detail:
+            fields["detail"] = event.detail
+        return host_event("agent:log", fields)
     line = describe_step(event)
     if asks and event.step.kind == "round":
         line = "Waiting for your answer"
-    return _build_status_chunk(line, "agent_log", _build_ended_step(event))
-
-
-def _build_started_step(step: StepStarted) -> dict[str, Any]:
-    """Return a step that begins as a JSON object."""
-    fields: dict[str, Any] = {
-        "id": step.id,
-        "kind": step.kind,
-        "label": step.label,
-        "parent": step.parent,
-        "status": "start",
-    }
-    if step.detail:
-        fields["detail"] = step.detail
-    return fields
-
-
-def _build_ended_step(event: StepEnded) -> dict[str, Any]:
-    """Return a step that has ended as a JSON object."""
-    fields: dict[str, Any] = {
+    fields = {
+        "description": line,
+        "done": True,
+        "action": "agent_log",
         "id": event.step.id,
         "kind": event.step.kind,
         "label": event.step.label,
@@ -29549,7 +28990,7 @@ def _build_ended_step(event: StepEnded) -> dict[str, Any]:
         fields["tokens"] = event.usage.total
     if event.detail:
         fields["detail"] = event.detail
-    return fields
+    return host_event("status", fields)
 
 
 class HostRenderer:
@@ -29565,7 +29006,7 @@ class HostRenderer:
         self._round_start = 0
         """How many items were shown before the current round."""
         self._asks = False
-        """Whether a person is asked about a call."""
+        """Whether the user is asked about a call."""
         self._note_count = 0
         self._run_end = RunDone(CUT)
 
@@ -29592,23 +29033,19 @@ class HostRenderer:
                     self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
-                yield from self._render_run_event(event)
+                if isinstance(event, Status):
+                    self._note_count += 1
+                if isinstance(event, RunDone):
+                    self._run_end = event
+                yield from self._render_shown(self._texts.feed(event))
+                yield from self._render_note(_read_note(event))
+                yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
         items = self._native.shown.items
         shown = self._run_end._replace(output=tuple(items))
         return page_result(shown, model, items)
-
-    def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield an event of the API's run, then the files of a tool."""
-        if isinstance(event, Status):
-            self._note_count += 1
-        if isinstance(event, RunDone):
-            self._run_end = event
-        yield from self._render_shown(self._texts.feed(event))
-        yield from self._render_note(_read_note(event))
-        yield from _build_image_chunks(event)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
@@ -29620,7 +29057,7 @@ class HostRenderer:
         yield from self._native.render(ItemDone(index, item, shown=note))
 
     def _render_shown(self, events: Iterable[RunEvent]) -> Iterator[Chunk]:
-        """Yield the events that people see, with their citations."""
+        """Yield the events that the user sees, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)
@@ -29679,7 +29116,10 @@ class ClientRenderer:
                 self._texts.begin_round(may_call=event.may_call)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
-                    self._store_item(shown)
+                    if isinstance(shown, ItemDone | ToolOutput):
+                        self._items[shown.output_index] = shown.item
+                    elif isinstance(shown, RunDone):
+                        self._run_end = shown
                     yield from self._chunks.render(shown)
                 note = _read_note(event)
                 if note:
@@ -29693,14 +29133,6 @@ class ClientRenderer:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         return whole_completion(shown, model)
-
-    def _store_item(self, shown: RunEvent) -> None:
-        """Keep what a result consists of."""
-        match shown:
-            case ItemDone() | ToolOutput():
-                self._items[shown.output_index] = shown.item
-            case RunDone():
-                self._run_end = shown
 
 
 # --------------------------------------------------------------------------------------
@@ -29743,7 +29175,14 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
     try:
-        result = await (_run_task(call) if call.caller.task else _run_agent(call))
+        if call.caller.task:
+            result = await _run_task(call)
+        else:
+            async with _open_run(call) as (events, renderer):
+                async for event in events:
+                    for _ in renderer.show(event):
+                        pass
+            result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         metadata = _report_refusal(call, error)
         message = report_exception(call.log, error, PIPELINE_SHELL)
@@ -29757,14 +29196,6 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
         return None
     model = resolve_model(call.model).id
     return refused_metadata(call.log, call.strategy, model, error)
-
-
-async def _run_agent(call: PipelineCall) -> Chunk:
-    async with _open_run(call) as (events, renderer):
-        async for event in events:
-            for _ in renderer.show(event):
-                pass
-    return renderer.result(call.caller.host_model)
 
 
 @asynccontextmanager
@@ -29789,7 +29220,13 @@ async def _open_run(
         audit = open_audit_log(expert, log, endpoint.host)
         if audit:
             request = request._replace(on_request=audit.note_request)
-        renderer = _choose_renderer(request)
+        emits_thoughts = request.parameters.emit_intermediate_thoughts
+        renderer: _Renderer
+        if caller.is_open_webui:
+            origin = origin_at(request.model.family, request.endpoint)
+            renderer = HostRenderer(emits_thoughts, origin, request.sign)
+        else:
+            renderer = ClientRenderer(emits_thoughts, caller.host_model)
         async with (
             aclosing(run_agent(request)) as events,
             aclosing(_report_run(call, events, audit)) as reported_events,
@@ -29810,16 +29247,6 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     if audit:
         audit.note_end(ended)
     return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
-
-
-def _choose_renderer(request: AgentRequest) -> _Renderer:
-    """Return the renderer of the reader: Open WebUI or a plain client."""
-    emits_thoughts = request.parameters.emit_intermediate_thoughts
-    caller = request.caller
-    if not caller.is_open_webui:
-        return ClientRenderer(emits_thoughts, caller.host_model)
-    origin = origin_at(request.model.family, request.endpoint)
-    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
@@ -29901,7 +29328,7 @@ def _build_task(
 #
 # What a request may set; everything else is the administrator's.
 #
-# Whoever may chat writes the body of a request: a person on Open WebUI's page through
+# Whoever may chat writes the body of a request: a user on Open WebUI's page through
 # custom parameters, or any client of the Pipelines server.
 # --------------------------------------------------------------------------------------
 
@@ -29968,26 +29395,17 @@ def select_keys(
         if key in allowed:
             kept[key] = value
         elif key in _FIELD_KEYS and isinstance(value, Mapping):
-            kept[key], refused_fields = _select_fields(key, value, allowed)
-            refused |= refused_fields
+            fields: dict[str, Any] = {}
+            for field, field_value in value.items():
+                setting = _FIELD_KEYS[key].get(field, key)
+                if setting in allowed:
+                    fields[field] = field_value
+                else:
+                    refused.add(setting)
+            kept[key] = fields
         elif value is not None:
             refused.add(key)
     return kept, sorted(refused & _SETTINGS)
-
-
-def _select_fields(
-    key: str, fields: Mapping[str, Any], allowed: Collection[str]
-) -> tuple[dict[str, Any], set[str]]:
-    """Return the allowed fields of an object, and the keys of the settings left out."""
-    kept: dict[str, Any] = {}
-    refused: set[str] = set()
-    for field, value in fields.items():
-        setting = _FIELD_KEYS[key].get(field, key)
-        if setting in allowed:
-            kept[field] = value
-        else:
-            refused.add(setting)
-    return kept, refused
 
 
 # --------------------------------------------------------------------------------------
@@ -30051,7 +29469,13 @@ class Pipeline:
         What is wrong with the valves is in the log before anybody asks, also what will
         refuse each question.
         """
-        _raise_thread_limit()
+        try:
+            threads = import_module("anyio.to_thread")
+        except ImportError:  # then nothing limits them
+            pass
+        else:
+            limiter = threads.current_default_thread_limiter()
+            limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)
         log = _new_log()
         settings = usable_settings(self.valves)
         self._find_notices(settings, log)
@@ -30095,10 +29519,15 @@ class Pipeline:
             body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = _new_log()
+        kept, left_out = select_keys(body, settings.expert.caller_may_set)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        line = left_out_line(who, dict.fromkeys(left_out, ""), self._logged.first_time)
+        if line:
+            log.warn(line)
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
-            body=self._select_keys(body, settings.expert.caller_may_set, caller, log),
+            body=kept,
             settings=settings,
             shared=self._shared,
             log=log,
@@ -30115,21 +29544,6 @@ class Pipeline:
             if caller.streams:
                 return iter((error, DONE_LINE))
             return error
-
-    def _select_keys(
-        self,
-        body: Mapping[str, Any],
-        may_set: str,
-        caller: PipelineCaller,
-        log: AgentLog,
-    ) -> dict[str, Any]:
-        """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, may_set)
-        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        line = left_out_line(who, dict.fromkeys(refused, ""), self._logged.first_time)
-        if line:
-            log.warn(line)
-        return kept
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
@@ -30164,13 +29578,3 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 def _context_signer(valves: Valves) -> Sign:
     secret = signing_secret(read_api_key(valves))
     return signer(secret, "gpt5_agent context")
-
-
-def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
-    try:
-        threads = import_module("anyio.to_thread")
-    except ImportError:
-        return
-    limiter = threads.current_default_thread_limiter()
-    limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)

@@ -174,7 +174,6 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
@@ -299,7 +298,6 @@ class RecentTexts:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty."""
         self._now = now
         self._seconds = seconds
         self._ends: dict[int, float] = {}
@@ -397,7 +395,7 @@ def hex_digest(text: str) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own message for a person, without body, header or key. What an
+# `str(error)` is our own message for users, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -414,7 +412,7 @@ UNREADABLE_STREAM = "unreadable_stream"
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    A model wrote `explanation` and `advice` about the chat, for users to read: they are
     data, never instructions. `review_target` is what a review by OpenAI names.
     """
 
@@ -517,7 +515,6 @@ class ResponsesError(Exception):
     """That of HTTP, if there was an answer."""
 
     def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
         super().__init__(message)
         self.fault = fault
 
@@ -554,7 +551,6 @@ class InvalidParameter(InvalidRequest):
     """A parameter of the caller has a value that cannot be sent."""
 
     def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
         super().__init__(f"The setting {param} cannot be sent: {reason}.")
         self.param = param
 
@@ -567,7 +563,6 @@ class ConnectionFailed(ResponsesError):
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(message, fault)
         self.was_sent = was_sent
 
@@ -581,7 +576,6 @@ class TimedOut(ResponsesError):
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
@@ -602,7 +596,6 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -622,7 +615,6 @@ class ApiRefused(ResponsesError):
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -669,7 +661,11 @@ def read_api_error(wire: object) -> ApiError:
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
     param = _read_error_word(fields.get("param"))
-    code = _read_code(fields.get("code"))
+    own_code = fields.get("code")
+    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
+        own_code = str(own_code)
+    own_word = as_text(own_code)
+    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     if not param:
@@ -693,12 +689,18 @@ def read_api_error(wire: object) -> ApiError:
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
+    misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
         code=code,
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        notice=_read_notice(fields.get("misalignment")),
+        notice=SafetyNotice(
+            explanation=as_text(misalignment.get("detailed_explanation")),
+            advice=as_text(value_at(misalignment, "steer", "message")),
+            category=as_text(misalignment.get("error_type")),
+            review_target=as_text(misalignment.get("review_target")),
+        ),
     )
 
 
@@ -729,9 +731,14 @@ def _error_fields(wire: object) -> JsonObject:
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
-    # FastAPI, and so vLLM, lists what does not fit its types.
+    # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
+    # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
+    # have has a row, and names of types are in between. The most exact row counts.
     if isinstance(fields.get("detail"), list):
-        return _read_detail(fields["detail"])
+        rows = [as_mapping(row) for row in fields["detail"]]
+        exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
+        place = _join_place(as_list(exact.get("loc"))[1:])
+        return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
@@ -745,14 +752,6 @@ def _read_error_word(value: object) -> str:
     return "" if word == "None" else word
 
 
-def _read_code(code: object) -> str | None:
-    """Return the code of an error; gateways send an HTTP status as a number."""
-    if isinstance(code, int) and 400 <= code < 600:
-        return str(code)
-    word = as_text(code)
-    return _SAME_CODES.get(word, word) or None
-
-
 _SAME_CODES = {
     # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
     "model_not_supported": "model_not_found",
@@ -763,29 +762,6 @@ _SAME_CODES = {
     "pre_consume_token_quota_failed": "insufficient_quota",
 }
 """Codes of other servers, and OpenAI's for the same cause."""
-
-
-def _read_notice(wire: object) -> SafetyNotice:
-    """Return the notice in the `misalignment` of an error, an empty one without it."""
-    fields = as_mapping(wire)
-    return SafetyNotice(
-        explanation=as_text(fields.get("detailed_explanation")),
-        advice=as_text(as_mapping(fields.get("steer")).get("message")),
-        category=as_text(fields.get("error_type")),
-        review_target=as_text(fields.get("review_target")),
-    )
-
-
-def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
-    """Return words and place of what FastAPI's servers found, the most exact row.
-
-    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
-    a value could have has a row, and names of types are in between.
-    """
-    entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = _join_place(as_list(most_exact.get("loc"))[1:])
-    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -1038,12 +1014,12 @@ def hide_paths(text: str, roots: Iterable[str]) -> str:
         rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
         r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
     )
-    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
 
+    def keep_last_name(match: re.Match[str]) -> str:
+        names = [name for name in re.split(r"[/\\]", match.group()) if name]
+        return f"[path]/{names[-1]}"
 
-def _keep_last_name(match: re.Match[str]) -> str:
-    names = [name for name in re.split(r"[/\\]", match.group()) if name]
-    return f"[path]/{names[-1]}"
+    return re.sub(pattern, keep_last_name, text, flags=re.IGNORECASE)
 
 
 def describe_exception(error: BaseException) -> str:
@@ -1078,8 +1054,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # The password of a `Basic` header follows a user name of unknown length: only the
+    # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
+        first_bit = offset * _BITS_OF_BYTE
+        end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+        first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+        end = end_bit // _BITS_OF_BASE64_CHARACTER
+        encoded = b64encode(bytes(offset) + raw).decode()[first:end]
         yield encoded
         yield encoded.replace("+", "-").replace("/", "_")
 
@@ -1087,19 +1069,6 @@ def _forms(secret: str) -> Iterator[str]:
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -1303,9 +1272,16 @@ def url_parts(text: str) -> SplitResult | None:
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
+    proxy = stated
+    if not stated:
+        # Each call reads the whole environment. If it names no proxy, one is enough.
+        proxies = getproxies()
+        parts = urlsplit(url)
+        proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+        if not proxy:
+            return None
+        if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+            return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is not None:
         return address
@@ -1316,21 +1292,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         "address. An administrator has to correct the environment.",
         remedy="setup",
     )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
 
 
 # --------------------------------------------------------------------------------------
@@ -1356,7 +1317,6 @@ class EntraTokens:
     """The token of each scope; one at a time is asked for, in a thread."""
 
     def __init__(self) -> None:
-        """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
         """The token of each scope, and its last second."""
@@ -1530,6 +1490,8 @@ NO_CREDIT_CODES = frozenset(
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
 
 _FILE_CODES = frozenset({"unsupported_file"})
 IMAGE_CODES = _FILE_CODES | frozenset(
@@ -1785,7 +1747,7 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
+        """Say whether the answer is not what the user asked for."""
         return self.kind != "completed"
 
     @property
@@ -1888,24 +1850,22 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
     Redacted, in one line, of bounded length, and without what renders or links.
     """
+    hide = partial(redact, secrets=secrets)
     parts = [
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
     for lead, text in parts:
-        if text:
-            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+        if not text:
+            continue
+        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+        printable = "".join(letter for letter in line if letter.isprintable())
+        plain = printable.translate(_MARKUP).replace("://", ": //")
+        if len(plain) > _MAX_NOTICE:
+            plain = f"{plain[:_MAX_NOTICE]}…"
+        quotes.append(f"{lead}: “{plain}”")
     return " ".join(quotes)
-
-
-def _plain_line(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of the server as one plain line, without secrets and markup."""
-    hide = partial(redact, secrets=secrets)
-    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-    printable = "".join(letter for letter in line if letter.isprintable())
-    plain = printable.translate(_MARKUP).replace("://", ": //")
-    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_message(error: ApiError) -> str:
@@ -2003,7 +1963,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not _is_about_address(error):
+        if not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
@@ -2017,7 +1977,7 @@ _UNKNOWN_ADDRESS = "Invalid URL"
 type and names no place, either."""
 
 
-def _is_about_address(error: ApiError) -> bool:
+def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
     if error.param or error.names_a_place:
         return False
@@ -2027,7 +1987,8 @@ def _is_about_address(error: ApiError) -> bool:
 
 def has_no_credit(error: ApiError) -> bool:
     """Say whether an account is empty, which no wait fills."""
-    is_known = error.is_any_of(NO_CREDIT_CODES)
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
@@ -2120,7 +2081,7 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits",
-        "insufficient_quota",
+        NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -3324,7 +3285,7 @@ class ResolvedModel(NamedTuple):
     """The one in the name, if any."""
     facts: ModelFacts
     name: str
-    """For people."""
+    """For users."""
     pro: bool = False
     """Whether the name asks for the pro mode."""
     research: bool = False
@@ -3445,14 +3406,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
+    # ChatGPT's words for a model that thinks, or does not. From gpt-5.1 to 5.4 the
+    # default is not to think at all.
     thinking = _THINKING_NAME.match(name)
     if thinking:
         model_id = thinking["model"] + (thinking["size"] or "")
@@ -3922,7 +3877,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    waiting = _waiting_items(items[:start])
+    answered = {item.get("approval_request_id") for item in items[:start]}
+    calls = {id(call) for call in open_calls(items[:start])}
+    waiting: list[Item] = []
+    for item in items[:start]:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
     return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
@@ -3935,18 +3896,6 @@ def count_updates(items: Iterable[Item]) -> int:
             break
         count += 1
     return count
-
-
-def _waiting_items(items: Sequence[Item]) -> list[Item]:
-    """Return the calls and the approval requests that `items` do not answer."""
-    answered = {item.get("approval_request_id") for item in items}
-    calls = {id(call) for call in open_calls(items)}
-    waiting: list[Item] = []
-    for item in items:
-        is_request = item_type(item) == "mcp_approval_request"
-        if id(item) in calls or (is_request and item.get("id") not in answered):
-            waiting.append(item)
-    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -4086,7 +4035,9 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
-        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+        is_no_product = kind in _OUTPUTS or kind == CONFIGURATION
+        is_no_product = is_no_product or item.get("role") in _INPUT_ROLES
+        if is_no_product or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
         if kind == "reasoning":
@@ -4097,14 +4048,6 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         dangling = []
         kept.append(item)
     return kept
-
-
-def _is_no_product(item: Item) -> bool:
-    """Say whether reasoning in front of `item` led to something else, or to nothing."""
-    kind = item.get("type")
-    if kind in _OUTPUTS or kind == CONFIGURATION:
-        return True
-    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -4637,33 +4580,25 @@ def _cost_of_pictures(
     drawn = [item for item in drawn if item.get("status") != "failed"]
     if not told and not drawn:
         return Cost(0.0)
-    options = _tool_options(tools, "image_generation")
-    prices = _image_prices(as_text(options.get("model")))
-    if told:
-        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
-        return Cost(dollars)
-    tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
-
-
-def _image_prices(model: str) -> ImagePrices:
-    """Return the prices of a model that draws, with or without a date at its end.
-
-    Those of a deployment with another name are unknown: the usual ones are assumed.
-    """
-    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+    model = as_text(_tool_options(tools, "image_generation").get("model"))
+    # The longest name counts that fits, also with a date after it. The prices of a
+    # deployment with another name are unknown: the usual ones are assumed.
+    prices = CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len):
         if model.startswith(name):
-            return CATALOG_IMAGE_PRICES[name]
-    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
-
-
-def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
-    cost = max(0, tokens.text - tokens.cached_text) * prices.text
-    cost += tokens.cached_text * prices.cached_text
-    cost += max(0, tokens.image - tokens.cached_image) * prices.image
-    cost += tokens.cached_image * prices.cached_image
-    cost += tokens.output * prices.output
-    return cost / _MILLION
+            prices = CATALOG_IMAGE_PRICES[name]
+    costs: list[float] = []
+    for tokens in told:
+        cost = max(0, tokens.text - tokens.cached_text) * prices.text
+        cost += tokens.cached_text * prices.cached_text
+        cost += max(0, tokens.image - tokens.cached_image) * prices.image
+        cost += tokens.cached_image * prices.cached_image
+        cost += tokens.output * prices.output
+        costs.append(cost / _MILLION)
+    if told:
+        return Cost(sum(costs))
+    drawn_tokens = sum(map(_picture_tokens, drawn))
+    return Cost(drawn_tokens * prices.output / _MILLION, is_estimate=True)
 
 
 _SQUARE = 1024 * 1024
@@ -4692,7 +4627,7 @@ _REGIONAL_FACTOR = 1.1
 
 
 def describe_cost(cost: Cost) -> str:
-    """Return what something costs, as people read it."""
+    """Return what something costs, as users read it."""
     amount = format_money(cost.dollars)
     return f"about {amount}" if cost.is_estimate else amount
 
@@ -5182,9 +5117,8 @@ def read_json_valve(
         problems.append(
             f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
         )
-    unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
+    problem = unknown_words(valve, given, known, advice)
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), tuple(problems)
@@ -5634,7 +5568,7 @@ async def choose_endpoints(
     if entries is None:
         problem = _UNREADABLE.format(endpoints_mistake(text))
         return EndpointChoice([], base_url, failures, user_id, problem)
-    if not entries or facts["has_own_key"]:
+    if facts["has_own_key"]:
         return None
     groups: set[str] = set()
     if any(entry.groups for entry in entries):
@@ -5989,9 +5923,11 @@ class UsageTable:
         What could not be written yet counts, too.
         """
         async with self._reading(user_id):
-            stored = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-            due = [row for row, _ in self._due.values() if row.user_id == user_id]
-        return stored + due
+            rows = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            for row, _ in self._due.values():
+                if row.user_id == user_id and row.day >= since:
+                    rows.append(row)
+        return rows
 
     async def day_rows(self, since: str) -> list[UsageRow]:
         """Return what all users together had of each model on each day from one on."""

@@ -261,7 +261,6 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
@@ -355,7 +354,7 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own message for a person, without body, header or key. What an
+# `str(error)` is our own message for users, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -372,7 +371,7 @@ UNREADABLE_STREAM = "unreadable_stream"
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    A model wrote `explanation` and `advice` about the chat, for users to read: they are
     data, never instructions. `review_target` is what a review by OpenAI names.
     """
 
@@ -475,7 +474,6 @@ class ResponsesError(Exception):
     """That of HTTP, if there was an answer."""
 
     def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
         super().__init__(message)
         self.fault = fault
 
@@ -512,7 +510,6 @@ class InvalidParameter(InvalidRequest):
     """A parameter of the caller has a value that cannot be sent."""
 
     def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
         super().__init__(f"The setting {param} cannot be sent: {reason}.")
         self.param = param
 
@@ -525,7 +522,6 @@ class ConnectionFailed(ResponsesError):
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(message, fault)
         self.was_sent = was_sent
 
@@ -539,7 +535,6 @@ class TimedOut(ResponsesError):
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
@@ -560,7 +555,6 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -580,7 +574,6 @@ class ApiRefused(ResponsesError):
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -627,7 +620,11 @@ def read_api_error(wire: object) -> ApiError:
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
     param = _read_error_word(fields.get("param"))
-    code = _read_code(fields.get("code"))
+    own_code = fields.get("code")
+    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
+        own_code = str(own_code)
+    own_word = as_text(own_code)
+    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     if not param:
@@ -651,12 +648,18 @@ def read_api_error(wire: object) -> ApiError:
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
+    misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
         code=code,
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        notice=_read_notice(fields.get("misalignment")),
+        notice=SafetyNotice(
+            explanation=as_text(misalignment.get("detailed_explanation")),
+            advice=as_text(value_at(misalignment, "steer", "message")),
+            category=as_text(misalignment.get("error_type")),
+            review_target=as_text(misalignment.get("review_target")),
+        ),
     )
 
 
@@ -687,9 +690,14 @@ def _error_fields(wire: object) -> JsonObject:
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
-    # FastAPI, and so vLLM, lists what does not fit its types.
+    # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
+    # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
+    # have has a row, and names of types are in between. The most exact row counts.
     if isinstance(fields.get("detail"), list):
-        return _read_detail(fields["detail"])
+        rows = [as_mapping(row) for row in fields["detail"]]
+        exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
+        place = _join_place(as_list(exact.get("loc"))[1:])
+        return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
@@ -703,14 +711,6 @@ def _read_error_word(value: object) -> str:
     return "" if word == "None" else word
 
 
-def _read_code(code: object) -> str | None:
-    """Return the code of an error; gateways send an HTTP status as a number."""
-    if isinstance(code, int) and 400 <= code < 600:
-        return str(code)
-    word = as_text(code)
-    return _SAME_CODES.get(word, word) or None
-
-
 _SAME_CODES = {
     # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
     "model_not_supported": "model_not_found",
@@ -721,29 +721,6 @@ _SAME_CODES = {
     "pre_consume_token_quota_failed": "insufficient_quota",
 }
 """Codes of other servers, and OpenAI's for the same cause."""
-
-
-def _read_notice(wire: object) -> SafetyNotice:
-    """Return the notice in the `misalignment` of an error, an empty one without it."""
-    fields = as_mapping(wire)
-    return SafetyNotice(
-        explanation=as_text(fields.get("detailed_explanation")),
-        advice=as_text(as_mapping(fields.get("steer")).get("message")),
-        category=as_text(fields.get("error_type")),
-        review_target=as_text(fields.get("review_target")),
-    )
-
-
-def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
-    """Return words and place of what FastAPI's servers found, the most exact row.
-
-    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
-    a value could have has a row, and names of types are in between.
-    """
-    entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = _join_place(as_list(most_exact.get("loc"))[1:])
-    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -996,12 +973,12 @@ def hide_paths(text: str, roots: Iterable[str]) -> str:
         rf"(?:(?<![\w.~/\\-])|(?<=file://))(?:{below})(?![\w-]|\.\w)"
         r"(?:[/\\]++[^\s/\\\"'`<>()\[\],;:]*+)*+"
     )
-    return re.sub(pattern, _keep_last_name, text, flags=re.IGNORECASE)
 
+    def keep_last_name(match: re.Match[str]) -> str:
+        names = [name for name in re.split(r"[/\\]", match.group()) if name]
+        return f"[path]/{names[-1]}"
 
-def _keep_last_name(match: re.Match[str]) -> str:
-    names = [name for name in re.split(r"[/\\]", match.group()) if name]
-    return f"[path]/{names[-1]}"
+    return re.sub(pattern, keep_last_name, text, flags=re.IGNORECASE)
 
 
 def describe_exception(error: BaseException) -> str:
@@ -1036,8 +1013,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield html.escape(secret)
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # The password of a `Basic` header follows a user name of unknown length: only the
+    # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
+        first_bit = offset * _BITS_OF_BYTE
+        end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+        first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+        end = end_bit // _BITS_OF_BASE64_CHARACTER
+        encoded = b64encode(bytes(offset) + raw).decode()[first:end]
         yield encoded
         yield encoded.replace("+", "-").replace("/", "_")
 
@@ -1045,19 +1028,6 @@ def _forms(secret: str) -> Iterator[str]:
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -1160,6 +1130,8 @@ NO_CREDIT_CODES = frozenset(
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
 
 _FILE_CODES = frozenset({"unsupported_file"})
 IMAGE_CODES = _FILE_CODES | frozenset(
@@ -1415,7 +1387,7 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
+        """Say whether the answer is not what the user asked for."""
         return self.kind != "completed"
 
     @property
@@ -1518,24 +1490,22 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
     Redacted, in one line, of bounded length, and without what renders or links.
     """
+    hide = partial(redact, secrets=secrets)
     parts = [
         ("The server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
     for lead, text in parts:
-        if text:
-            quotes.append(f"{lead}: “{_plain_line(text, secrets)}”")
+        if not text:
+            continue
+        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+        printable = "".join(letter for letter in line if letter.isprintable())
+        plain = printable.translate(_MARKUP).replace("://", ": //")
+        if len(plain) > _MAX_NOTICE:
+            plain = f"{plain[:_MAX_NOTICE]}…"
+        quotes.append(f"{lead}: “{plain}”")
     return " ".join(quotes)
-
-
-def _plain_line(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of the server as one plain line, without secrets and markup."""
-    hide = partial(redact, secrets=secrets)
-    line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-    printable = "".join(letter for letter in line if letter.isprintable())
-    plain = printable.translate(_MARKUP).replace("://", ": //")
-    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_message(error: ApiError) -> str:
@@ -1633,7 +1603,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not _is_about_address(error):
+        if not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
@@ -1647,7 +1617,7 @@ _UNKNOWN_ADDRESS = "Invalid URL"
 type and names no place, either."""
 
 
-def _is_about_address(error: ApiError) -> bool:
+def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
     if error.param or error.names_a_place:
         return False
@@ -1657,7 +1627,8 @@ def _is_about_address(error: ApiError) -> bool:
 
 def has_no_credit(error: ApiError) -> bool:
     """Say whether an account is empty, which no wait fills."""
-    is_known = error.is_any_of(NO_CREDIT_CODES)
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
@@ -1750,7 +1721,7 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits",
-        "insufficient_quota",
+        NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -2177,7 +2148,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    waiting = _waiting_items(items[:start])
+    answered = {item.get("approval_request_id") for item in items[:start]}
+    calls = {id(call) for call in open_calls(items[:start])}
+    waiting: list[Item] = []
+    for item in items[:start]:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
     return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
@@ -2190,18 +2167,6 @@ def count_updates(items: Iterable[Item]) -> int:
             break
         count += 1
     return count
-
-
-def _waiting_items(items: Sequence[Item]) -> list[Item]:
-    """Return the calls and the approval requests that `items` do not answer."""
-    answered = {item.get("approval_request_id") for item in items}
-    calls = {id(call) for call in open_calls(items)}
-    waiting: list[Item] = []
-    for item in items:
-        is_request = item_type(item) == "mcp_approval_request"
-        if id(item) in calls or (is_request and item.get("id") not in answered):
-            waiting.append(item)
-    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -2341,7 +2306,9 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
         # product may be the lost call.
-        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+        is_no_product = kind in _OUTPUTS or kind == CONFIGURATION
+        is_no_product = is_no_product or item.get("role") in _INPUT_ROLES
+        if is_no_product or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
         if kind == "reasoning":
@@ -2352,14 +2319,6 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         dangling = []
         kept.append(item)
     return kept
-
-
-def _is_no_product(item: Item) -> bool:
-    """Say whether reasoning in front of `item` led to something else, or to nothing."""
-    kind = item.get("type")
-    if kind in _OUTPUTS or kind == CONFIGURATION:
-        return True
-    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -3969,33 +3928,25 @@ def _cost_of_pictures(
     drawn = [item for item in drawn if item.get("status") != "failed"]
     if not told and not drawn:
         return Cost(0.0)
-    options = _tool_options(tools, "image_generation")
-    prices = _image_prices(as_text(options.get("model")))
-    if told:
-        dollars = sum(_cost_of_image_tokens(tokens, prices) for tokens in told)
-        return Cost(dollars)
-    tokens = sum(map(_picture_tokens, drawn))
-    return Cost(tokens * prices.output / _MILLION, is_estimate=True)
-
-
-def _image_prices(model: str) -> ImagePrices:
-    """Return the prices of a model that draws, with or without a date at its end.
-
-    Those of a deployment with another name are unknown: the usual ones are assumed.
-    """
-    for name in sorted(CATALOG_IMAGE_PRICES, key=len, reverse=True):
+    model = as_text(_tool_options(tools, "image_generation").get("model"))
+    # The longest name counts that fits, also with a date after it. The prices of a
+    # deployment with another name are unknown: the usual ones are assumed.
+    prices = CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
+    for name in sorted(CATALOG_IMAGE_PRICES, key=len):
         if model.startswith(name):
-            return CATALOG_IMAGE_PRICES[name]
-    return CATALOG_IMAGE_PRICES[_DRAWS_BY_DEFAULT]
-
-
-def _cost_of_image_tokens(tokens: ImageTokens, prices: ImagePrices) -> float:
-    cost = max(0, tokens.text - tokens.cached_text) * prices.text
-    cost += tokens.cached_text * prices.cached_text
-    cost += max(0, tokens.image - tokens.cached_image) * prices.image
-    cost += tokens.cached_image * prices.cached_image
-    cost += tokens.output * prices.output
-    return cost / _MILLION
+            prices = CATALOG_IMAGE_PRICES[name]
+    costs: list[float] = []
+    for tokens in told:
+        cost = max(0, tokens.text - tokens.cached_text) * prices.text
+        cost += tokens.cached_text * prices.cached_text
+        cost += max(0, tokens.image - tokens.cached_image) * prices.image
+        cost += tokens.cached_image * prices.cached_image
+        cost += tokens.output * prices.output
+        costs.append(cost / _MILLION)
+    if told:
+        return Cost(sum(costs))
+    drawn_tokens = sum(map(_picture_tokens, drawn))
+    return Cost(drawn_tokens * prices.output / _MILLION, is_estimate=True)
 
 
 _SQUARE = 1024 * 1024
@@ -4024,7 +3975,7 @@ _REGIONAL_FACTOR = 1.1
 
 
 def describe_cost(cost: Cost) -> str:
-    """Return what something costs, as people read it."""
+    """Return what something costs, as users read it."""
     amount = format_money(cost.dollars)
     return f"about {amount}" if cost.is_estimate else amount
 
@@ -4138,25 +4089,15 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     items = payload["input"]
     lowered["input"] = [item for item in items if item_type(item) not in kinds]
     if CONFIGURATION in kinds:
-        lowered |= _configured_fields(payload)
+        for item in items:
+            for key in _CONFIGURED:
+                if item_type(item) == CONFIGURATION and key in item:
+                    lowered[key] = {**lowered.get(key, {}), **item[key]}
     if ADDED_TOOLS in kinds:
         tools = declared_tools(payload)
         if tools:
             lowered["tools"] = tools
     return lowered
-
-
-def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that updates change, as they are after the last update."""
-    fields: dict[str, Any] = {}
-    for item in payload["input"]:
-        if item_type(item) != CONFIGURATION:
-            continue
-        for key in _CONFIGURED:
-            if key in item:
-                before = fields.get(key, payload.get(key, {}))
-                fields[key] = {**before, **item[key]}
-    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -4213,7 +4154,7 @@ class ResolvedModel(NamedTuple):
     """The one in the name, if any."""
     facts: ModelFacts
     name: str
-    """For people."""
+    """For users."""
     pro: bool = False
     """Whether the name asks for the pro mode."""
     research: bool = False
@@ -4334,14 +4275,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
+    # ChatGPT's words for a model that thinks, or does not. From gpt-5.1 to 5.4 the
+    # default is not to think at all.
     thinking = _THINKING_NAME.match(name)
     if thinking:
         model_id = thinking["model"] + (thinking["size"] or "")
@@ -4554,7 +4489,7 @@ _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_QUOTED = re.compile(_QUOTED_NAME)
 _UNKNOWN = re.compile(
     r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
@@ -4590,13 +4525,13 @@ class OwnTexts:
         """Say whether `words` may be a quote from the request, whole or cut off."""
         if not self._is_complete:
             return True
-        return any(words in reading for reading in self._readings())
+        return any(words in reading for reading in self._all_readings())
 
     def could_say_place(self, list_name: str, number: str) -> bool:
         """Say whether a place in the words may be a quote, or be completed from one."""
         if self.could_say(f"{list_name}[{number}"):
             return True
-        for reading in self._readings():
+        for reading in self._all_readings():
             if _ENDS_LIKE_A_PLACE.search(reading[-_MAX_END_OF_PLACE:]):
                 return True
         return False
@@ -4621,7 +4556,7 @@ class OwnTexts:
                     return True
         return False
 
-    def _readings(self) -> Iterator[str]:
+    def _all_readings(self) -> Iterator[str]:
         """Yield all texts in all forms in which a server may show them."""
         for text in self._texts:
             yield from _readings(text)
@@ -4724,7 +4659,6 @@ class Refusal:
     """What a server said about a request that it refused."""
 
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
-        """Read nothing yet."""
         self.error = error
         self.sent = sent
         self.words = error.message[:MAX_MESSAGE]
@@ -4874,7 +4808,7 @@ def named_subject(sent: SentRequest, error: ApiError) -> str:
 # Repairs of one chat: which of its items are left out, or sent as plain text.
 #
 # A chat stores them, so that its later turns do not meet the refusal again and begin with
-# the same bytes. An item is named by a digest, because its place changes. What people and
+# the same bytes. An item is named by a digest, because its place changes. What users and
 # administrators wrote always stays.
 # --------------------------------------------------------------------------------------
 
@@ -4908,7 +4842,7 @@ class ChatRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def stored(self) -> list[str]:
@@ -4956,7 +4890,6 @@ class LeaveOutItem(ChatRepair):
         return ["item", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave the one item out."""
         return "leave_out" if row.name == self.name else "none"
 
 
@@ -4978,7 +4911,6 @@ class SendAsText(ChatRepair):
         return ["text", self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of the one item."""
         return "plain" if row.name == self.name else "none"
 
 
@@ -5004,7 +4936,6 @@ class LeaveOutKind(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an item of the type out."""
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
@@ -5032,7 +4963,6 @@ class LeaveOutReasoning(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave an encrypted item out."""
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
@@ -5061,7 +4991,6 @@ class CallsAsWords(ChatRepair):
         return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send a call and its output as words."""
         return "leave_out" if is_paired(row.item) else "none"
 
 
@@ -5136,7 +5065,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Leave such reasoning out."""
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
@@ -5157,7 +5085,6 @@ class LeaveOutImages(ChatRepair):
         return []
 
     def change_of(self, row: NamedItem) -> ItemChange:
-        """Send the words of an item with an image."""
         return "plain" if has_media(row.item, ["input_image"]) else "none"
 
 
@@ -5223,91 +5150,50 @@ def item_names(items: Iterable[Item]) -> list[str]:
     return names
 
 
-class _JoinedChanges(NamedTuple):
-    """What several repairs do to the items of a chat, by the names of the items."""
-
-    left_out: Set[str]
-    plain: Set[str]
-    calls_as_words: Set[object]
-    """The ids of the calls of which a part is left out: words stay of both parts."""
-
-    def keep_words_of(self, item: Item) -> bool:
-        """Say whether an item is a part of a call that is sent as words."""
-        return is_paired(item) and item.get("call_id") in self.calls_as_words
-
-
 def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
     """Return the items that are sent, each with the name of what it was made of.
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    rows = _rows_of(items)
+    names = item_names(items)
+    rows = [NamedItem(name, item) for name, item in zip(names, items, strict=True)]
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _apply_changes(rows, _join_changes(rows, own))
-    whole = drop_orphans([row.item for row in changed])
-    kept = {id(item) for item in whole}
-    return [row for row in changed if id(row.item) in kept]
-
-
-def _apply_changes(
-    rows: Iterable[NamedItem], changes: _JoinedChanges
-) -> list[NamedItem]:
-    """Return the items with what the repairs change; half pairs are still there."""
-    sent: list[NamedItem] = []
-    for row in rows:
-        if changes.keep_words_of(row.item):
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in changes.left_out and not is_from_user(row.item):
-            _drop_last_reasoning_rows(sent)
-        elif row.name in changes.plain and (
-            is_paired(row.item) or item_type(row.item) == "message"
-        ):
-            sent.append(row._replace(item=plain_item(row.item)))
-        else:
-            sent.append(row)
-    return sent
-
-
-def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
-    rows = zip(item_names(items), items, strict=True)
-    return [NamedItem(name, item) for name, item in rows]
-
-
-def _join_changes(
-    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
-) -> _JoinedChanges:
-    """Return what `repairs` do together; leaving an item out wins (`_apply_changes`)."""
     left_out: set[str] = set()
     plain: set[str] = set()
-    for repair in repairs:
-        for row in _rows_up_to(rows, repair.last_name):
+    known_names = set(names)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue  # the item is not in the chat any more
+        for row in rows:
             change = repair.change_of(row)
             if change == "leave_out":
                 left_out.add(row.name)
             elif change == "plain":
                 plain.add(row.name)
+            if row.name == repair.last_name:
+                break
+    # If a part of a call is left out, words stay of both parts.
     calls_as_words: set[object] = set()
     for row in rows:
         if row.name in left_out and is_paired(row.item):
             calls_as_words.add(row.item.get("call_id"))
-    return _JoinedChanges(left_out, plain, calls_as_words)
-
-
-def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
-    """Return the rows up to the one with `last_name`, itself included.
-
-    An empty name means all rows. If no row has the name, none is returned: the item is
-    not in the chat any more.
-    """
-    if not last_name:
-        return rows
-    for index, row in enumerate(rows):
-        if row.name == last_name:
-            return rows[: index + 1]
-    return ()
+    sent: list[NamedItem] = []
+    for row in rows:
+        item = row.item
+        if is_paired(item) and item.get("call_id") in calls_as_words:
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(item)))
+        elif row.name in left_out and not is_from_user(item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in plain and (is_paired(item) or item_type(item) == "message"):
+            sent.append(row._replace(item=plain_item(item)))
+        else:
+            sent.append(row)
+    whole = drop_orphans([row.item for row in sent])
+    kept = {id(item) for item in whole}
+    return [row for row in sent if id(row.item) in kept]
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -5316,7 +5202,7 @@ def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
 
 
 def is_from_user(item: Item) -> bool:
-    """Say whether a person or the administrator wrote `item`, which always stays.
+    """Say whether the user or the administrator wrote `item`, which always stays.
 
     Items without a role, such as calls, are the model's or its tools'.
     """
@@ -5346,20 +5232,19 @@ def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
     bare = dict(item)
     for key in ("content", "output"):
-        if isinstance(item.get(key), list):
-            bare[key] = [_part_without_media(part) for part in item[key]]
+        if not isinstance(item.get(key), list):
+            continue
+        bare[key] = []
+        for part in item[key]:
+            is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+            gone = {"type": "input_text", "text": _MEDIA_GONE}
+            bare[key].append(gone if is_media else part)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
-
-
-def _part_without_media(part: object) -> object:
-    if isinstance(part, dict) and part.get("type") in _MEDIA:
-        return {"type": "input_text", "text": _MEDIA_GONE}
-    return part
 
 
 # --------------------------------------------------------------------------------------
@@ -5402,7 +5287,7 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
 `moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
-`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+`max_tool_calls`, nor what the user asked for: the model, the input, the format."""
 
 _NO_OPTIONS = frozenset(
     {
@@ -5463,7 +5348,7 @@ class RequestRepair(ABC):
     @property
     @abstractmethod
     def message(self) -> str:
-        """The status line for the person who waits."""
+        """The status line for the user who waits."""
 
     @abstractmethod
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -5478,7 +5363,7 @@ Repair = ChatRepair | RequestRepair
 
 
 def _refused_message(refused: str) -> str:
-    """Return what a person is told of something that is left out."""
+    """Return what the user is told of something that is left out."""
     return f"The model's server does not accept {refused}: answering without it."
 
 
@@ -5496,7 +5381,6 @@ class LeaveOutParameter(RequestRepair):
         return _refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the parameter."""
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
@@ -5505,7 +5389,7 @@ class LeaveOutParameter(RequestRepair):
         if value is None or is_other:
             return payload
         if self.path == "text" and "format" in value:
-            return payload  # the person asked for it
+            return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 
@@ -5521,7 +5405,6 @@ class ReplaceEffort(RequestRepair):
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with the other effort."""
         if value_at(payload, "reasoning", "effort") != self.refused:
             return payload
         return _with_parameter(payload, "reasoning.effort", self.allowed)
@@ -5623,7 +5506,6 @@ class LeaveOutFunctions(RequestRepair):
         return "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without functions and custom tools."""
         declared = declared_tools(payload)
         remaining = [
             tool for tool in declared if tool.get("type") not in ("function", "custom")
@@ -5643,7 +5525,6 @@ class AskForStream(RequestRepair):
         return "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body that asks for a stream."""
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
@@ -5690,7 +5571,6 @@ class LeaveOutField(RequestRepair):
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose items do not have the field."""
         if not may_lose_field(self.kind, self.keys):
             return payload
         items: list[Item] = []
@@ -5731,7 +5611,6 @@ class LeaveOutStrict(RequestRepair):
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose functions do not have the field."""
         changed = dict(payload)
         if payload.get("tools"):
             changed["tools"] = _without_strict(payload["tools"])
@@ -5767,7 +5646,6 @@ class LowerItems(RequestRepair):
         return _refused_message(self.kind)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the items."""
         return lower_payload(payload, {self.kind})
 
 
@@ -5786,7 +5664,6 @@ class MoveMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with its items in the other order."""
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
@@ -5802,7 +5679,6 @@ class GatherInstructions(RequestRepair):
         return "The model takes instructions at the beginning alone: moving later ones there."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body whose instructions are in the one field."""
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -5832,20 +5708,25 @@ class JoinMessages(RequestRepair):
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without neighboring messages of one role."""
-        items: list[Item] = []
-        for item in payload["input"]:
-            last = items[-1] if items else {}
-            has_last_role = item.get("role") == last.get("role")
-            if has_last_role and item_type(item) == item_type(last) == "message":
-                gap = text_message(item["role"], "\n\n")["content"]
-                content = [*_parts_of(last), *gap, *_parts_of(item)]
-                items[-1] = {**last, "content": content}
-            else:
-                items.append(item)
-        if len(items) == len(payload["input"]):
+        rows = _join_messages(NamedItem("", item) for item in payload["input"])
+        if len(rows) == len(payload["input"]):
             return payload
-        return {**payload, "input": items}
+        return {**payload, "input": [row.item for row in rows]}
+
+
+def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
+    """Return items of which neighboring messages are one, with the name of the last."""
+    joined: list[NamedItem] = []
+    for name, item in rows:
+        last = joined[-1].item if joined else {}
+        has_last_role = item.get("role") == last.get("role")
+        if has_last_role and item_type(item) == item_type(last) == "message":
+            gap = text_message(item["role"], "\n\n")["content"]
+            content = [*_parts_of(last), *gap, *_parts_of(item)]
+            joined[-1] = NamedItem(name, {**last, "content": content})
+        else:
+            joined.append(NamedItem(name, item))
+    return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -5856,8 +5737,10 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_IN_OTHER_PLACES = (MoveMessages(), GatherInstructions(), JoinMessages())
-"""Repairs after which items are at other places, or fewer."""
+_MOVES = (MoveMessages(), GatherInstructions())
+"""Repairs after which items are at other places, or fewer; none is changed."""
+_JOIN = JoinMessages()
+"""It comes after them: the messages around an instruction become neighbors."""
 
 
 def repair_request(
@@ -5870,7 +5753,10 @@ def repair_request(
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    return _apply_all(lowered, repairs)
+    for repair in (*_MOVES, _JOIN):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
+    return _apply_in_place(lowered, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -5879,13 +5765,24 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
+    moves = [repair for repair in _MOVES if repair in repairs]
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in _IN_OTHER_PLACES:
-        if repair in repairs:
-            lowered = repair.apply(lowered)
+    for move in moves:
+        lowered = move.apply(lowered)
+    if _JOIN in repairs:
+        lowered = _JOIN.apply(lowered)
     rows = name_items(lowered["input"], repairs)
-    lowered["input"] = [row.item for row in rows]
-    repaired = _apply_all(lowered, repairs)
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in moves:
+        by_item = {id(row.item): row for row in rows}
+        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
+        rows = [by_item[id(item)] for item in lowered["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    repaired = _apply_in_place(
+        {**lowered, "input": [row.item for row in rows]}, repairs
+    )
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
@@ -5893,9 +5790,12 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     return SentRequest(repaired, items, payload, tuple(repairs))
 
 
-def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+def _apply_in_place(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
-        if isinstance(repair, RequestRepair):
+        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
             payload = repair.apply(payload)
     return payload
 
@@ -5968,8 +5868,6 @@ _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
 """Statuses that also proxies and firewalls send, for reasons of their own."""
 _UNCERTAIN_STATUS = frozenset({None, 200, 400})
 """Statuses that say less than a passing code; all others are more certain than it."""
-_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-"""Ends of the codes of a 429 that no wait removes, also of those that nobody listed."""
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
 """Seconds, like those of OpenAI's client (`_constants.py`)."""
@@ -6046,8 +5944,7 @@ def _is_retried_status(status: int) -> bool:
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
-    is_out_of_credit = (error.code or "").endswith(_NO_CREDIT_SUFFIXES)
-    if is_out_of_credit or has_no_credit(error):
+    if has_no_credit(error):
         return False
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
@@ -6172,7 +6069,12 @@ _REASONING_IS_MISSING = re.compile(
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
-"""What the API says of the container of earlier code."""
+"""What the API says of the container of earlier code. "Container is expired." names no
+place; "Expected container_id: cntr_..." a chat met in every further turn
+(pydantic/pydantic-ai 7461)."""
+_NOT_DECLARED = re.compile("not found in 'tools'")
+"""Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
+not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -6217,7 +6119,7 @@ class TriedRepair(NamedTuple):
     error: ApiError = ApiError()
     """The refusal that it answers."""
     is_named: bool = False
-    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    """Whether the server's own `param` names what is changed, and no user wrote it."""
     is_lasting: bool = True
     """Whether it is known that later requests would be refused as well."""
     helped_at_once: bool = False
@@ -6264,42 +6166,34 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
     if not may_be_repaired(failure):
         return None
     error = failure.error
+    status = failure.status or 0
+    may_be_about_chat = status in _UNCLEAR_CAUSES
+    if status == 404 and not error.names_a_place:
+        # Else the address or the model is wrong.
+        may_be_about_chat = (
+            error.type == "invalid_request_error"
+            and "model" not in error.message.lower()
+            and not is_about_address(error)
+        )
     steps: tuple[Repair, ...] = ()
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
-    elif failure.status in _UNCLEAR_CAUSES and _may_be_about_chat(failure):
+    elif may_be_about_chat:
         # The step that keeps most of the chat comes first.
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Servers refuse these before they ask the model. To tune an answer matters less
-        # than the chat, and tools matter more.
-        if failure.status in _CHECKED_CAUSES and _may_be_about_options(failure, sent):
+        # Servers refuse options and tools before they ask the model. To tune an answer
+        # matters less than the chat, and tools matter more. A parameter that guards
+        # stays, and a request without others would be refused again.
+        names_cause = error.names_a_place or has_known_cause(status, error)
+        is_checked = status in _CHECKED_CAUSES
+        if is_checked and not names_cause and not Refusal(error, sent).parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
     return None
-
-
-def _may_be_about_chat(failure: Failure) -> bool:
-    """Say whether a 404 is about the request: else the address or the model is wrong."""
-    error = failure.error
-    if failure.status != 404 or error.names_a_place:
-        return True
-    is_of_the_api = error.type == "invalid_request_error"
-    return is_of_the_api and "model" not in error.message.lower()
-
-
-def _may_be_about_options(failure: Failure, sent: SentRequest) -> bool:
-    """Say whether a refusal names no item, no parameter and no other cause.
-
-    A parameter that guards stays, and a request without others would be refused again.
-    """
-    error = failure.error
-    if error.names_a_place or has_known_cause(failure.status or 0, error):
-        return False
-    return not Refusal(error, sent).parameter
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -6318,10 +6212,10 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
-    missing = _REASONING_IS_MISSING.search(refusal.words)
-    if missing:
-        repair: Repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(missing[0]))
+    last = refusal.sent.last_name
+    if _REASONING_IS_MISSING.search(refusal.words):
+        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
         return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
@@ -6329,49 +6223,43 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    yield from _by_code_or_words(refusal)
-    yield from _by_place(refusal)
-    yield from _by_image_code(refusal)
-    for number in refusal.numbers_of_ids:
-        yield from _without_item(refusal, number)
-    not_taken = _REASONING_NOT_TAKEN.search(refusal.words)
-    if not_taken:
-        repair = LeaveOutReasoning(refusal.sent.last_name)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(not_taken[0]))
-    yield from _by_parameter(refusal)
-    for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
-
-
-def _by_code_or_words(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words = refusal.words
-    last = refusal.sent.last_name
     if refusal.error.code == _UNREAD:
         yield TriedRepair(LeaveOutReasoning(last))
-    # "Container is expired." names no place; "Expected container_id: cntr_..." a chat
-    # met in every further turn (pydantic/pydantic-ai 7461).
-    container = _CONTAINER.search(words)
-    if container:
-        repair: Repair = LeaveOutKind("code_interpreter_call", last)
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(container[0]))
-    unanswered = _TEXT_BEFORE_OUTPUT.search(words)
-    if unanswered:
-        yield TriedRepair(
-            MoveMessages(), is_lasting=refusal.is_own_phrase(unanswered[0])
-        )
+    code_runs = LeaveOutKind("code_interpreter_call", last)
+    yield from _by_words(refusal, _CONTAINER, code_runs)
+    yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
-    refused = words.partition("upported values")[0]
+    refused = refusal.words.partition("upported values")[0]
     for kind in sorted(APPENDED):
         if kind in refused:
             # Every request with the item has its bare type.
             is_lasting = refusal.is_own_phrase(f"'{kind}'")
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
-    # Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice
-    # 'x' not found in 'tools' parameter." (pydantic-ai 2.68.0)
-    if "not found in 'tools'" in words:
-        is_lasting = refusal.is_own_phrase("not found in 'tools'")
-        yield TriedRepair(LowerItems(ADDED_TOOLS), is_lasting=is_lasting)
+    yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
+    yield from _by_place(refusal)
+    # The refusal of an image may name no place. Of several images the newest is a guess,
+    # which must not cost the chat another.
+    if refusal.error.code in IMAGE_CODES:
+        rows = enumerate(refusal.sent.items)
+        numbers = [number for number, row in rows if has_media(row.item)]
+        for number in numbers[-1:]:
+            for tried in _without_item(refusal, number):
+                yield tried._replace(is_lasting=len(numbers) == 1)
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+    yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
+    yield from _by_parameter(refusal)
+    for tool in refusal.tools:  # that the words name by its name, label or type
+        yield _without_tool(refusal, tool)
+
+
+def _by_words(
+    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
+) -> Iterator[TriedRepair]:
+    """Yield a repair if the words of a refusal have a phrase."""
+    phrase = pattern.search(refusal.words)
+    if phrase:
+        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -6389,7 +6277,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         return
     kind = item_type(place.value)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
-        # What a person wrote may have the field by that person's choice.
+        # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
         yield TriedRepair(repair, is_named=is_named and is_the_models)
@@ -6408,7 +6296,7 @@ def _without_tool(
 def _without_item(
     refusal: Refusal, number: int, *, is_named: bool = False
 ) -> Iterator[TriedRepair]:
-    """Yield the repairs of one item; what people wrote always stays."""
+    """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
     kind = item_type(item)
     if kind in APPENDED:
@@ -6434,20 +6322,17 @@ def _without_item(
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
-    phrase = _SEES_NOTHING.search(refusal.words)
-    if phrase and any(has_media(row.item) for row in refusal.sent.items):
-        yield TriedRepair(LeaveOutImages(), is_lasting=refusal.is_own_phrase(phrase[0]))
-    others: tuple[tuple[re.Pattern[str], Repair], ...] = (
+    if any(has_media(row.item) for row in refusal.sent.items):
+        yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
+    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
     )
-    for pattern, repair in others:
-        phrase = pattern.search(refusal.words)
-        if phrase:
-            yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+    for pattern, repair in skills:
+        yield from _by_words(refusal, pattern, repair)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:
@@ -6462,19 +6347,6 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
         if has_calls and item.get("role") == "user":
             names.append(name)
     return names[-1] if names else sent.last_name
-
-
-def _by_image_code(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield the repair of the newest image: its refusal names no place."""
-    if refusal.error.code not in IMAGE_CODES:
-        return
-    numbers = [
-        number for number, row in enumerate(refusal.sent.items) if has_media(row.item)
-    ]
-    if numbers:
-        # Of several images the newest is a guess, which must not cost the chat another.
-        for tried in _without_item(refusal, numbers[-1]):
-            yield tried._replace(is_lasting=len(numbers) == 1)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -6626,7 +6498,13 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if given.get("response_format"):
-        given["response_format"] = _with_schema(given)
+        form = given["response_format"]
+        schema = given.pop("json_schema", None)  # it may be next to its format
+        if isinstance(form, str):
+            form = {"type": form}
+        if isinstance(form, Mapping) and form.get("json_schema") is None:
+            form = {**form, "json_schema": schema}
+        given["response_format"] = form
     _read_values(given, "", errors)
     own_format = as_mapping(given.get("text")).get("format")
     format_name = "text.format" if own_format else "response_format"
@@ -6692,17 +6570,6 @@ def _read_word(name: str, value: object) -> str:
     return word
 
 
-def _with_schema(given: dict[str, Any]) -> Any:
-    """Return the `response_format` with the `json_schema` that may be next to it."""
-    form = given["response_format"]
-    schema = given.pop("json_schema", None)
-    if isinstance(form, str):
-        form = {"type": form}
-    if isinstance(form, Mapping) and form.get("json_schema") is None:
-        return {**form, "json_schema": schema}
-    return form
-
-
 def _read_format(name: str, value: object) -> dict[str, Any]:
     """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
@@ -6716,32 +6583,26 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
         raise InvalidParameter(name, f"its type is none of {words}")
     if kind != "json_schema":
         return {"type": kind}
-    described = form.get("json_schema")
+    described: Any = form.get("json_schema")
     if described is None and "schema" in form:  # the API's own, flat form
         described = form
-    return {"type": kind, **_schema_fields(name, described)}
-
-
-def _schema_fields(name: str, value: object) -> dict[str, Any]:
-    """Return the fields of a `json_schema` format.
-
-    `strict` is always among them: the Responses API makes a schema that does not say it
-    strict, and each of its properties required, while Chat Completions does not
-    (recorded: 8 of 8).
-    """
-    if isinstance(value, str):
-        value = parse_json_object(value)
-    if not isinstance(value, Mapping) or not isinstance(value.get("schema"), Mapping):
+    if isinstance(described, str):
+        described = parse_json_object(described)
+    own = as_mapping(described)
+    if not isinstance(own.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
         raise InvalidParameter(name, why)
-    own_name = str(value.get("name") or "response")
+    own_name = str(own.get("name") or "response")
     format_name = _NOT_IN_A_NAME.sub("_", own_name)[:_MAX_FORMAT_NAME]
-    fields: dict[str, Any] = {"name": format_name, "schema": value["schema"]}
-    if value.get("description"):
-        fields["description"] = value["description"]
-    strict = value.get("strict")
-    fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
-    return fields
+    flat: dict[str, Any] = {"type": kind, "name": format_name, "schema": own["schema"]}
+    if own.get("description"):
+        flat["description"] = own["description"]
+    # It is always stated: the Responses API makes a schema that does not say it strict,
+    # and each of its properties required, while Chat Completions does not (recorded: 8
+    # of 8).
+    strict = own.get("strict")
+    flat["strict"] = strict is not None and read_bool("json_schema.strict", strict)
+    return flat
 
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -6919,13 +6780,14 @@ def _strict_form(node: Any, depth: int) -> Schema:
         raise NoStrictForm
     if not node.keys() <= _SIMPLE_KEYWORDS:
         raise NoStrictForm
+    # Of choices strict mode has only `anyOf`, with nothing next to it.
     if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    return _strict_value(node, depth)
-
-
-def _strict_value(node: Schema, depth: int) -> Schema:
-    """Return the strict form of a schema that is no choice."""
+        if node.keys() & {"properties", "items", "enum", "const", "required"}:
+            raise NoStrictForm
+        if "anyOf" in node and "oneOf" in node:
+            raise NoStrictForm
+        options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+        return _choice_of([_strict_form(option, depth + 1) for option in options], node)
     strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     # The guide has no `const`; an enum of one value is the same.
     if "const" in node:
@@ -6945,20 +6807,15 @@ def _strict_value(node: Schema, depth: int) -> Schema:
     return strict
 
 
-def _strict_choice(node: Schema, depth: int) -> Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing next to it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"}:
-        raise NoStrictForm
-    if "anyOf" in node and "oneOf" in node:
-        raise NoStrictForm
-    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
-    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
-
-
 def _strict_object(node: Schema, depth: int) -> Schema:
     properties = node.get("properties", {})
     required = set(node.get("required", ()))
-    if not _is_closed(node, depth) or not required <= properties.keys():
+    # It may have only the properties that it lists. Servers seldom say so; an object that
+    # lists none, except a function's own parameters, is meant as a map.
+    is_closed = depth == _ROOT_DEPTH or bool(properties)
+    if "additionalProperties" in node:
+        is_closed = node["additionalProperties"] is False
+    if not is_closed or not required <= properties.keys():
         raise NoStrictForm
     # Strict mode knows no optional property: left to itself, the API would make each a
     # required one (recorded, 219 of 219), and the model would invent values.
@@ -6973,22 +6830,16 @@ def _strict_object(node: Schema, depth: int) -> Schema:
     }
 
 
-def _is_closed(node: Schema, depth: int) -> bool:
-    """Say whether an object may have only the properties that it lists.
-
-    Servers seldom say so; an object that lists none, except a function's own
-    parameters, is meant as a map.
-    """
-    if "additionalProperties" in node:
-        return node["additionalProperties"] is False
-    return depth == _ROOT_DEPTH or bool(node.get("properties"))
-
-
 def _make_nullable(form: Schema) -> Schema:
     """Return a form that also allows null, which stands for a value left out."""
     types = form.get("type")
     if types is None or types in ("object", "array"):
-        return _nullable_choice(form)
+        undescribed = {key: form[key] for key in form if key != "description"}
+        options = [undescribed]
+        if undescribed.keys() == {"anyOf"}:
+            options = undescribed["anyOf"]
+        null = {"type": "null"}
+        return _choice_of(options if null in options else [*options, null], form)
     names = types if isinstance(types, list) else [types]
     nullable = {**form, "type": names}
     if "null" not in names:
@@ -6997,18 +6848,6 @@ def _make_nullable(form: Schema) -> Schema:
     if "enum" in form and None not in form["enum"]:
         nullable["enum"] = [*form["enum"], None]
     return nullable
-
-
-def _nullable_choice(form: Schema) -> Schema:
-    """Return a choice between a form, or its options, and null."""
-    undescribed = {key: form[key] for key in form if key != "description"}
-    options = [undescribed]
-    if undescribed.keys() == {"anyOf"}:
-        options = undescribed["anyOf"]
-    null = {"type": "null"}
-    if null not in options:
-        options = [*options, null]
-    return _choice_of(options, form)
 
 
 def _choice_of(options: list[Any], node: Schema) -> Schema:
@@ -7314,8 +7153,12 @@ class _SchemaCopy:
     def _copy_keywords(self, node: JsonObject) -> Schema:
         copy: Schema = {}
         for keyword, value in node.items():
-            if keyword == "$ref":
-                is_valid = self._is_definition(value)
+            if keyword == "$ref":  # to a definition at the root, or to the root
+                is_valid = (
+                    isinstance(value, str)
+                    and _DEFINITION.fullmatch(value) is not None
+                    and _is_schema(resolve_reference(self._root, value))
+                )
             else:
                 check = _VALID_VALUES.get(keyword)
                 is_valid = check is not None and check(value)
@@ -7331,12 +7174,6 @@ class _SchemaCopy:
         if "array" in types:
             copy.setdefault("items", {})
         return copy
-
-    def _is_definition(self, reference: object) -> bool:
-        """Say whether a reference names a definition at the root, or the root."""
-        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
-            return False
-        return _is_schema(resolve_reference(self._root, reference))
 
     def _copy_value(self, keyword: str, value: Any) -> Any:
         if keyword in _SCHEMA_KEYWORDS:
@@ -7660,10 +7497,19 @@ def responses_tool_choice(
         wanted = _flatten_choice(choice, names)
     else:
         return None
+    offered: set[tuple[str, str, str]] = set()
+    for tool in tools:
+        kind, label, name = _choice_key(tool)
+        offered.add((kind, label, name))
+        offered.add((kind, "", name))  # a choice may leave the label out
     chosen = [wanted]
     if wanted["type"] == "allowed_tools":
         chosen = wanted["tools"]
-    _check_offered(chosen, tools)
+    for tool in chosen:
+        if _choice_key(tool) not in offered:
+            raise InvalidRequest(
+                f"The tool choice asks for {tool_name(tool)}, which this chat does not have."
+            )
     return wanted
 
 
@@ -7764,35 +7610,10 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
-    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
-    offered: set[_ChoiceKey] = set()
-    for tool in tools:
-        key = _choice_key(tool)
-        offered.add(key)
-        offered.add(key._replace(label=""))  # a choice may leave it out
-    for wanted in chosen:
-        if _choice_key(wanted) not in offered:
-            raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
-            )
-
-
-class _ChoiceKey(NamedTuple):
-    """What identifies a tool in a choice."""
-
-    kind: str
-    label: str
-    name: str
-
-
-def _choice_key(tool: Item) -> _ChoiceKey:
+def _choice_key(tool: Item) -> tuple[str, str, str]:
+    """Return what identifies a tool in a choice: its type, its server, its name."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    return _ChoiceKey(
-        kind=as_text(tool.get("type")),
-        label=as_text(tool.get("server_label")),
-        name=name,
-    )
+    return as_text(tool.get("type")), as_text(tool.get("server_label")), name
 
 
 # --------------------------------------------------------------------------------------
@@ -7941,12 +7762,16 @@ def build_request(
     for tool in settings.tools:
         if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
             tools.append(tool)
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(model, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -8038,17 +7863,6 @@ def _build_reasoning(
     return {**chosen, **own} or None
 
 
-def _build_text(
-    model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; only a model that has a verbosity gets one."""
-    own: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = own.pop("verbosity", None) or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own or None
-
-
 _READ_OTHERWISE = (
     "messages",
     "model",
@@ -8072,7 +7886,11 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
-    sent = _sent_settings(request)
+    # Some items change settings. The rest of the input says nothing of them, and takes
+    # long to prepare.
+    appended = [item for item in request.input if item_type(item) in APPENDED]
+    without_history = request.model_copy(update={"input": appended})
+    sent = lower_payload(without_history.payload(), APPENDED)
     passed_on, messages = _check_passed_on(given)
     asked_length = passed_on.get("max_output_tokens")
     sent_length = request.max_output_tokens
@@ -8097,16 +7915,6 @@ def is_api_parameter(name: str) -> bool:
     return not field or bool(with_known_keys(key, {field: True}))
 
 
-def _sent_settings(request: ResponsesRequest) -> dict[str, Any]:
-    """Return the fields of a request, with what its items change of them.
-
-    The rest of the input says nothing of settings, and takes long to prepare.
-    """
-    appended = [item for item in request.input if item_type(item) in APPENDED]
-    without_history = request.model_copy(update={"input": appended})
-    return lower_payload(without_history.payload(), APPENDED)
-
-
 _OPENAI_ONLY = (
     "access_programs",
     "context_management",
@@ -8122,12 +7930,25 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids.
+
+    Answers are plain texts there.
+    """
     kept: dict[str, Any] = {}
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    kept["input"] = [_strict_item(item) for item in payload["input"]]
+    items: list[Item] = []
+    for item in payload["input"]:
+        kind = item_type(item)
+        if kind == "message" and item.get("role") == "assistant":
+            text = message_text(item)
+            items.append({"type": kind, "role": "assistant", "content": text})
+        elif kind in _ID_PREFIXES:
+            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
+        else:
+            items.append(item)
+    kept["input"] = items
     return kept
 
 
@@ -8148,17 +7969,6 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
         else:
             items.append(item)
     return {**payload, "input": items}
-
-
-def _strict_item(item: Item) -> Item:
-    """Return an item for other servers: an answer as plain text, others with an id."""
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        text = message_text(item)
-        return {"type": "message", "role": "assistant", "content": text}
-    prefix = _ID_PREFIXES.get(item_type(item))
-    if prefix is None:
-        return item
-    return {"id": f"{prefix}_{json_digest(item)}", **item}
 
 
 # --------------------------------------------------------------------------------------
@@ -8386,17 +8196,13 @@ class EventStreamDecoder:
             # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
-                    events.append(self._event_of_lines())
+                    name = self._event.decode("utf-8", "replace")
+                    data = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, data))
                 self._event = b""
                 self._lines = []
                 self._size = 0
         return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event whose lines were read."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return ServerSentEvent(name, data)
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -8486,7 +8292,7 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
 On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
+for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
@@ -8498,8 +8304,15 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
     Of each delta only the text is kept, so a batch of thousands takes little memory.
     """
+
+    def identity_of(event: StreamEvent) -> tuple[int, str, int, str] | None:
+        """Return the text that a delta adds to; None for any other event."""
+        if type(event) is not TextDelta:  # a TextDone is one, too
+            return None
+        return event.output_index, event.kind, event.part, event.item_id
+
     joined: list[StreamEvent] = []
-    for identity, neighbors in groupby(events, _text_identity):
+    for identity, neighbors in groupby(events, identity_of):
         if identity is None:
             joined += neighbors
             continue
@@ -8509,13 +8322,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
         )
         joined.append(TextDelta(index, kind, part, text, item_id))
     return joined
-
-
-def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
@@ -8549,7 +8355,16 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
             if brackets > MAX_JSON_DEPTH and is_too_deep(wire):
                 raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else _read_unknown(wire, event.event)
+        if read:
+            return read(wire)
+        # The API's own events may have an `error`, too, as that of an MCP call.
+        if as_text(wire.get("type")).startswith("response."):
+            return None
+        error = find_error(wire, event.event)
+        if error is not None:
+            return StreamError(error)
+        refuse_completion(wire)
+        return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
@@ -8567,20 +8382,6 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
-
-
-def _read_unknown(wire: JsonObject, name: str) -> StreamEvent:
-    """Return the error that an event of no known type is, None for any other event.
-
-    The API's own events may have an `error`, too, as that of an MCP call.
-    """
-    if as_text(wire.get("type")).startswith("response."):
-        return None
-    error = find_error(wire, name)
-    if error is not None:
-        return StreamError(error)
-    refuse_completion(wire)
-    return None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -8698,12 +8499,8 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_read_index(wire), _check_type(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_read_index(wire), _check_type(wire["item"], dict))
+def _read_item(event: type[ItemAdded | ItemDone], wire: JsonObject) -> StreamEvent:
+    return event(_read_index(wire), _check_type(wire["item"], dict))
 
 
 _OTHER_ENDS = ("incomplete", "failed", "cancelled")
@@ -8744,52 +8541,37 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What Open Responses and its gateways call a thought that grows.
+    _TextEvent("reasoning", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 
 
-def _text_events() -> Iterator[_TextEvent]:
-    """Yield all texts that grow.
-
-    The events of the one text of a call are named for its item and its field, as
-    `function_call_arguments`; they name no place.
-    """
-    yield from _PART_EVENTS
-    for name, kind in ITEM_KINDS.items():
+def _text_readers() -> Mapping[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    texts = [*_PART_EVENTS]
+    for item_name, kind in ITEM_KINDS.items():
+        # The events of the one text of a call are named for its item and its field, as
+        # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
-
-
-def _text_readers(form: str) -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events.
-
-    `form` says of which events: "delta" or "done".
-    """
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _text_events():
-        if form == "delta":
-            reader = _text_reader(TextDelta, kind, part, "delta")
-        else:
-            reader = _text_reader(TextDone, kind, part, whole)
-        readers[f"response.{name}.{form}"] = reader
+    for name, text_kind, part, whole in texts:
+        delta = _text_reader(TextDelta, text_kind, part, "delta")
+        readers[f"response.{name}.delta"] = delta
+        readers[f"response.{name}.done"] = _text_reader(
+            TextDone, text_kind, part, whole
+        )
     return readers
 
 
 _READERS: Mapping[str, _Reader] = {
-    **_text_readers("delta"),
-    **_text_readers("done"),
-    # What Open Responses and its gateways call a thought that grows.
-    "response.reasoning.delta": _text_reader(
-        TextDelta, "reasoning", "content_index", "delta"
-    ),
-    "response.reasoning.done": _text_reader(
-        TextDone, "reasoning", "content_index", "text"
-    ),
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": partial(_read_item, ItemAdded),
+    "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),
     "response.incomplete": partial(_read_final, "incomplete"),
     "response.failed": partial(_read_final, "failed"),
@@ -8833,7 +8615,7 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
+    """A status line for the user who waits."""
 
     message: str
     tried: TriedRepair | None = None
@@ -8880,9 +8662,9 @@ class HiddenMessage(NamedTuple):
 
 
 class RunWork(NamedTuple):
-    """What a run took that people see as several rounds.
+    """What a run took that users see as several rounds.
 
-    `seconds` are those of the model and of tools, without the time of people.
+    `seconds` are those of the model and of tools, without the time of users.
     """
 
     rounds: int
@@ -9179,9 +8961,16 @@ def url_parts(text: str) -> SplitResult | None:
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
-    if not proxy:
-        return None
+    proxy = stated
+    if not stated:
+        # Each call reads the whole environment. If it names no proxy, one is enough.
+        proxies = getproxies()
+        parts = urlsplit(url)
+        proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+        if not proxy:
+            return None
+        if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+            return None
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is not None:
         return address
@@ -9192,21 +8981,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
         "address. An administrator has to correct the environment.",
         remedy="setup",
     )
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
 
 
 # --------------------------------------------------------------------------------------
@@ -9290,10 +9064,18 @@ def remote_name(item: JsonObject) -> str:
 
 def remote_pair(item: JsonObject) -> list[Item]:
     """Return the call that `item` made, with its output or error."""
-    output = _remote_error(item)
-    if not output:
-        output = str(item.get("output") or "")
-    return _remote_call_pair(item, output)
+    error = item.get("error")
+    if not error:
+        return _remote_call_pair(item, str(item.get("output") or ""))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    why = text or "the server did not say what went wrong."
+    return _remote_call_pair(item, f"Error: {why}")
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
@@ -9391,20 +9173,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
 
 
-def _remote_error(item: JsonObject) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
 
@@ -9497,7 +9265,7 @@ def _required_fields(item: Item) -> Item:
     for key in ("id", "status"):
         if item.get(key):
             fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only people need them
+    if fields.get("outputs"):  # images are large and only users need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [part for part in parts if part.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
@@ -9564,7 +9332,6 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        """Start before the first byte."""
         names: set[str] = set()
         for name in encoding.lower().split(","):
             names.add(_SYNONYMS.get(name.strip(), name.strip()))
@@ -9933,7 +9700,7 @@ class Timeouts(NamedTuple):
 
     They limit silences: until the first event `first_event`, then `idle`. Any byte ends
     a silence: some servers send comments alone while they read a long prompt. The time
-    of tools and of people does not count in `total`.
+    of tools and of users does not count in `total`.
     """
 
     connect: float = 30.0
@@ -9950,7 +9717,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
+    when something else takes the time, as users who are asked.
     """
 
     def __init__(
@@ -10014,7 +9781,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For the body of a refusal, or the rest of an answer that has ended: people wait."""
+"""For the body of a refusal, or the rest of an answer that has ended: users wait."""
 _MAX_ERROR_BODY = 1024 * 1024
 """Bytes. A longer body of a refusal is not used; of such a rest the beginning is kept.
 Servers repeat what they refuse, as FastAPI does in its `detail`."""
@@ -10038,7 +9805,6 @@ class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Read nothing yet."""
         self._response = response
         self._deadlines = deadlines
         encodings = response.headers.getall("Content-Encoding", [])
@@ -10222,7 +9988,16 @@ class HttpResponse:
         if retry_after is None:
             retry_after = wait_in_words(error.message)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
-            retry_after = _reset_of_used_up(headers)
+            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+            # something remains tells when all of it is there again, which no one has to
+            # wait for.
+            waits: list[float] = []
+            for limit in ("requests", "tokens"):
+                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+                if remaining == "0" and wait:
+                    waits.append(wait)
+            retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
         fault = refusal_fault(status, error)
@@ -10248,21 +10023,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
     return None
-
-
-def _reset_of_used_up(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a rate limit is reset of which nothing remains.
-
-    OpenAI's headers ("Rate limits in headers"): the reset of a limit of which something
-    remains tells when all of it is there again, which no one has to wait for.
-    """
-    waits: list[float] = []
-    for limit in ("requests", "tokens"):
-        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-        wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-        if remaining == "0" and wait:
-            waits.append(wait)
-    return max(waits, default=None)
 
 
 _STATUS_OK = 200
@@ -10292,7 +10052,6 @@ class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[str, _Certificates] = {}
 
@@ -10525,7 +10284,6 @@ class RecentTexts:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty."""
         self._now = now
         self._seconds = seconds
         self._ends: dict[int, float] = {}
@@ -10601,7 +10359,7 @@ class UserReports:
 # of a chat for that chat, if it can store it. The rest is forgotten.
 #
 # Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
+# and digests of limited length, never a text of a user.
 # --------------------------------------------------------------------------------------
 
 
@@ -10687,7 +10445,9 @@ class RepairMemory:
         Of more than `max_entries` the oldest is forgotten.
         """
         if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
         now = self._now()
         entry = _Entry(scope.account, scope.model, repair)
         remembered = self._ends.get(owner, {}).items()
@@ -10698,13 +10458,6 @@ class RepairMemory:
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
 
 
 def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
@@ -10935,7 +10688,7 @@ def retirement_notice(
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     """Return what answers for a pro model that was switched off, None for any other.
 
-    Its successor is the pro mode of another model, which people would not find in
+    Its successor is the pro mode of another model, which users would not find in
     the list of models by the name that they used.
     """
     last_day = _parse_date(model.facts.shutdown)
@@ -11052,14 +10805,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _Comparison(NamedTuple):
-    """A value, the part of the schema that it has to match, and its path."""
-
-    value: Any
-    node: Any
-    path: str
-
-
 class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
@@ -11109,8 +10854,8 @@ class _SchemaCheck(NamedTuple):
         error = _find_own_error(value, node, path)
         if error:
             return error
-        for inner in self._inner_comparisons(value, node, path):
-            error = self.find_error(inner.value, inner.node, inner.path, depth + 1)
+        for inner, part, own_path in self._inner_values(value, node, path):
+            error = self.find_error(inner, part, own_path, depth + 1)
             if error:
                 return error
         options = node.get("anyOf") or node.get("oneOf") or ()
@@ -11119,35 +10864,28 @@ class _SchemaCheck(NamedTuple):
                 return ""
         return f"{path or 'object'} fits none of its forms" if options else ""
 
-    def _inner_comparisons(
+    def _inner_values(
         self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield what is inside a value, and the value with each `allOf`."""
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what is inside a value, and the value for each `allOf`.
+
+        Each comes with the part of the schema that it has to match, and its path.
+        """
         items = node.get("items")
         if isinstance(value, Mapping):
-            yield from self._properties(value, node, path)
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in properties:
+                if name not in value:
+                    continue
+                may_be_null = self.lenient and name not in required
+                if value[name] is not None or not may_be_null:
+                    yield value[name], properties[name], _join_path(path, name)
         elif isinstance(value, list) and isinstance(items, Mapping):
             for index, entry in enumerate(value):
-                yield _Comparison(entry, items, f"{path}[{index}]")
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
-            yield _Comparison(value, part, path)
-
-    def _properties(
-        self, value: JsonObject, node: JsonObject, path: str
-    ) -> Iterator[_Comparison]:
-        """Yield the listed properties that an object has.
-
-        A lenient check skips the nulls of optional ones.
-        """
-        properties = node.get("properties") or {}
-        required = set(node.get("required") or ())
-        for name in properties:
-            if name not in value:
-                continue
-            may_be_null = self.lenient and name not in required
-            if value[name] is not None or not may_be_null:
-                own_path = _join_path(path, name)
-                yield _Comparison(value[name], properties[name], own_path)
+            yield value, part, path
 
 
 def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
@@ -11225,20 +10963,18 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, check)
-    if isinstance(value, Mapping):
-        return _drop_property_nulls(value, forms, check, depth)
-    items = {"allOf": [form["items"] for form in forms if "items" in form]}
-    return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-
-
-def _drop_property_nulls(
-    value: JsonObject, forms: Sequence[JsonObject], check: _SchemaCheck, depth: int
-) -> dict[Any, Any]:
-    """Return an object without nulls of optional properties that must not be null."""
-    known = _known_properties(value, forms)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    # The schemas of the keys that the value has, joined over all forms.
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         required |= set(form.get("required") or ())
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
     # With errors of its own: `known` is made here, and remembered errors hold only as
     # long as the parts that they are about.
     null_check = check._replace(errors={})
@@ -11249,19 +10985,6 @@ def _drop_property_nulls(
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
 
 
 def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
@@ -11300,7 +11023,7 @@ class Budget:
     `rounds` counts the responses that may call tools. The calls of the last of several
     rounds are refused, so that the model learns of the limit. A budget of one round
     makes its calls. Then the model answers once more, without tools. `seconds` includes
-    the model and the tools that run here, but not the time that people need to decide.
+    the model and the tools that run here, but not the time that users need to decide.
     """
 
     rounds: int = 10
@@ -11326,7 +11049,6 @@ class Spending:
     """
 
     def __init__(self, budget: Budget, parent: Self | None = None) -> None:
-        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -11415,7 +11137,7 @@ class Spending:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides, here and in the run above a task.
+        """Count no time while the user decides, here and in the run above a task.
 
         Calls run in parallel, so several pauses can overlap: the clock stops from
         the beginning of the first one to the end of the last one.
@@ -11497,7 +11219,7 @@ _Value = TypeVar("_Value")
 
 
 class AskedCall(NamedTuple):
-    """A call that may need an approval, as a person is shown it."""
+    """A call that may need an approval, as the user is shown it."""
 
     call_id: str
     name: str
@@ -11510,34 +11232,22 @@ class AskedCall(NamedTuple):
 
 
 Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
-"""Shows a person calls, all at once; returns for each whether it is approved."""
-
-
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-def _matches_nothing(_name: str, _pattern: str) -> bool:
-    return False
-
-
-def _ask_about_remote(_request: JsonObject) -> Approval:
-    return "ask"
+"""Shows the user calls, all at once; returns for each whether it is approved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
+    """The rules of a request, and the way to ask the user if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
     log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    other_names: Callable[[str], Iterable[str]] = lambda _name: ()
     """The other names of a tool."""
-    may_match: Callable[[str, str], bool] = _matches_nothing
+    may_match: Callable[[str, str], bool] = lambda _name, _pattern: False
     """Whether a pattern may match a name of a tool that is not known in full."""
-    remote_default: Callable[[JsonObject], Approval] = _ask_about_remote
+    remote_default: Callable[[JsonObject], Approval] = lambda _request: "ask"
     """What holds for a call of a remote server that no rule is about; it is described
     by the `mcp_approval_request`."""
 
@@ -11569,13 +11279,20 @@ class Approver:
     async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
         """Return for each call the message for the model if it is denied, else None.
 
-        A person is asked once, about all calls that need it.
+        The user is asked once, about all calls that need it.
         """
         rules = [
             self.rule_for(call.name, call.via, call.default_rule) for call in calls
         ]
         asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
-        answers = iter(await self._ask_about(asked))
+        answers: Iterator[bool] = iter(())
+        if asked and self.ask is not None:
+            try:
+                answers = iter(await self.ask(asked))
+            except Exception as error:  # the dialog failed, which is no approval
+                names = ", ".join(call.name for call in asked)
+                why = describe_exception(error)
+                self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):
             name = call.name
@@ -11587,18 +11304,6 @@ class Approver:
             else:
                 refusals.append(None)
         return refusals
-
-    async def _ask_about(self, calls: Sequence[AskedCall]) -> Sequence[bool]:
-        """Return a person's answers; none if no one answers."""
-        if not calls or self.ask is None:
-            return ()
-        try:
-            return await self.ask(calls)
-        except Exception as error:  # the dialog failed, which is no approval
-            names = ", ".join(call.name for call in calls)
-            why = describe_exception(error)
-            self.log(f"nobody could be asked about {names}: {why}")
-            return ()
 
 
 def _not_approved(name: str) -> str:
@@ -11627,12 +11332,12 @@ class ToolResult(NamedTuple):
 CallKind = Literal["limited", "question", "task"]
 """What limits a call: the limits of the toolset, nothing, or limits of its own.
 
-A `question` waits for a person, and its time does not count for the run. A `task` makes
+A `question` waits for the user, and its time does not count for the run. A `task` makes
 calls itself.
 """
 
 Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while a person decides."""
+"""Stops the clock of a run while the user decides."""
 
 
 class CallableTools(Protocol):
@@ -11728,8 +11433,8 @@ class Verdict(NamedTuple):
 class Judgment(NamedTuple):
     """What happens to the calls of a response, in their order.
 
-    A `question` is a call that the host shows to a person. With it no call is made yet,
-    and none is shown: the run ends, and another one continues with the person's answer.
+    A `question` is a call that the host shows to the user. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the user's answer.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -11737,7 +11442,7 @@ class Judgment(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the host has to continue: it makes a call, or asks a person."""
+        """Whether the host has to continue: it makes a call, or asks the user."""
         return self.question is not None or any(
             verdict.is_left for verdict in self.verdicts
         )
@@ -11826,7 +11531,7 @@ async def run_calls(
         for item in calls:
             started.append(batch.start(item))
             await asyncio.sleep(0)
-        batch.ask_person()
+        batch.ask_user()
         for call in started:
             await batch.wait(call)
             if not call.task.done():
@@ -11851,7 +11556,7 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    A person is asked once about all that need it, while the others run. Meanwhile the
+    The user is asked once about all that need it, while the others run. Meanwhile the
     time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
     """
 
@@ -11861,14 +11566,14 @@ class _Batch:
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
         self._asked: list[AskedCall] = []
         self._refusals: dict[str, str | None] = {}
-        """Why calls are denied that a person was asked about, by their ids."""
+        """Why calls are denied that the user was asked about, by their ids."""
         self._question: asyncio.Task[None] | None = None
         self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task, which waits if a person has to be asked."""
+        """Check a call and start its task, which waits if the user has to be asked."""
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
@@ -11882,7 +11587,7 @@ class _Batch:
         task = asyncio.create_task(self.answer(call_id, checked))
         return _StartedCall(item, task, has_own_time)
 
-    def ask_person(self) -> None:
+    def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
         if self._asked:
             self._question = asyncio.create_task(self._ask())
@@ -11913,13 +11618,13 @@ class _Batch:
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
             elif self._question and not self._question.done():
-                # A person is asked: the answer moves the end.
+                # The user is asked: the answer moves the end.
                 await asyncio.wait([self._question])
             else:
                 return
 
     async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: run it if the rules and a person allow it."""
+        """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
@@ -12012,7 +11717,10 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        cause = _exception_text(error)
+        cause = type(error).__name__
+        with suppress(Exception):  # it is not ours: its text may not even work
+            text = str(error).strip()
+            cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
@@ -12023,16 +11731,6 @@ _MAX_TOLD_CAUSE = 1_000
 """Characters of an exception for the model: a message may quote a whole page."""
 _MAX_READ_CAUSE = 10_000
 """More is not shown to anybody."""
-
-
-def _exception_text(error: BaseException) -> str:
-    """Return type and text of an exception; the type alone if it has no text."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception:  # it is not ours, and may not even have a text that works
-        text = ""
-    return f"{name}: {text}" if text else name
 
 
 NOTE_CHARACTERS = 60
@@ -12155,6 +11853,7 @@ class GrowingParts:
         where more came, and those that only deltas brought.
         """
         numbered = {part for part, _ in texts}
+        # The parts whose numbers the item does not have, by their kind, in their order.
         strays: dict[str, deque[TextPlace]] = defaultdict(deque)
         for part in self._deltas:
             if part not in numbered:
@@ -12162,7 +11861,15 @@ class GrowingParts:
         rests: list[Rest] = []
         whole: dict[TextPlace, str] = {}
         for part, text in texts:
-            match, had_deltas = self._end_numbered(part, text, strays[part[0]])
+            own = [part] if part in self._deltas else []
+            left = strays[part[0]]
+            had_deltas = bool(own or left)
+            match = self._match(chain(own, left), text)
+            for matched_part in match.parts:
+                if matched_part != part:
+                    left.popleft()  # they match in their order
+            if left and not own and not match.parts:
+                left.popleft()  # it contradicts this text, and belongs to no other
             whole[part] = text
             if match.is_longer:
                 last = "".join(self._deltas[match.parts[-1]])
@@ -12175,24 +11882,6 @@ class GrowingParts:
             if text not in own_texts:
                 whole[part] = text
         return rests, whole
-
-    def _end_numbered(
-        self, part: TextPlace, text: str, strays: deque[TextPlace]
-    ) -> tuple[_Match, bool]:
-        """Return what came of one part of the finished item, and whether anything did.
-
-        `strays` are parts of its kind whose numbers the item does not have, in their
-        order. Those that this text accounts for are removed.
-        """
-        own = [part] if part in self._deltas else []
-        had_deltas = bool(own or strays)
-        match = self._match(chain(own, strays), text)
-        for matched_part in match.parts:
-            if matched_part != part:
-                strays.popleft()  # they match in their order
-        if strays and not own and not match.parts:
-            strays.popleft()  # it contradicts this text, and belongs to no other
-        return match, had_deltas
 
     def _match(self, candidates: Iterable[TextPlace], text: str) -> _Match:
         """Return the first candidates whose deltas, joined, begin `text`.
@@ -12251,15 +11940,14 @@ class RepeatedMessages:
     """Hides the messages of one response that repeat the message before them."""
 
     def __init__(self) -> None:
-        """Start before the first item."""
         self._last: ItemDone | None = None
         """The end of the last message."""
         self.held: list[ItemEvent] = []
         """The events of the next item, a message that may repeat it."""
         self._text = ""
-        """The text of the last message."""
+        """Its text."""
         self._length = 0
-        """How much of it has been repeated."""
+        """How much of that the next message has repeated."""
 
     def show(self, events: Iterable[RunEvent]) -> list[RunEvent]:
         """Return what is shown of some events."""
@@ -12269,19 +11957,19 @@ class RepeatedMessages:
                 shown += self._hold(event)
             elif isinstance(event, ItemAdded) and self._may_repeat(event):
                 self.held = [event]
+                self._length = 0
             else:
                 shown.append(event)
             if isinstance(event, ItemDone) and item_type(event.item) == "message":
                 self._last = event
+                self._text = message_text(event.item)
         return shown
 
     def _may_repeat(self, event: ItemAdded) -> bool:
-        """Say whether a message directly follows another one of its phase."""
+        """Say whether a message directly follows another one of its phase, with a text."""
         last = self._last
         if last is None or event.output_index != last.output_index + 1:
             return False
-        self._text = message_text(last.item)
-        self._length = 0
         is_message = item_type(event.item) == "message"
         has_same_phase = event.item.get("phase") == last.item.get("phase")
         return is_message and has_same_phase and bool(self._text)
@@ -12617,11 +12305,19 @@ class ResponseState:
         for item_id in _ids(item):
             self._ids[item_id] = position
         rests, whole = self._open.pop(position).end_item(_telling_texts(item))
-        missing = _missing_arguments(item, whole)
-        rests += missing.items()
         stated = dict(item_texts(item))
+        if whole.get(_ARGUMENTS) == "":
+            # No arguments came: those of a function are `{}`, but a call that was cut off
+            # has none yet.
+            arguments = stated[_ARGUMENTS]
+            is_function = item_type(item) == "function_call"
+            if is_function and item.get("status") != "incomplete":
+                arguments = arguments.strip() or "{}"
+            if arguments:
+                whole[_ARGUMENTS] = arguments
+                rests.append((_ARGUMENTS, arguments))
         longer: dict[TextPlace, str] = {}
-        for place, text in {**whole, **missing}.items():
+        for place, text in whole.items():
             if text != stated.get(place):
                 longer[place] = text
         if longer:
@@ -12653,7 +12349,7 @@ class ResponseState:
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:
-                if kind in grown_kinds:
+                if kind in grown_kinds and field in item:
                     newer[field] = item[field]
         longest = {**dict(item_texts(ended)), **longer}
         rests = [rest for rest in rests if rest[0] in longer]
@@ -12752,7 +12448,7 @@ class ResponseState:
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
                 # OpenAI announces another content than it ends with (34 recordings of
-                # 34): what the model can read has not come, only what people can.
+                # 34): what the model can read has not come, only what users can.
                 if final.pop("encrypted_content", None):
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
@@ -12831,20 +12527,15 @@ def _in_api_form(item: Item) -> Item:
         if is_malformed and key.endswith("id"):
             continue
         kept[key] = changed.get(key, value)
-    if is_call_output(item):
-        kept["output"] = _output_in_api_form(item.get("output"))
+    if is_call_output(item):  # a text, or the API's kinds of parts
+        outputs: list[Item] = []
+        for part in content_parts(item.get("output")):
+            if part.get("type") in ("text", "output_text"):
+                outputs.append({"type": "input_text", "text": part_text(part)})
+            else:
+                outputs.append(part)
+        kept["output"] = outputs or arguments_text(item.get("output"))
     return kept
-
-
-def _output_in_api_form(output: object) -> str | list[Item]:
-    """Return what a call returned as the API takes it: a text, or its kinds of parts."""
-    parts: list[Item] = []
-    for part in content_parts(output):
-        if part.get("type") in ("text", "output_text"):
-            parts.append({"type": "input_text", "text": part_text(part)})
-        else:
-            parts.append(part)
-    return parts or arguments_text(output)
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -12864,21 +12555,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 def _text_length(item: Item) -> int:
     """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
-
-
-def _missing_arguments(
-    item: Item, whole: Mapping[TextPlace, str]
-) -> dict[TextPlace, str]:
-    """Return the arguments of a call of which none came: those of a function are `{}`.
-
-    A call that was cut off has none yet.
-    """
-    if whole.get(_ARGUMENTS) != "":
-        return {}
-    text = dict(item_texts(item))[_ARGUMENTS]
-    if item_type(item) == "function_call" and item.get("status") != "incomplete":
-        text = text.strip() or "{}"
-    return {_ARGUMENTS: text} if text else {}
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -13074,7 +12750,9 @@ class _TaggedText:
         before = "".join(self._shown) + text[:start]
         self._shown = []
         # Whoever writes about tags opens them first, or writes them as code.
-        if tag != self._lone_end or _is_in_code(before):
+        line = before.rpartition("\n")[2]
+        is_in_code = before.count("```") % 2 == 1 or line.count("`") % 2 == 1
+        if tag != self._lone_end or is_in_code:
             self._place = "answer"
             return text
         self._place = "after thought"
@@ -13094,12 +12772,6 @@ class _TaggedText:
         end = len(text) - longest
         self._held = text[end:]
         return text[:end]
-
-
-def _is_in_code(before: str) -> bool:
-    """Say whether a text ends inside of code."""
-    line = before.rpartition("\n")[2]
-    return before.count("```") % 2 == 1 or line.count("`") % 2 == 1
 
 
 class _TaggedMessage:
@@ -13221,8 +12893,13 @@ class TaggedThoughts:
         match event:
             case ItemAdded():
                 return self._begin(event)
+            case TextDelta(kind="text") if message:
+                # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
+                # are one.
+                message.part = event.part
+                return [*chain(*map(message.show, message.text.feed(event.text)))]
             case TextDelta() if message:
-                return _grow(message, event)
+                return [*_read_rest(message), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -13315,34 +12992,19 @@ class TaggedThoughts:
             return thought, None
         first = {**parts[0], "text": answer}
         annotations = content_parts(first.get("annotations"))
-        if annotations:
+        if annotations:  # the text lost so many characters at its beginning
             before = len(text) - len(answer)
-            first["annotations"] = [_moved(cited, before) for cited in annotations]
+            first["annotations"] = [dict(annotation) for annotation in annotations]
+            for annotation in first["annotations"]:
+                for name in ("start_index", "end_index"):
+                    if isinstance(annotation.get(name), int):
+                        annotation[name] = max(0, annotation[name] - before)
         return thought, {**message, "content": [first, *parts[1:]]}
-
-
-def _grow(message: _TaggedMessage, event: TextDelta) -> list[RunEvent]:
-    """Return the events of more text."""
-    if event.kind != "text":
-        return [*_read_rest(message), *message.add_to_text(event)]
-    # Older vLLM gives each delta a part of its own (vllm 35184), so all parts are one.
-    message.part = event.part
-    return [*chain(*map(message.show, message.text.feed(event.text)))]
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
     """Return the events of what was held back of a message."""
     return [*chain(*map(message.show, message.text.close()))]
-
-
-def _moved(annotation: Item, before: int) -> Item:
-    """Return an annotation of a text that lost so many characters at its beginning."""
-    moved = dict(annotation)
-    for name in ("start_index", "end_index"):
-        index = annotation.get(name)
-        if isinstance(index, int):
-            moved[name] = max(0, index - before)
-    return moved
 
 
 # --------------------------------------------------------------------------------------
@@ -13356,11 +13018,6 @@ def _moved(annotation: Item, before: int) -> Item:
 # Nothing is shown that another attempt would say again: a request can be sent again only
 # while no part of its answer is visible.
 # --------------------------------------------------------------------------------------
-
-
-def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
-    """Return no reason to end a run: without a budget nothing is used up."""
-    return ""
 
 
 class Limits(NamedTuple):
@@ -13378,7 +13035,7 @@ class Limits(NamedTuple):
     """Of one response, counted by `json_weight`."""
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
-    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
     """Counts the usages of the run so far and the output of each response; returns why
     the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
@@ -13547,7 +13204,7 @@ class Attempt:
         """Return what is shown now; the rest waits for the first visible event.
 
         What waits leaves no trace if the request is sent again. Only the first thought is
-        shown at once, up to its end: people see that the model is at work. Thinking takes
+        shown at once, up to its end: users see that the model is at work. Thinking takes
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """
@@ -13973,7 +13630,17 @@ def _next_turn(
     for turn in earlier:
         items += turn.items
     held = lower_payload({**base, "input": items}, APPENDED)
-    new = _new_tools(held.get("tools", ()), fields["tools"])
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    new: list[Item] = []
+    for tool in fields["tools"]:
+        old = known.get(tool_identity(tool))
+        if old is None:
+            new.append(tool)
+        # A description may change; a declared tool keeps its old one.
+        elif {**old, "description": None} != {**tool, "description": None}:
+            return None
+    if len(known) + len(new) > _MAX_DECLARED_TOOLS:
+        return None
     defaults = {"effort": default_effort, "format": {"type": "text"}}
     update: Item = {}
     for key, name in _SETTINGS:
@@ -13982,25 +13649,12 @@ def _next_turn(
             if value in _UNSTATED:
                 return None
             update[key] = {name: value}
-    if new is None:
-        return None
     stated: list[Item] = []
     if new:
         stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
     if update:
         stated.append({"type": CONFIGURATION, **update})
     return Turn(asked.model, stated)
-
-
-def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
-    """Return the tools that are not `held`; None if items cannot state the others."""
-    known = {tool_identity(tool): tool for tool in held}
-    new = [tool for tool in asked if tool_identity(tool) not in known]
-    for tool in asked:
-        old = known.get(tool_identity(tool))
-        if old and _without_description(old) != _without_description(tool):
-            return None
-    return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def append_turns(
@@ -14025,7 +13679,17 @@ def append_turns(
         added += items[name]
     fields: dict[str, Any] = {}
     if CONFIGURATION in kinds:
-        fields = _first_settings(request, base)
+        # Both efforts decide whether sampling is taken.
+        effort = as_mapping(request.reasoning).get("effort")
+        if effort != base["reasoning"].get("effort"):
+            for parameter in SAMPLING:
+                fields[parameter] = None  # it is not sent
+        for key, setting in _SETTINGS:
+            settings = dict(as_mapping(getattr(request, key)))
+            settings.pop(setting, None)
+            if setting in base[key]:
+                settings = {setting: base[key][setting], **settings}
+            fields[key] = settings or None
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         # A server's fields may be secret, so turns do not store it (`record_turn`).
@@ -14035,25 +13699,6 @@ def append_turns(
         fields["tools"] = tools
         fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
-
-
-def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
-    """Return the fields of a request with the effort and the format of the `base`.
-
-    Both efforts decide whether sampling is taken.
-    """
-    fields: dict[str, Any] = {}
-    effort = as_mapping(request.reasoning).get("effort")
-    if effort != base["reasoning"].get("effort"):
-        for parameter in SAMPLING:
-            fields[parameter] = None  # it is not sent
-    for key, name in _SETTINGS:
-        settings = dict(as_mapping(getattr(request, key)))
-        settings.pop(name, None)
-        if name in base[key]:
-            settings = {name: base[key][name], **settings}
-        fields[key] = settings or None
-    return fields
 
 
 def _restrict_choice(
@@ -14076,11 +13721,6 @@ _CHOICE_KEYS = ("type", "name", "server_label")
 """What names a tool in `allowed_tools`."""
 
 
-def _without_description(tool: Item) -> Item:
-    """Return what must stay the same of a declared tool: all but its description."""
-    return {**tool, "description": None}
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.loop.tried_repairs
 #
@@ -14092,7 +13732,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        """Begin a run."""
         self.confirmed: list[TriedRepair] = []
         """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []
@@ -14413,7 +14052,7 @@ class Attempts:
         )
 
     def paused(self) -> AbstractContextManager[None]:
-        """Stop the total limit while tools run or people decide."""
+        """Stop the total limit while tools run or users decide."""
         return self._server.deadlines.paused()
 
 
@@ -14543,7 +14182,7 @@ def _may_run_on_server(error: ResponsesError | None) -> bool:
 #     their outputs are added to the input  that is the next request
 #
 # At a limit of the budget the calls are refused, and the model answers once more without
-# tools. A run that ends with calls for the host, or with a question to a person, is
+# tools. A run that ends with calls for the host, or with a question to the user, is
 # continued by another run, which begins with the open calls.
 # --------------------------------------------------------------------------------------
 
@@ -14561,7 +14200,7 @@ class Provider(Protocol):
         """Yield what happens, its items numbered from `first_index`, then the answer."""
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
 
 
 class RoundStarted(NamedTuple):
@@ -14758,7 +14397,7 @@ class _Rounds:
     async def resume(self, calls: Sequence[Item], toolset: Toolset) -> RoundEvents:
         """Answer the calls that an earlier run has left; the host has seen none of them.
 
-        They were not shown while a person was asked. With another `question` they
+        They were not shown while the user was asked. With another `question` they
         still are not.
         """
         self.request = None
@@ -14782,22 +14421,6 @@ class _Rounds:
         self._limit = self._limit or limit
         if not toolset.runs_calls:
             return Judgment([Verdict(call, is_left=True) for call in calls])
-        verdicts = self._apply_budget(calls, limit, toolset.texts)
-        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
-        if toolset.judge is None or not allowed:
-            return Judgment(verdicts)
-        with self._spending.pause():  # a judge takes time only if it asks a person
-            judgment = await toolset.judge.judge(allowed)
-        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
-        for number, verdict in enumerate(verdicts):
-            if verdict.is_made:
-                verdicts[number] = judged[verdict.call["call_id"]]
-        return Judgment(verdicts, judgment.question)
-
-    def _apply_budget(
-        self, calls: Sequence[Item], limit: SpentLimit | None, texts: CallTexts
-    ) -> list[Verdict]:
-        """Refuse calls that came twice, and those that the budget does not allow."""
         calls_left = 0 if limit else self._spending.calls_left
         verdicts: list[Verdict] = []
         allowed_ids: set[str] = set()
@@ -14808,10 +14431,19 @@ class _Rounds:
             elif len(allowed_ids) < calls_left:
                 allowed_ids.add(call["call_id"])
             else:
-                refusal = texts.refuse(call, limit or "calls")
+                refusal = toolset.texts.refuse(call, limit or "calls")
                 self._limit = self._limit or "calls"
             verdicts.append(Verdict(call, refusal))
-        return verdicts
+        allowed = [verdict.call for verdict in verdicts if verdict.is_made]
+        if toolset.judge is None or not allowed:
+            return Judgment(verdicts)
+        with self._spending.pause():  # a judge takes time only if it asks the user
+            judgment = await toolset.judge.judge(allowed)
+        judged = {verdict.call["call_id"]: verdict for verdict in judgment.verdicts}
+        for number, verdict in enumerate(verdicts):
+            if verdict.is_made:
+                verdicts[number] = judged[verdict.call["call_id"]]
+        return Judgment(verdicts, judgment.question)
 
     def _release(self, question: Item | None) -> Iterator[RunEvent]:
         """Yield what was held back; a question takes the place of the calls."""
@@ -14847,7 +14479,7 @@ class _Rounds:
     ) -> AsyncGenerator[ToolOutput, None]:
         """Make the calls that run here; yield all outputs in the order of the calls.
 
-        While a person is asked, no call is made.
+        While the user is asked, no call is made.
         """
         if judgment.question:
             return
@@ -14952,7 +14584,7 @@ async def _remote_refusals(
 ) -> list[str | None]:
     """Return for each remote call why it is denied, None if it is approved.
 
-    A server of OpenAI's MCP tool asked for the approval, so without a rule a person
+    A server of OpenAI's MCP tool asked for the approval, so without a rule the user
     decides, unless the server asks only because there are rules.
     """
     names = [remote_name(request) for request in requests]
@@ -14964,7 +14596,7 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = arguments_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the person who decides sees what is not JSON as it is
+        if arguments is None:  # the user who decides sees what is not JSON as it is
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),
@@ -17165,7 +16797,7 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it.
+    """Return `text` as a user reads it.
 
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
@@ -17254,26 +16886,22 @@ def restore_from_shown(item: Item, shown: str) -> Item:
     for part in content_parts(item.get("content")):
         field = _shown_field(part)
         pieces = part.get(field)
-        if isinstance(pieces, list):
-            parts.append({**part, field: _joined_pieces(pieces, shown)})
-        else:
+        if not isinstance(pieces, list):
             parts.append(part)
+            continue
+        texts: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                start, length = piece
+                texts.append(shown[start : start + length])
+        parts.append({**part, field: "".join(texts)})
     return {**item, "content": parts}
 
 
 def _shown_field(part: Item) -> str:
     return "refusal" if part.get("type") == "refusal" else "text"
-
-
-def _joined_pieces(pieces: Sequence[Any], shown: str) -> str:
-    texts: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            texts.append(piece)
-        else:
-            start, length = piece
-            texts.append(shown[start : start + length])
-    return "".join(texts)
 
 
 def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
@@ -17401,21 +17029,16 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     """Return half of the signature of a JSON value."""
-    text = _sorted_json(value) if is_sorted else _ordered_json(value)
+    if is_sorted:
+        text = _sorted_json(value)
+    else:
+        try:
+            text = _IN_ORDER.to_json(value)
+        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
+            text = _sorted_json(value)
     signature = keyed.copy()
     signature.update(text)
     return signature.hexdigest()[:_HALF]
-
-
-def _ordered_json(value: object) -> bytes:
-    """Return the JSON of a value with its names in their order.
-
-    UTF-8 has no lone surrogates: a value with one is written in the other form.
-    """
-    try:
-        return _IN_ORDER.to_json(value)
-    except ValueError:
-        return _sorted_json(value)
 
 
 def _sorted_json(value: object) -> bytes:
@@ -17443,7 +17066,7 @@ def _sorted_json(value: object) -> bytes:
 #
 # The owner of a chat can write anything into its row, and whoever clones a shared chat
 # takes it along. So a record is signed. One without a valid signature, of an earlier
-# writer or of a person, is read for what cannot harm: reasoning, which only the API can
+# writer or of a user, is read for what cannot harm: reasoning, which only the API can
 # have encrypted, in front of texts and calls that the chat itself shows.
 #
 # Records of deleted messages are removed, and the oldest ones if a chat stores too much.
@@ -17519,10 +17142,20 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {
-        ulid: sign_object(_wire(record), sign, _signed_version(record.payload), ulid)
-        for ulid, record in records.items()
-    }
+    items: dict[str, Any] = {}
+    for ulid, record in records.items():
+        # One item is itself, as in earlier pipes.
+        is_single = len(record.payload) == 1
+        wire: dict[str, Any] = {
+            "model": record.model,
+            "created_at": record.created_at,
+            "payload": record.payload[0] if is_single else list(record.payload),
+            "message_id": record.message_id,
+            "origin": record.origin.wire(),
+        }
+        if record.shown:
+            wire["shown"] = record.shown
+        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
@@ -17573,7 +17206,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
 
     Of one that we did not sign nothing is used that could instruct the model.
     """
-    payload = _read_payload(wire.get("payload"))
+    stored = wire.get("payload")
+    rows: list[Any] = stored if isinstance(stored, list) else [stored]
+    are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
+    payload: tuple[Item, ...] = tuple(rows) if are_items else ()
     is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
     if not is_ours:
         # The chat has the text of the last message only: it comes after the marker.
@@ -17602,15 +17238,6 @@ def _signed_version(payload: Sequence[Item]) -> int:
     """Return the version in the signature of a record with these items."""
     refers = bool(payload) and refers_to_shown(payload[-1])
     return _REFERRING_VERSION if refers else _VERSION
-
-
-def _read_payload(value: object) -> tuple[Item, ...]:
-    """Return the items of a record; nothing if anything else is among them."""
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
-        if not isinstance(row, dict) or not row.get("type"):
-            return ()
-    return tuple(rows)
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -17646,21 +17273,6 @@ def _without_hidden_text(item: Item) -> Item | None:
     if item.get("phase") == "final_answer":
         head["phase"] = "final_answer"
     return {**head, "content": [UNSHOWN_TEXT]}
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    """Return the stored form of a record; one item is itself, as in earlier pipes."""
-    payload: object = list(record.payload)
-    if len(record.payload) == 1:
-        payload = record.payload[0]
-    wire = {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-    }
-    return {**wire, "shown": record.shown} if record.shown else wire
 
 
 MAX_STORED_KB = 4096
@@ -19592,36 +19204,25 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(head: Item, items: Sequence[ShownItem], notes: object) -> DetailTurn:
+        notes = head.get("notes")
+    else:
+        ours = [entry for entry in entries if _is_entry(entry)]
+        if not ours:
+            return None
+        heads = [entry for entry in ours if entry["type"] == _TURN]
+        head = heads[0] if heads else {}
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        carried = [entry for entry in ours if entry["type"] != _TURN]
+        items = []
+        own_items = [_carried_item(entry) for entry in carried]
+        safe_items = keep_unsigned_safe([own.item for own in own_items])
+        for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
+            if is_signed(entry, sign):
+                items.append(own)
+            elif safe:  # of somebody else: its place in the shown text is used
+                items.append(ShownItem(safe, _length(own.shown)))
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(carried: Sequence[Item], sign: Sign | None) -> list[ShownItem]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    own_items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([own.item for own in own_items])
-    used: list[ShownItem] = []
-    for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append(own)
-        elif safe:
-            used.append(ShownItem(safe, _length(own.shown)))
-    return used
 
 
 def _carried_item(entry: Item) -> ShownItem:
@@ -19675,52 +19276,35 @@ def _name_records(
     # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
-        for payload, shown in _payloads_of(turn):
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            # A record ends with a message whose text the host shows, or with its response.
+            if not shown and number < len(turn.items):
+                continue
+            # A message of which nothing is shown is the model's own form of no text at all.
+            is_known = isinstance(shown, str) and bool(shown or message_text(item))
+            ulid = f"{len(records):026d}"  # it counts in this request alone
+            records[ulid] = Record(
+                ulid=ulid,
+                model="",
+                created_at=0,
+                payload=tuple(payload),
+                message_id="",
+                origin=turn.origin,
+                shown=text_digest(str(shown)) if is_known else "",
+                is_carried=True,
+            )
+            payload = []
+            yield AssistantText(next(texts, "") if shown else "", [ulid])
     for text in texts:
         yield AssistantText(text)
-
-
-def _payloads_of(turn: DetailTurn) -> Iterator[tuple[list[Item], str | int]]:
-    """Yield the items of each record of a turn, and what the page shows of it.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    payload: list[Item] = []
-    for number, (item, shown) in enumerate(turn.items, 1):
-        payload.append(item)
-        if shown or number == len(turn.items):
-            yield payload, shown
-            payload = []
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id.
-
-    A message of which nothing is shown is the model's own form of no text at all.
-    """
-    is_known = isinstance(shown, str) and bool(shown or message_text(payload[-1]))
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(str(shown)) if is_known else "",
-        is_carried=True,
-    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
-    If a person changed the text so that the places do not fit, it stays in one piece.
+    If a user changed the text so that the places do not fit, it stays in one piece.
     """
     texts: list[str] = []
     start = 0
@@ -20334,7 +19918,12 @@ def _merge_output(
     finder = _PlaceFinder(answer)
     for item in run:
         finder.follow(item)
-    if not finder.has_text and not _has_call(answer, run):
+    # An answer that has texts, but no text or call of this run, is another run's.
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    has_call = any(call.call_id in call_ids for call in calls)
+    is_known = finder.has_text or has_call
+    if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
     return _with_records(answer, records, finder.by_id)
 
@@ -20352,7 +19941,7 @@ def _merge_output(
 #   msg_3      "Take a coat."
 #
 # kept_1 belongs to (part 0, offset 0), kept_2 to (3, 0), kept_3 to (3, 10): after the
-# line feed. If a person edits "It rains.", kept_2 stays at the beginning of its part,
+# line feed. If a user edits "It rains.", kept_2 stays at the beginning of its part,
 # and kept_3 has no place any more.
 class _PlaceFinder:
     """Follows the items of a run through the answer that the host made of them.
@@ -20424,15 +20013,6 @@ def _find_text(
     is_first = whole != "" and offset == 0
     start_of_part = _Place(number, 0) if is_first else None
     return start_of_part, None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -20679,7 +20259,15 @@ class Recorder:
                 self._after_message = True
                 yield from self._amend(event)
             case ItemDone() if event.output_index in self._records:
-                yield self._take_back(event.output_index)
+                # The text was a thought (loop/tagged_thoughts.py). Its record is empty
+                # now: what it held waits for the text of the answer.
+                record = self._records.pop(event.output_index)
+                for item in record.payload:
+                    if not _is_placeholder(item):
+                        row = (event.output_index, item)
+                        insort(self._pending, row, key=itemgetter(0))
+                emptied = record._replace(payload=())
+                yield NewRecord(emptied, event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
             case ItemDone() if has_plain_reasoning(event.item):
@@ -20789,17 +20377,6 @@ class Recorder:
         self._records[index] = record
         yield from self._with_marker(record, index)
 
-    def _take_back(self, index: int) -> NewRecord:
-        """Return the record of a text that was a thought (loop/tagged_thoughts.py).
-
-        It is empty now: what it held waits for the text of the answer.
-        """
-        record = self._records.pop(index)
-        for item in record.payload:
-            if not _is_placeholder(item):
-                insort(self._pending, (index, item), key=itemgetter(0))
-        return NewRecord(record._replace(payload=()), index)
-
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
 
@@ -20816,7 +20393,18 @@ class Recorder:
                 return
             record = self._take_record()
             self._records[ended.output_index] = record
-        amended = _with_ended_message(record, ended, text)
+        payload = [item for item in record.payload if not _is_placeholder(item)]
+        whole = _stored_message(ended.item)
+        kept = omit_shown_text(whole, ended.shown)
+        if kept is whole:
+            kept = refer_to_shown(whole, ended.shown)
+        # A message that is all text needs no item of its own after others.
+        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+        if not payload or not is_plain or item_type(payload[-1]) == "message":
+            payload.append(kept)
+        is_same = ended.shown == text and not refers_to_shown(kept)
+        shown = "" if is_same else text_digest(ended.shown)
+        amended = record._replace(payload=tuple(payload), shown=shown)
         if amended != record:
             yield NewRecord(amended, ended.output_index)
 
@@ -20869,24 +20457,6 @@ class Recorder:
             message_id=self._scope.message_id,
             origin=self._scope.origin,
         )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own after others.
-    """
-    payload = [item for item in record.payload if not _is_placeholder(item)]
-    whole = _stored_message(ended.item)
-    kept = omit_shown_text(whole, ended.shown)
-    if kept is whole:
-        kept = refer_to_shown(whole, ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    if not payload or not is_plain or item_type(payload[-1]) == "message":
-        payload.append(kept)
-    is_same = ended.shown == text and not refers_to_shown(kept)
-    shown = "" if is_same else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
 
 
 def _is_placeholder(item: Item) -> bool:
@@ -22023,9 +21593,8 @@ def read_json_valve(
         problems.append(
             f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
         )
-    unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
+    problem = unknown_words(valve, given, known, advice)
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), tuple(problems)
@@ -25043,7 +24612,6 @@ class UploadMemory:
     """
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
         self._now = now
         self._uploads: dict[UploadKey, _Uploaded] = {}
 
@@ -25480,17 +25048,12 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
-def _yes_or_no_forms() -> dict[str, Any]:
-    """Return the form of each fact that is true or false."""
-    forms: dict[str, Any] = {}
-    for name, default in ModelFacts()._asdict().items():
-        if isinstance(default, bool):
-            forms[name] = bool
-    return forms
-
-
 _OVERRIDE_FORMS = {
-    **_yes_or_no_forms(),
+    **{
+        name: bool
+        for name, default in ModelFacts()._asdict().items()
+        if isinstance(default, bool)
+    },
     "context_window": _is_count,
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
@@ -25587,7 +25150,8 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():
-        if not _are_prices(row):
+        has_both = matches_schema(row, _PRICES) and "input" in row and "output" in row
+        if not has_both:
             prices[model] = _UNKNOWN_PRICES
             unread.append(model[:_MODEL_NAME_LENGTH])
             continue
@@ -25601,11 +25165,6 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
         )
     names = ", ".join(unread[:_NAMED_MODELS])
     return prices, str(_prices_error(f" for {names}")) if unread else ""
-
-
-def _are_prices(row: Any) -> bool:
-    """Say whether an entry has the two prices that it needs, and only valid ones."""
-    return matches_schema(row, _PRICES) and "input" in row and "output" in row
 
 
 def _prices_error(where: str) -> InvalidRequest:
@@ -25736,11 +25295,11 @@ def _load_rows(text: str) -> list[object]:
     other text that is not JSON.
     """
     try:
-        given = json.loads(text) if text.strip() else []
+        given = load_json(text) if text.strip() else []
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ValueError(f"it is not JSON ({place})") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise ValueError("it is not JSON") from None
     return given if isinstance(given, list) else [given]
 
@@ -26236,9 +25795,10 @@ def read_config(
     account = user or {}
     is_admin = account.get("role") == "admin"
     stored = account.get("valves")
-    chosen = _with_own_parameter(
-        stored if isinstance(stored, UserValves) else UserValves(), body or {}
-    )
+    chosen = stored if isinstance(stored, UserValves) else UserValves()
+    file_input = (body or {}).get(FILE_INPUT_KEY)
+    if file_input in ("off", "pdf", "all"):
+        chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
     choices = _read_user_choices(
         valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
     )
@@ -26390,14 +25950,6 @@ FILE_INPUT_KEY = "file_input"
 """A custom parameter of a chat, with the words of the user valve."""
 
 
-def _with_own_parameter(user: UserValves, body: JsonObject) -> UserValves:
-    """Return a user's settings with the parameter of the chat that is the pipe's own."""
-    chosen = body.get(FILE_INPUT_KEY)
-    if chosen not in ("off", "pdf", "all"):
-        return user
-    return user.model_copy(update={"FILE_INPUT": chosen})
-
-
 def _read_user_choices(
     valves: Valves, user: UserValves, switches: object, *, is_admin: bool
 ) -> _UserChoices:
@@ -26522,7 +26074,11 @@ def build_endpoint(
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
     if own_key:
-        headers = _without_account_headers(headers)
+        headers = {
+            name: value
+            for name, value in headers.items()
+            if name.lower() not in _ACCOUNT_HEADERS
+        }
     return endpoint_of_valves(
         valves,
         api_key="" if takes_token else key,
@@ -26530,15 +26086,6 @@ def build_endpoint(
         proxy=valves.PROXY.strip(),
         headers=headers,
     )
-
-
-def _without_account_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without those that name the account that is billed."""
-    kept: dict[str, str] = {}
-    for name, value in headers.items():
-        if name.lower() not in _ACCOUNT_HEADERS:
-            kept[name] = value
-    return kept
 
 
 def run_limits(expert: PipeExpertKeys, model: ResolvedModel) -> Limits:
@@ -26659,7 +26206,7 @@ class HostContext(NamedTuple):
 # Threads of each user, for tools that are not coroutines.
 #
 # A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
-# a single person could take the threads of all.
+# a single user could take the threads of all.
 # --------------------------------------------------------------------------------------
 
 
@@ -26677,7 +26224,6 @@ class UserThreads(ThreadPoolExecutor):
     """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
 
     def __init__(self) -> None:
-        """Start no thread yet."""
         super().__init__(_MAX_THREADS, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
@@ -26757,18 +26303,18 @@ def read_caller(
     task: str | None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
-    person = user or {}
+    account = user or {}
     facts = metadata or {}
     name = str(task or "")
     message_id = str(facts.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str(person.get("id") or ""),
+        user_id=str(account.get("id") or ""),
         chat_id=str(facts.get("chat_id") or ""),
         message_id="" if is_program(name) else message_id,
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
-        is_admin=person.get("role") == "admin",
+        is_admin=account.get("role") == "admin",
     )
 
 
@@ -27065,7 +26611,6 @@ class StoredOutput:
     """
 
     def __init__(self, chat_id: str, message_id: str) -> None:
-        """Store nothing yet."""
         self._chat_id = chat_id
         self._message_id = message_id
         self._has_stored = False
@@ -27156,7 +26701,7 @@ def resolve_dispatched(
 
 
 def is_valid_question(arguments: JsonObject) -> bool:
-    """Say whether the host can put a call of `ask_user` to a person."""
+    """Say whether the host can put a call of `ask_user` to the user."""
     try:
         host_name("utils.ask_user", "normalize_ask_user_request")(arguments)
     except ValueError:
@@ -27414,18 +26959,11 @@ def _sent_params(stored: JsonObject) -> dict[str, Any]:
     custom = stored.get("custom_params") or {}
     params: dict[str, Any] = {}
     for key, value in {**stored, **custom}.items():
-        params[key] = _read_json(value)
+        params[key] = value
+        if isinstance(value, str):
+            with suppress(ValueError, RecursionError):  # a text that is no JSON
+                params[key] = json.loads(value)
     return params
-
-
-def _read_json(value: object) -> object:
-    """Return the value of a text that is JSON; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 async def without_forbidden_search(
@@ -27439,22 +26977,16 @@ async def without_forbidden_search(
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
-    if await _may_search(metadata, user):
-        return metadata
-    return {**metadata, "features": {**requested, "web_search": False}}
-
-
-async def _may_search(metadata: JsonObject, user: JsonObject) -> bool:
-    """Say whether the model, the server and the user's groups allow web search."""
+    # The model, the server and the user's groups have to allow it.
     config = host_name("models.config", "Config")
     has_permission = host_name("utils.access_control", "has_permission")
     meta = value_at(metadata, "model", "info", "meta", "capabilities")
-    if not as_mapping(meta).get("web_search", True):
-        return False
-    if not await config.get("web.search.enable", False):
-        return False
-    rights = await config.get("user.permissions", {})
-    return bool(await has_permission(user.get("id"), "features.web_search", rights))
+    may_search = as_mapping(meta).get("web_search", True)
+    if may_search and await config.get("web.search.enable", False):
+        rights = await config.get("user.permissions", {})
+        if await has_permission(user.get("id"), "features.web_search", rights):
+            return metadata
+    return {**metadata, "features": {**requested, "web_search": False}}
 
 
 async def make_native(model_id: str) -> bool:
@@ -27613,15 +27145,9 @@ LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
 
-def _closed_fields() -> set[str]:
-    """Return the closed fields of all kinds of tools."""
-    fields: set[str] = set()
-    for kind in TOOL_KINDS.values():
-        fields.update(kind.closed_fields)
-    return fields
-
-
-_CLOSED_FIELDS = _closed_fields()
+_CLOSED_FIELDS = list(
+    dict.fromkeys(field for kind in TOOL_KINDS.values() for field in kind.closed_fields)
+)
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
@@ -27646,34 +27172,24 @@ _KNOWN_WORDS = {
 }
 
 
-class _Permission(NamedTuple):
-    """What one caller may set."""
-
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    max_tokens: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """The parameters that an administrator stored with the model; they may be sent."""
-
-
 async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
     is_limited = "max_output_tokens" not in opened
-    max_tokens = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
-    permission = _Permission(opened, max_tokens, {})
+    most = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     # What is stored with the model has to be read from the database, and most bodies
     # need no permission.
-    if _permitted_body(call.body, permission) == call.body:
+    if _permitted_body(call.body, opened, most, {}) == call.body:
         return call
     stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, permission._replace(stored=stored))
-    note_left_out(call, _left_out(call.body, body), PERMISSION_ADVICE)
+    body = _permitted_body(call.body, opened, most, stored)
+    note_left_out(call, _left_out(call.body, body, opened), PERMISSION_ADVICE)
     return call._replace(body=body)
 
 
-def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
+def _left_out(
+    body: JsonObject, kept: JsonObject, opened: Collection[str]
+) -> dict[str, str]:
     """Return what a body lost, with the reasons, by names."""
     left_out: dict[str, str] = {}
     for key, value in body.items():
@@ -27693,18 +27209,13 @@ def _left_out(body: JsonObject, kept: JsonObject) -> dict[str, str]:
             kept_tools = set(map(id, kept[key]))
             for tool in value:
                 if id(tool) not in kept_tools:
-                    name, reason = _closed_tool(as_mapping(tool))
-                    left_out[f"{key} {name}"] = reason
+                    word = _missing_word(tool, opened)
+                    is_type = word == str(as_mapping(tool).get("type"))
+                    reason = "a billed tool of OpenAI"
+                    if not is_type:
+                        reason = "names what belongs to somebody"
+                    left_out[f"{key} {word}"] = reason
     return left_out
-
-
-def _closed_tool(tool: JsonObject) -> tuple[str, str]:
-    """Return what a tool that is not opened needs a word for, and why."""
-    kind = str(tool.get("type"))
-    for name in _CLOSED_FIELDS:
-        if _is_closed_value(tool.get(name)):
-            return f"{kind}.{name}", "names what belongs to somebody"
-    return kind, "a billed tool of OpenAI"
 
 
 async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
@@ -27758,53 +27269,48 @@ def _word_of_entry(entry: str) -> str:
     return entry.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    kept = _permitted_keys(body, permission)
+def _permitted_body(
+    body: JsonObject, opened: Collection[str], most: int, stored: JsonObject
+) -> dict[str, Any]:
+    """Return a body with what its caller may set.
+
+    `opened` is what `caller_may_set` opens for this caller, and `most` the limit of
+    MAX_OUTPUT_TOKENS, 0 for none. The parameters that an administrator `stored` with
+    the model may be sent in any case.
+    """
+    kept = dict(body)
+    for key in ACCOUNT_KEYS:
+        if key not in body or key in opened:
+            continue
+        del kept[key]
+        if key in stored:
+            kept[key] = stored[key]
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, permission)
+        stored_reasoning = as_mapping(stored.get("reasoning"))
+        kept_reasoning: dict[str, Any] = {}
+        for key, value in reasoning.items():
+            is_open = key in ("effort", "summary") or f"reasoning.{key}" in opened
+            is_stored = key in stored_reasoning and stored_reasoning[key] == value
+            if is_open or is_stored:
+                kept_reasoning[key] = value
+        kept["reasoning"] = kept_reasoning
+    stored_tools = given_tools(stored)
     for key in _TOOL_KEYS:
         given = body.get(key)
         if isinstance(given, list):
-            kept[key] = _permitted_tools(given, permission)
+            kept[key] = [
+                tool
+                for tool in given
+                if not _missing_word(tool, opened) or tool in stored_tools
+            ]
+    if most == 0:
+        return kept
     for key in LENGTH_KEYS:
-        if _is_too_long(key, body, permission):
-            kept[key] = permission.max_tokens
-    return kept
-
-
-def _permitted_keys(body: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return a body without the administrator's keys, unless the model has them."""
-    kept = dict(body)
-    for key in ACCOUNT_KEYS:
-        if key not in body or key in permission.opened:
-            continue
-        del kept[key]
-        if key in permission.stored:
-            kept[key] = permission.stored[key]
-    return kept
-
-
-def _permitted_reasoning(given: JsonObject, permission: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    stored = as_mapping(permission.stored.get("reasoning"))
-    kept: dict[str, Any] = {}
-    for key, value in given.items():
-        is_everybodys = key in ("effort", "summary")
-        is_open = is_everybodys or f"reasoning.{key}" in permission.opened
-        if is_open or (key in stored and stored[key] == value):
-            kept[key] = value
-    return kept
-
-
-def _permitted_tools(given: Iterable[object], permission: _Permission) -> list[object]:
-    """Return the tools that a caller may offer, or that are stored with the model."""
-    stored = given_tools(permission.stored)
-    kept: list[object] = []
-    for tool in given:
-        if _is_open(tool, permission.opened) or tool in stored:
-            kept.append(tool)
+        value = body.get(key)
+        requested = clamp_number(value, 0, most + 1, 0)
+        if requested > most and value != stored.get(key):
+            kept[key] = most
     return kept
 
 
@@ -27816,38 +27322,25 @@ def given_tools(parameters: JsonObject) -> list[Any]:
     return tools
 
 
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+def _missing_word(tool: object, opened: Collection[str]) -> str:
+    """Return the word that a tool needs and that is not opened; empty if none is missing.
 
-    A tool with closed fields needs a word for each of them instead. A new container,
+    A caller may offer what they run themselves, and tools whose type is opened. A tool
+    with closed fields needs a word for each of them instead. A new container,
     `{"type": "auto"}`, needs no word.
     """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
-        return True
-    field_words: list[str] = []
-    for name in _CLOSED_FIELDS:
-        if _is_closed_value(fields.get(name)):
-            field_words.append(f"{kind}.{name}")
-    if not field_words:
-        return kind in opened
-    return all(word in opened for word in field_words)
+        return ""
+    closed = [name for name in _CLOSED_FIELDS if _is_closed_value(fields.get(name))]
+    words = [f"{kind}.{name}" for name in closed] or [kind]
+    return next((word for word in words if word not in opened), "")
 
 
 def _is_closed_value(value: object) -> bool:
     """Say whether a closed field holds something; a type alone does not count."""
     return bool(value) and as_mapping(value).keys() != {"type"}
-
-
-def _is_too_long(key: str, body: JsonObject, permission: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    most = permission.max_tokens
-    if most == 0:
-        return False
-    value = body.get(key)
-    requested = clamp_number(value, 0, most + 1, 0)
-    return requested > most and value != permission.stored.get(key)
 
 
 # --------------------------------------------------------------------------------------
@@ -27952,16 +27445,31 @@ async def check_call(call: PipeCall) -> CheckedCall:
     or the caller has to change.
     """
     if call.account is None:
-        call = await _with_account(call)
+        administration = await active_administration(call.host.request)
+        if administration is not None:
+            account = await administration.begin(call_facts(call))
+            call = call._replace(account=account)
     endpoints = call.account.endpoints if call.account else None
     return await _check_at(call, endpoints)
 
 
 async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
     """Return the call with what it may set, answered at the first of the endpoints."""
-    if endpoints:
-        call = _at_endpoint(call, endpoints)
     config = call.config
+    if endpoints:
+        if endpoints.problem:
+            raise InvalidRequest(endpoints.problem, remedy="setup")
+        values = dict(endpoints.valves())
+        if values["API_KEY"]:
+            call.log.hide(values["API_KEY"])
+        # The only value that is a key of EXPERT_JSON and not a valve.
+        scope = values.pop("ENTRA_SCOPE", "")
+        config = config._replace(
+            valves=config.valves.model_copy(update=values),
+            expert=config.expert.model_copy(update={"entra_scope": scope}),
+            shell=config.shell._replace(in_entry=frozenset(values)),
+        )
+        call = call._replace(config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
@@ -27975,20 +27483,16 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         call.caller.host_model,
         endpoint.extra_headers,
     )
+    # Headers that tell the server who asks, if it may know; EXTRA_HEADERS come first.
+    forwards = config.valves.FORWARD_USER_INFO
+    if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
+        identity = await identity_headers(call.host, call.caller.user_id)
+        headers = {**identity, **headers}
     endpoint = replace(endpoint, extra_headers=headers)
-    endpoint = await _with_identity(call, endpoint)
     checked = resolve_call(call, endpoint)
     check_research(checked)
     checked = await drop_forbidden_keys(checked)
     return await apply_stated_parameters(checked)
-
-
-async def _with_account(call: PipeCall) -> PipeCall:
-    """Return the call with its account at the administration's filter, if active."""
-    administration = await active_administration(call.host.request)
-    if administration is None:
-        return call
-    return call._replace(account=await administration.begin(call_facts(call)))
 
 
 def call_facts(call: PipeCall) -> CallFacts:
@@ -28053,24 +27557,6 @@ def _user_pays(config: Config) -> bool:
     return is_openai and not endpoint.extra_headers
 
 
-def _at_endpoint(call: PipeCall, endpoints: EndpointQueue) -> PipeCall:
-    """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    if endpoints.problem:
-        raise InvalidRequest(endpoints.problem, remedy="setup")
-    config = call.config
-    values = dict(endpoints.valves())
-    key = values["API_KEY"]
-    if key:
-        call.log.hide(key)
-    # The only value that is a key of EXPERT_JSON and not a valve.
-    scope = values.pop("ENTRA_SCOPE", "")
-    expert = config.expert.model_copy(update={"entra_scope": scope})
-    valves = config.valves.model_copy(update=values)
-    shell = config.shell._replace(in_entry=frozenset(values))
-    config = config._replace(valves=valves, expert=expert, shell=shell)
-    return call._replace(config=config)
-
-
 async def _entra_token(call: PipeCall) -> str:
     """Return a token of Entra ID; raises InvalidRequest."""
     if call.account is None:
@@ -28102,20 +27588,6 @@ async def _user_token(call: PipeCall, endpoint: Endpoint) -> str:
     return token
 
 
-async def _with_identity(call: PipeCall, endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint with headers that tell the server who asks, if it may know.
-
-    EXTRA_HEADERS have priority over them.
-    """
-    setting = call.config.valves.FORWARD_USER_INFO
-    is_forwarded = setting == "always" or (setting == "auto" and endpoint.is_gateway)
-    if not is_forwarded:
-        return endpoint
-    identity = await identity_headers(call.host, call.caller.user_id)
-    headers = {**identity, **endpoint.extra_headers}
-    return replace(endpoint, extra_headers=headers)
-
-
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.models
 #
@@ -28137,7 +27609,6 @@ class Listing(ModelList):
     """The model list of a host, which may keep what it was given."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         super().__init__()
         self._awaited: Endpoint | None = None
         """Whose models the host gets later, because it keeps a list without them."""
@@ -28326,220 +27797,6 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.store.keys
-#
-# The keys of a chat: what is stored is signed, and in part encrypted.
-#
-# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user, chat and message, so that a copy in another chat, or a clone of a
-# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
-# Open WebUI has. It is imported when it is used, so a server without it still loads the
-# pipe, and stores less.
-# --------------------------------------------------------------------------------------
-
-
-_PURPOSE = "openai_responses_pipe "
-_NONCE_BYTES = 12
-
-
-class ChatKeys:
-    """Signs what is stored for one user, and encrypts what is stored in one chat."""
-
-    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = _make_cipher(secret) if secret else None
-        self._user_id = user_id
-        self._chat_id = chat_id
-
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
-
-        Empty if that is impossible.
-        """
-        if self._cipher is None:
-            return ""
-        nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(value).encode()
-        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
-        return base64.b64encode(nonce + sealed).decode("ascii")
-
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
-
-        What is not ours, or was changed, raises exceptions of the package's own.
-        """
-        if self._cipher is None:
-            return None
-        try:
-            whole = base64.b64decode(sealed, validate=True)
-            nonce = whole[:_NONCE_BYTES]
-            encrypted = whole[_NONCE_BYTES:]
-            text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
-            return json.loads(text)
-        except Exception:
-            return None
-
-    def _scope(self, message_id: str) -> bytes:
-        """Return what a value is bound to: a client chooses the ids of its messages."""
-        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-class _Cipher(Protocol):
-    """AES-GCM of `cryptography`."""
-
-    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return data encrypted, followed by its tag."""
-
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return what was encrypted; raises if anything of it was changed."""
-
-
-def _make_cipher(secret: str) -> _Cipher | None:
-    """Return what encrypts; None if the server lacks the package."""
-    key = derive_key(secret, f"{_PURPOSE}sent")
-    try:
-        aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
-    except ImportError:
-        return None
-    cipher: _Cipher = aead.AESGCM(key)
-    return cipher
-
-
-def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
-    """Return the keys for the caller's chat on this server."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    return ChatKeys(secret, caller.user_id, caller.chat_id)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.stored_chat
-#
-# What the row of a chat holds when an answer begins.
-# --------------------------------------------------------------------------------------
-
-
-_HISTORY = "history"
-_COUNTED_LEVELS = 3
-"""Levels of the row that are counted: down to the texts and lists in a message."""
-_BYTES_OF_AN_ENTRY = 200
-"""Of the tools and settings of a turn."""
-
-
-class StoredChat(NamedTuple):
-    """A chat as the host stores it, with what earlier answers recorded."""
-
-    messages: JsonObject
-    """The host's messages, by id."""
-    records: dict[str, Record]
-    repairs: tuple[ChatRepair, ...]
-    """What refusals of this chat showed."""
-    sent: dict[str, SentContext]
-    """What earlier runs sent in addition, by the ids of the answers."""
-    answer_repairs: tuple[ChatRepair, ...]
-    """Those of the `repairs` that earlier runs of this answer stored."""
-    row_values: JsonObject
-    """The values in keys of the row; those in answers are the host's to remove."""
-    size: int
-    """About how many entries the chat has, with what was packed in it."""
-
-
-async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
-    """Return what is stored of the caller's own chat, or None if it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
-    read_part = {key: chat[key] for key in read_keys}
-    messages = _messages_of(chat)
-    in_answers = output_records(messages)
-    size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries(in_answers, 1)
-    parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
-    return await run_work(size, parse)
-
-
-def _parse_chat(
-    chat: JsonObject,
-    in_answers: Mapping[str, object],
-    keys: ChatKeys,
-    message_id: str,
-    size: int,
-) -> StoredChat:
-    """Return what a chat holds in keys of its row and in its answers."""
-    everything = {**chat, **parse_output_records(in_answers)}
-    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
-    in_row = {key: value for key, value in values.items() if key not in in_answers}
-    own_value = values.get(message_key(message_id))
-    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
-    sent = read_sent_context(values, keys.unseal, unpacked_left)
-    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
-    return StoredChat(
-        messages=_messages_of(chat),
-        records=read_records(values, keys.sign),
-        repairs=stored_repairs(values.values()),
-        sent=sent,
-        answer_repairs=stored_repairs([own_value]),
-        row_values=in_row,
-        size=size + unpacked // _BYTES_OF_AN_ENTRY,
-    )
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.cache_comparison
-#
-# Has OpenAI compare a request with that of the answer before it.
-#
-# The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
-# --------------------------------------------------------------------------------------
-
-
-_MAX_ID_LENGTH = 200
-
-
-def with_cache_comparison(
-    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
-) -> ResponsesRequest:
-    """Return a request that names the response before it, if that is wanted and known.
-
-    Other servers refuse the field.
-    """
-    if stored is None or not call.endpoint.is_openai:
-        return request
-    if not call.config.expert.prompt_cache_diagnostics:
-        return request
-    earlier = _earlier_response_id(stored, call.caller.message_id)
-    if not earlier or not call.resolve(request.model).facts.diagnostics:
-        return request
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    return request.model_copy(update={"prompt_cache_options": options})
-
-
-def _earlier_response_id(stored: StoredChat, answer_id: str) -> str:
-    """Return the id of the response before an answer, or nothing.
-
-    The host has that answer in front of this one's question, with the id in its usage.
-    """
-    answer = as_mapping(stored.messages.get(answer_id))
-    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
-    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
-    response_id = as_text(value_at(earlier, "usage", "response_id"))
-    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
-        return ""
-    return response_id
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.prepare.files
 #
 # The host's files that a chat names: documents for the model, and pictures it drew.
@@ -28720,36 +27977,38 @@ async def choose_python_files(
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    for attachment, is_asked in _attached_once(parts):
-        stored = await readable_file(attachment.file_id, user)
+    question = question_index(parts)
+    attached: dict[str, Attachment] = {}
+    asked = set[str]()
+    for index, message in user_messages(parts).items():
+        for attachment in message.attachments:
+            attached.setdefault(attachment.file_id, attachment)
+            if index == question:
+                asked.add(attachment.file_id)
+    for file_id, attachment in attached.items():
+        stored = await readable_file(file_id, user)
         if stored is None:
             # An image the host itself puts into the message, or says that it is gone.
-            if is_asked and not attachment.is_image:
+            if file_id in asked and not attachment.is_image:
                 raise InvalidRequest(GONE_FILE.format(attachment.name))
             continue
         chosen = list(files.values())
-        reason = _reason_against(stored, chosen)
-        if reason:
-            reasons[attachment.name or stored.name] = reason
+        total = stored.size + sum(file.stored.size for file in chosen)
+        name = attachment.name or stored.name
+        if stored.size > MAX_FILE_BYTES:
+            reasons[name] = _LARGER_FILE
+        elif len(chosen) >= MAX_CONTAINER_FILES:
+            reasons[name] = _MORE_FILES
+        elif total > MAX_TOTAL_BYTES:
+            reasons[name] = _LARGER_TOTAL
         else:
-            name = _unique_name(attachment, stored, [file.name for file in chosen])
-            files[attachment.file_id] = PythonFile(attachment.file_id, stored, name)
+            unique = _unique_name(name, [file.name for file in chosen])
+            files[file_id] = PythonFile(file_id, stored, unique)
     notice = ""
     if reasons:
         listed = [f"{name} ({reason})" for name, reason in reasons.items()]
         notice = f"Not copied to Python: {', '.join(listed)}."
     return PythonFiles(tuple(files.values()), notice)
-
-
-def _attached_once(parts: Sequence[ChatPart]) -> Iterator[tuple[Attachment, bool]]:
-    """Yield each file of a chat once, and whether it is at the message that is asked."""
-    question = question_index(parts)
-    seen = set[str]()
-    for index, message in user_messages(parts).items():
-        for attachment in message.attachments:
-            if attachment.file_id not in seen:
-                seen.add(attachment.file_id)
-                yield attachment, index == question
 
 
 def name_python_files(
@@ -28770,38 +28029,20 @@ def name_python_files(
             if name and name not in named:
                 named.append(name)
         if named and (index == question or not at_question_only):
-            result[index] = _with_note(message, named)
+            # The API puts an id in front of some names (`container.file.path` in its
+            # reference).
+            text = (
+                "[Files in the folder /mnt/data of the python tool: "
+                f"{', '.join(named)}. An id may stand in front of a name there.]"
+            )
+            note = {"type": "input_text", "text": text}
+            result[index] = message.with_content([note, *message.content])
     return result
 
 
-def _with_note(message: UserMessage, names: Sequence[str]) -> UserMessage:
-    """Return a message that begins with the names of the files in the container.
-
-    The API puts an id in front of some names (`container.file.path` in its reference).
-    """
-    text = (
-        f"[Files in the folder /mnt/data of the python tool: {', '.join(names)}. An id "
-        "may stand in front of a name there.]"
-    )
-    note = {"type": "input_text", "text": text}
-    return message.with_content([note, *message.content])
-
-
-def _reason_against(stored: StoredFile, chosen: Sequence[PythonFile]) -> str:
-    """Return why a file is not copied; empty if it is."""
-    if stored.size > MAX_FILE_BYTES:
-        return _LARGER_FILE
-    if len(chosen) >= MAX_CONTAINER_FILES:
-        return _MORE_FILES
-    total = stored.size + sum(file.stored.size for file in chosen)
-    return _LARGER_TOTAL if total > MAX_TOTAL_BYTES else ""
-
-
-def _unique_name(
-    attachment: Attachment, stored: StoredFile, taken: Sequence[str]
-) -> str:
+def _unique_name(path: str, taken: Sequence[str]) -> str:
     """Return the name of a file, with a number if another one has it."""
-    path = (attachment.name or stored.name).replace("\\", "/")
+    path = path.replace("\\", "/")
     words = path.rpartition("/")[2].split()  # a line break could begin an instruction
     name = shorten_name(" ".join(words)) or "file"
     stem = name
@@ -28821,7 +28062,7 @@ def _unique_name(
 # --------------------------------------------------------------------------------------
 # owui_manifold.host.approvals
 #
-# Asks people for approval of calls: at the host's cards, or in its dialog.
+# Asks users for approval of calls: at the host's cards, or in its dialog.
 #
 # From 0.12 on the host can ask itself. It stores the question with the chat, so that it
 # is answered after a reload or from another device; then it makes the call and calls the
@@ -28872,7 +28113,7 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 
 
 class HostQuestions:
-    """Leaves to the host the calls about which it asks a person itself.
+    """Leaves to the host the calls about which it asks the user itself.
 
     They are those that need an approval by the chat's own mode alone, and a question to
     the user if no other call stays open. A rule of TOOL_APPROVAL is not the
@@ -28885,7 +28126,6 @@ class HostQuestions:
     def __init__(
         self, host: HostContext, approver: Approver, tools: CallableTools
     ) -> None:
-        """Take the rules of a request, and its tools."""
         self._host = host
         self._approver = approver
         self._tools = tools
@@ -28900,29 +28140,27 @@ class HostQuestions:
                 continue  # the usual case, which costs no check
             ready = checked_call(call, self._tools)
             await asyncio.sleep(0)  # a check may take some milliseconds
-            if isinstance(ready, ReadyCall) and self._is_shown_as_made(call, ready):
-                if self._is_question(ready):
-                    questions.append(call)
-                elif self._is_asked_about(ready):
-                    left.append(call)
+            if not isinstance(ready, ReadyCall):
+                continue
+            if not self._is_shown_as_made(call, ready):
+                continue
+            rule = self._approver.rule_for(ready.name, ready.via)
+            by_rules = self._approver.rule_for(
+                ready.name, ready.via, default_rule="auto"
+            )
+            is_question = ready.kind == "question" and is_valid_question(
+                ready.arguments
+            )
+            if is_question and rule == "auto":
+                questions.append(call)
+            elif rule == "ask" and by_rules == "auto":
+                left.append(call)  # the mode of the chat asks, and no rule
         if not left and len(questions) == 1:  # the host puts only one, and it alone
             left = questions
         left_ids = {call["call_id"] for call in left}
         return Judgment(
             [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
         )
-
-    def _is_question(self, ready: ReadyCall) -> bool:
-        """Say whether a call is a question that the host can put to the user."""
-        if ready.kind != "question" or not is_valid_question(ready.arguments):
-            return False
-        return self._approver.rule_for(ready.name, ready.via) == "auto"
-
-    def _is_asked_about(self, ready: ReadyCall) -> bool:
-        """Say whether the mode of the chat, and no rule, wants a call to be approved."""
-        by_rules = self._approver.rule_for(ready.name, ready.via, default_rule="auto")
-        rule = self._approver.rule_for(ready.name, ready.via)
-        return rule == "ask" and by_rules == "auto"
 
     def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
         """Say whether the host makes the very call that was checked, and shows all of it.
@@ -28945,22 +28183,6 @@ class HostQuestions:
 def _as_text(value: object) -> str:
     """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
     return json.dumps(value, sort_keys=True)
-
-
-def _question(names: Sequence[str], arguments: JsonObject) -> str:
-    """Return the question about calls as Markdown.
-
-    It shows all arguments, however long they are: no one approves what they cannot
-    read. Arguments cannot end the code block: no line of their JSON begins with
-    backticks.
-    """
-    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    tools = ", ".join(dict.fromkeys(ToolNames().sent_name(name) for name in names))
-    wanted = tools if len(names) == 1 else f"{plural(len(names), 'call')} of {tools}"
-    return (
-        f"The model wants to use {wanted} with:\n\n"
-        f"{_SCROLLING_BLOCK}\n\n```json\n{shown}\n```\n\n</div>"
-    )
 
 
 _SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
@@ -29000,9 +28222,20 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             }
         shown = value_with_escapes({name: arguments})
         [(shown_name, shown_arguments)] = shown.items()
+        # All arguments, however long they are: no one approves what they cannot read.
+        # They cannot end the code block: no line of their JSON begins with backticks.
+        block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
+        tools = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
+        wanted = tools
+        if len(names) > 1:
+            wanted = f"{plural(len(names), 'call')} of {tools}"
+        message = (
+            f"The model wants to use {wanted} with:\n\n"
+            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
+        )
         data = {
             "title": title,
-            "message": _question(names, shown_arguments),
+            "message": message,
             "tool_call": {
                 "id": calls[0].call_id,
                 "name": shown_name,
@@ -29032,25 +28265,21 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 
 _LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
 _READ_LEVELS = 64
-"""What is deeper is nobody's file."""
+"""What is deeper is no file."""
 
 
-def without_large_files(result: Any) -> Any:
+def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
     """Return a tool's result with a text in the place of each file over 5 MB.
 
     What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
     data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
-    It would store some of them before it hands them on.
+    It would store some of them before it hands them on. `levels` are those that are
+    still read.
     """
-    return _without_large(result, _READ_LEVELS)
-
-
-def _without_large(value: Any, levels: int) -> Any:
-    """Return a value without large files; `levels` are those that are read yet."""
     if levels == 0:
-        return value
-    match value:
-        case str() if _is_large_url(value):
+        return result
+    match result:
+        case str() if _is_large_url(result):
             return _LARGE_FILE_TEXT
         case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
             return {"type": "text", "text": _LARGE_FILE_TEXT}
@@ -29059,12 +28288,14 @@ def _without_large(value: Any, levels: int) -> Any:
         case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
             return {"type": "text", "text": _LARGE_FILE_TEXT}
         case dict():
-            return {key: _without_large(row, levels - 1) for key, row in value.items()}
+            return {
+                key: without_large_files(row, levels - 1) for key, row in result.items()
+            }
         case list():
-            return [_without_large(row, levels - 1) for row in value]
-        case tuple() if type(value) is tuple:
-            return tuple(_without_large(row, levels - 1) for row in value)
-    return value
+            return [without_large_files(row, levels - 1) for row in result]
+        case tuple() if type(result) is tuple:
+            return tuple(without_large_files(row, levels - 1) for row in result)
+    return result
 
 
 def _is_large_url(text: str) -> bool:
@@ -29083,31 +28314,6 @@ def _is_large(encoded: str) -> bool:
     return size > MAX_TOOL_FILE_BYTES
 
 
-class _Picture(NamedTuple):
-    """A picture of a result, as the model gets it."""
-
-    url: str
-    """As it came."""
-    address: str
-    """As it is shown: of the stored file, if the host stored it."""
-    part: Item
-    """An image, or a text that says why there is none."""
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the model sees it."""
-        return item_type(self.part) == "input_image"
-
-    @property
-    def is_on_card(self) -> bool:
-        """Whether the card shows it next to the output."""
-        return self.address == self.url or not self.is_readable
-
-    def fits(self, has_row: bool) -> bool:
-        """Say whether it can be written: a row holds no picture whole."""
-        return not (has_row and self.address.startswith("data:"))
-
-
 async def split_result_files(
     files: Iterable[JsonObject],
     text: str,
@@ -29122,31 +28328,30 @@ async def split_result_files(
     (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
     stored is not written to a chat's row.
     """
-    pictures: list[_Picture] = []
+    lines = [text]
+    images: list[Item] = []
     shown: list[JsonObject] = []
+    stored: list[Item] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
             shown.append(file)
             continue
-        # One that came whole is stored.
+        # One that came whole is stored; a row holds no picture whole.
         address = await store(url) if url.startswith("data:") else url
-        picture = _Picture(url, address, await _read_image(address, user))
-        pictures.append(picture)
-        if picture.is_on_card and picture.fits(has_row):
+        fits = not (has_row and address.startswith("data:"))
+        part = await _read_image(address, user)
+        is_readable = item_type(part) == "input_image"
+        if fits and (address == url or not is_readable):
             shown.append({**file, "url": address})
-    # The model gets the text with the pictures, or with why they cannot be read. The
-    # chat keeps them by their addresses.
-    lines = [text]
-    images: list[Item] = []
-    stored: list[Item] = []
-    for picture in pictures:
-        if not picture.is_readable:
-            lines.append(str(picture.part["text"]))
+        # The model gets the picture, or why it cannot be read. The chat keeps it by its
+        # address.
+        if not is_readable:
+            lines.append(str(part["text"]))
             continue
-        images.append(picture.part)
-        if picture.fits(has_row):
-            stored.append({"type": "input_image", "image_url": picture.address})
+        images.append(part)
+        if fits:
+            stored.append({"type": "input_image", "image_url": address})
     output = append_images("\n".join(lines), images)
     return output, {"files": shown, "stored": stored}
 
@@ -29199,12 +28404,6 @@ _CITED = (
     "view_knowledge_file",
 )
 """Builtin tools whose results name sources, as in the host."""
-
-
-def _cites(name: str, metadata: JsonObject) -> bool:
-    """Say whether a tool's result names sources; a model's settings can forbid that."""
-    setting = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
-    return name in _CITED and setting is not False
 
 
 _ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
@@ -29297,7 +28496,7 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def call_kind(self, name: str) -> CallKind:
-        """Return `question` for the tool of the host that asks a person."""
+        """Return `question` for the tool of the host that asks the user."""
         own = self._own_name(name)
         is_question = own == "ask_user" and self._host.is_builtin(own)
         return "question" if is_question else "limited"
@@ -29328,7 +28527,7 @@ class HostTools:
         work = self._call_tool(own, arguments)
         if account is None:
             return await work
-        return await account.observe_tool(own, work, _has_failed)
+        return await account.observe_tool(own, work, lambda result: result.failed)
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool with the arguments that its schema names."""
@@ -29360,8 +28559,17 @@ class HostTools:
         A thread that exceeds its limit cannot be stopped; it keeps its place until it
         ends.
         """
-        if tool.get("direct"):
-            return await self._run_in_browser(name, tool, params)
+        if tool.get("direct"):  # it runs in the browser
+            if self._host.event_call is None:
+                return {"error": "The browser that has this tool is not connected."}
+            data = {
+                "id": new_ulid(),
+                "name": name,
+                "params": params,
+                "server": tool.get("server") or {},
+                "session_id": self._host.metadata.get("session_id"),
+            }
+            return await self._host.event_call({"type": "execute:tool", "data": data})
         files = self._host.metadata.get("files") or []
         function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
@@ -29373,21 +28581,6 @@ class HostTools:
         user_id = self._user.user_id
         threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
-
-    async def _run_in_browser(
-        self, name: str, tool: JsonObject, params: dict[str, Any]
-    ) -> Any:
-        """Return the result of a tool that runs in the browser."""
-        if self._host.event_call is None:
-            return {"error": "The browser that has this tool is not connected."}
-        data = {
-            "id": new_ulid(),
-            "name": name,
-            "params": params,
-            "server": tool.get("server") or {},
-            "session_id": self._host.metadata.get("session_id"),
-        }
-        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _read_result(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
@@ -29401,7 +28594,10 @@ class HostTools:
         processed = await process_tool_result(host, user, name, tool, params, result)
         text = processed.text
         sources: list[dict[str, Any]] = []
-        if text and _cites(name, host.metadata):
+        # A model's settings can forbid citations.
+        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
+        may_cite = value_at(capabilities, "citations") is not False
+        if text and name in _CITED and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)
@@ -29411,10 +28607,6 @@ class HostTools:
         card |= {"embeds": processed.embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)
-
-
-def _has_failed(result: ToolResult) -> bool:
-    return result.failed
 
 
 # --------------------------------------------------------------------------------------
@@ -29504,30 +28696,20 @@ def hosted_tools(
     always the same, because the prompt cache depends on it. Raises InvalidRequest for
     unusable valves.
     """
-    usable = [
-        tool
-        for tool in _configured_tools(config, model)
-        if json_digest(tool) not in refused
-    ]
-    replaced: set[str] = set()
-    for tool in usable:
-        kind = tool["type"]
-        if kind != "web_search" or config.replaces_search:
-            replaced.update(TOOL_SETTINGS[kind].replaced)
-    return usable, replaced
-
-
-def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
+    usable: list[Item] = []
     for name, kind in TOOL_KINDS.items():
         is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
         build = _BUILDERS.get(name)
-        if build:
-            yield from build(config, model)
-        else:
-            yield {"type": name, **kind.least}
+        tools = build(config, model) if build else [{"type": name, **kind.least}]
+        usable += [tool for tool in tools if json_digest(tool) not in refused]
+    replaced: set[str] = set()
+    for tool in usable:
+        name = tool["type"]
+        if name != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[name].replaced)
+    return usable, replaced
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:
@@ -29567,13 +28749,11 @@ def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 
 
 def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return a tool for each server."""
     rules = config.approval_rules
     return [put_under_rules(server, rules) for server in config.remote.tools]
 
 
 def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool with the options of IMAGE_GENERATION_OPTIONS that are set."""
     options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
     given = options.model_dump(exclude_unset=True)
     return [{**given, "type": "image_generation"}]
@@ -29637,7 +28817,7 @@ _SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, 
 
 
 def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
+    """Return the domains of addresses: the API takes domains only, users paste more."""
     domains: list[str] = []
     for address in addresses:
         without_scheme = address.strip().split("://", 1)[-1]
@@ -29652,18 +28832,16 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 
     A country that is not a code of two letters would be refused, so it is left out.
     """
-    given = _location_of_words(setting) if isinstance(setting, str) else setting
+    given: Mapping[str, str]
+    if isinstance(setting, str):
+        words = [word.strip() for word in setting.split(",")]
+        given = dict(zip(PLACE_NAMES, words, strict=False))  # the last may be missing
+    else:
+        given = setting
     location = {name: given[name] for name in PLACE_NAMES if given.get(name)}
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
-
-
-def _location_of_words(text: str) -> dict[str, str]:
-    """Return a location that is given as `city, region, country, timezone`."""
-    words = [word.strip() for word in text.split(",")]
-    # The last ones may be missing.
-    return dict(zip(PLACE_NAMES, words, strict=False))
 
 
 _BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
@@ -29689,8 +28867,10 @@ def called_tools(
     a name.
     """
     specs = given_tools(body)
-    text = _tools_text(specs)
     strict = expert.strict_tool_calling
+    text = ""
+    with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
+        text = json.dumps(specs)
     if text and len(text) <= _MAX_REMEMBERED:
         tools, log_lines = _known_tools(text, strict)
     else:
@@ -29705,14 +28885,6 @@ _MAX_REMEMBERED = 50_000
 """Characters of tools that are remembered: those of some fifty usual ones."""
 
 
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are not JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
 @lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common.
@@ -29723,7 +28895,6 @@ def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
     log_lines: list[str] = []
     tools = responses_tools(specs, strict=strict, log=log_lines.append)
     return tools, log_lines
@@ -29764,6 +28935,167 @@ def left_out_tools(
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.store.keys
+#
+# The keys of a chat: what is stored is signed, and in part encrypted.
+#
+# They come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
+
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
+
+
+class ChatKeys:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher: _Cipher | None = None
+        if secret:
+            key = derive_key(secret, f"{_PURPOSE}sent")
+            with suppress(ImportError):  # the server lacks the package
+                aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
+                self._cipher = aead.AESGCM(key)
+        self._user_id = user_id
+        self._chat_id = chat_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
+        if self._cipher is None:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce = whole[:_NONCE_BYTES]
+            encrypted = whole[_NONCE_BYTES:]
+            text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
+            return json.loads(text)
+        except Exception:
+            return None
+
+    def _scope(self, message_id: str) -> bytes:
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
+
+
+class _Cipher(Protocol):
+    """AES-GCM of `cryptography`."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return data encrypted, followed by its tag."""
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
+        """Return what was encrypted; raises if anything of it was changed."""
+
+
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.stored_chat
+#
+# What the row of a chat holds when an answer begins.
+# --------------------------------------------------------------------------------------
+
+
+_HISTORY = "history"
+_COUNTED_LEVELS = 3
+"""Levels of the row that are counted: down to the texts and lists in a message."""
+_BYTES_OF_AN_ENTRY = 200
+"""Of the tools and settings of a turn."""
+
+
+class StoredChat(NamedTuple):
+    """A chat as the host stores it, with what earlier answers recorded."""
+
+    messages: JsonObject
+    """The host's messages, by id."""
+    records: dict[str, Record]
+    repairs: tuple[ChatRepair, ...]
+    """What refusals of this chat showed."""
+    sent: dict[str, SentContext]
+    """What earlier runs sent in addition, by the ids of the answers."""
+    answer_repairs: tuple[ChatRepair, ...]
+    """Those of the `repairs` that earlier runs of this answer stored."""
+    row_values: JsonObject
+    """The values in keys of the row; those in answers are the host's to remove."""
+    size: int
+    """About how many entries the chat has, with what was packed in it."""
+
+
+async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
+    """Return what is stored of the caller's own chat, or None if it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
+    read_part = {key: chat[key] for key in read_keys}
+    messages = _messages_of(chat)
+    in_answers = output_records(messages)
+    size = count_entries([read_part, messages], _COUNTED_LEVELS)
+    size += count_entries(in_answers, 1)
+    parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
+    return await run_work(size, parse)
+
+
+def _parse_chat(
+    chat: JsonObject,
+    in_answers: Mapping[str, object],
+    keys: ChatKeys,
+    message_id: str,
+    size: int,
+) -> StoredChat:
+    """Return what a chat holds in keys of its row and in its answers."""
+    everything = {**chat, **parse_output_records(in_answers)}
+    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
+    in_row = {key: value for key, value in values.items() if key not in in_answers}
+    own_value = values.get(message_key(message_id))
+    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
+    sent = read_sent_context(values, keys.unseal, unpacked_left)
+    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
+    return StoredChat(
+        messages=_messages_of(chat),
+        records=read_records(values, keys.sign),
+        repairs=stored_repairs(values.values()),
+        sent=sent,
+        answer_repairs=stored_repairs([own_value]),
+        row_values=in_row,
+        size=size + unpacked // _BYTES_OF_AN_ENTRY,
+    )
+
+
+def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.store.writers
 #
 # Where the records of an answer are written: the chat's row, or the answer itself.
@@ -29794,14 +29126,6 @@ class StoredAnswer(NamedTuple):
     sent: SentContext | None = None
     """What its run sends in addition to the chat; None keeps what an earlier run sent."""
 
-    def kept_sent(self) -> SentContext | None:
-        """Return what is to be stored as sent; None for nothing."""
-        if self.sent is None:
-            return self.chat.sent.get(self.message_id)
-        if self.sent == SentContext():
-            return None
-        return self.sent
-
     def changes_sent(self) -> bool:
         """Say whether what is stored as sent has to be written."""
         if self.sent is None:
@@ -29810,7 +29134,11 @@ class StoredAnswer(NamedTuple):
 
     def with_sent(self, value: JsonObject) -> dict[str, Any]:
         """Return the value of the answer's key, with what its run sends."""
-        sent = self.kept_sent()
+        sent = self.sent
+        if sent is None:
+            sent = self.chat.sent.get(self.message_id)
+        elif sent == SentContext():
+            sent = None
         sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
         return add_sent_context(value, sealed)
 
@@ -29832,7 +29160,7 @@ class RowWriter:
     """Writes into the key of the answer's message in the chat's row.
 
     The first write also cleans up the values of older messages, `_stale_values`.
-    `_is_behind` says whether something is not stored yet, `_due` how many records the
+    `_has_unstored` says whether something is not stored yet, `_due` how many records the
     answer must have for the next write, and `_writing` is the last write that was begun
     in the background; it waits for those before it.
     """
@@ -29849,7 +29177,7 @@ class RowWriter:
         }
         self._repairs = answer.chat.answer_repairs
         self._stale_values = answer.chat.row_values
-        self._is_behind = answer.changes_sent()
+        self._has_unstored = answer.changes_sent()
         self._writing: asyncio.Task[None] | None = None
         self._due = 0
 
@@ -29881,7 +29209,7 @@ class RowWriter:
         records of the message, some of many wait, too.
         """
         self._records[record.ulid] = record
-        self._is_behind = True
+        self._has_unstored = True
         if len(self._records) >= self._due:
             await self._write()
 
@@ -29900,15 +29228,14 @@ class RowWriter:
         """
         await self._settle()
         for _ in range(_LAST_TRIES):
-            if not self._is_behind:
+            if not self._has_unstored:
                 return []
             await self._write()
-        if self._is_behind:
+        if self._has_unstored:
             self._log.warn(_NOT_WRITTEN)
         return []
 
     async def _settle(self) -> None:
-        """Wait for the writes that have begun."""
         if self._writing:
             await asyncio.shield(self._writing)
 
@@ -29916,8 +29243,8 @@ class RowWriter:
         """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
-        self._is_behind = not await write_chat_keys(self._answer.chat_id, values)
-        if not self._is_behind:
+        self._has_unstored = not await write_chat_keys(self._answer.chat_id, values)
+        if not self._has_unstored:
             self._stale_values = {}
 
     def _values(self) -> dict[str, Any]:
@@ -29934,14 +29261,14 @@ class RowWriter:
 class OutputWriter:
     """Writes no row: records go into the answer's own output.
 
-    `_is_behind` says whether what was sent still has to be stored.
+    `_has_unstored` says whether what was sent still has to be stored.
     """
 
     def __init__(self, answer: StoredAnswer) -> None:
         """Begin with the repairs that earlier runs of the answer stored."""
         self._answer = answer
         self._repairs = answer.chat.answer_repairs
-        self._is_behind = answer.changes_sent()
+        self._has_unstored = answer.changes_sent()
         self._context_record_id = ""
         """The record that holds what was sent."""
 
@@ -29957,7 +29284,7 @@ class OutputWriter:
 
     async def finish(self) -> list[StoredRecord]:
         """Return an item of what was sent, if no record holds it."""
-        return [self._item(new_ulid(), {})] if self._is_behind else []
+        return [self._item(new_ulid(), {})] if self._has_unstored else []
 
     def _item(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -29969,10 +29296,10 @@ class OutputWriter:
         """
         value = write_records(records, self._answer.keys.sign, self._repairs)
         # The record that holds what was sent may be written again, and keeps it.
-        if self._is_behind or ulid == self._context_record_id:
+        if self._has_unstored or ulid == self._context_record_id:
             message_id = self._answer.message_id
             value = {**self._answer.with_sent(value), "message_id": message_id}
-            self._is_behind = False
+            self._has_unstored = False
             self._context_record_id = ulid
         return StoredRecord(record_item(ulid, value), index)
 
@@ -30012,9 +29339,7 @@ class PreparedRequest(NamedTuple):
     take.
     """
     notices: tuple[str, ...] = ()
-    """What the person who asked has to know or to do, if anything: the answer ends
-    with it.
-    """
+    """What the user has to know or to do, if anything: the answer ends with it."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 
@@ -30097,30 +29422,20 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     return notice if is_new else ""
 
 
-def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here.
-
-    Those of Open WebUI's own chats always are; a call of a tool that it does not have
-    is answered with an error. A plain client runs its own functions, and if it has one
-    that Open WebUI does not have, all calls of the chat are left to it.
-    """
-    if call.caller.is_open_webui:
-        return True
-    return all(name in call.host.tools for name in offered.names.known)
-
-
 def request_settings(
     call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
-    names = (model.id, model.family, call.caller.model, call.model_name)
-    background = _is_background_model(valves, names)
     window = config.expert.background_window
-    # The window is for answers that nobody waits for: research, and BACKGROUND_MODELS.
-    if window and model.research and valves.COMPATIBILITY != "strict":
-        background = True
+    background = False
+    if valves.COMPATIBILITY != "strict":  # such servers do not store responses
+        names = (model.id, model.family, call.caller.model, call.model_name)
+        patterns = comma_list(valves.BACKGROUND_MODELS)
+        background = any(fits_pattern(name, patterns) for name in names)
+        # The window is for answers that no one waits for: research is one, too.
+        background = background or bool(window and model.research)
     shared = settings_of_valves(
         valves,
         call.endpoint,
@@ -30160,6 +29475,39 @@ def wait_message(request: ResponsesRequest) -> str:
     if not hours.isdecimal():
         return ""
     return f"The answer may take up to {hours} hours and appears when it is complete."
+
+
+_MAX_ID_LENGTH = 200
+"""Of the id of a response."""
+
+
+def with_cache_comparison(
+    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+) -> ResponsesRequest:
+    """Return a request that OpenAI compares with that of the answer before it.
+
+    The response then says why the prompt cache missed (`prompt_cache_diagnostics`).
+    Other servers refuse the field.
+    """
+    if stored is None or not call.endpoint.is_openai:
+        return request
+    if not call.config.expert.prompt_cache_diagnostics:
+        return request
+    # The host has the answer before this one in front of this one's question, with the
+    # id of its response in its usage.
+    answer = as_mapping(stored.messages.get(call.caller.message_id))
+    question = as_mapping(stored.messages.get(as_text(answer.get("parentId"))))
+    earlier = as_mapping(stored.messages.get(as_text(question.get("parentId"))))
+    response_id = as_text(value_at(earlier, "usage", "response_id"))
+    if not response_id.startswith("resp") or len(response_id) > _MAX_ID_LENGTH:
+        return request
+    if not call.resolve(request.model).facts.diagnostics:
+        return request
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": response_id,
+    }
+    return request.model_copy(update={"prompt_cache_options": options})
 
 
 def other_allowed_effort(
@@ -30213,19 +29561,21 @@ def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     return call.capabilities.repairs.repairs(scope)
 
 
-def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
-    """Say whether BACKGROUND_MODELS names a model, by one of its names."""
-    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
-        return False
-    patterns = comma_list(valves.BACKGROUND_MODELS)
-    return any(fits_pattern(name, patterns) for name in names)
-
-
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
-    approver = _approver(call)
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
+    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
+    # is answered with an error. A plain client runs its own functions, and if it has one
+    # that Open WebUI does not have, all calls of the chat are left to it.
+    runs_calls = call.caller.is_open_webui or all(
+        name in call.host.tools for name in offered.names.known
+    )
     judge: HostQuestions | None = None
     if _has_questions_of_host(call):
         judge = HostQuestions(call.host, approver, tools)
@@ -30245,7 +29595,7 @@ def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
             calls=valves.MAX_TOOL_CALLS,
         ),
         carries_reasoning=valves.carries_reasoning(),
-        runs_calls=_runs_calls(call, offered),
+        runs_calls=runs_calls,
         judge=judge,
     )
 
@@ -30261,34 +29611,15 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
-    if not _is_asked_by_host(call):
-        return False
-    return call.caller.may_have_row and call.caller.streams and stores_approvals()
-
-
-def _is_asked_by_host(call: CheckedCall) -> bool:
-    """Say whether the chat's own model is asked, whose stream the host reads itself.
-
-    Another function in the chat may ask with the chat's metadata. It reads the text
-    alone, and would lose a call that is left open. In a chat with several models the
-    metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    """
-    metadata = call.host.metadata
+    # Another function in the chat may ask with the chat's metadata. It reads the text
+    # alone, and would lose a call that is left open. In a chat with several models the
+    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
     model = as_mapping(metadata.get("model"))
-    if not model:
-        return True
     base = value_at(model, "info", "base_model_id")
     chosen = metadata.get("selected_model_id")  # of an arena
-    return call.caller.host_model in (model.get("id"), base, chosen)
-
-
-def _approver(call: CheckedCall) -> Approver:
-    """Return who decides about the calls of a chat, also about those that OpenAI makes."""
-    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    # The chat's own tools may describe a remote server, too.
-    given = [as_mapping(tool) for tool in given_tools(call.body)]
-    servers = [*call.config.remote.tools, *given]
-    return replace(approver, remote_default=partial(default_remote_rule, servers))
+    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
 def tool_user(call: CheckedCall) -> ToolUser:
@@ -30398,35 +29729,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     size = count_entries(call.messages, 2) + (stored.size if stored else 0)
 
     # The chat as the host gives it.
-    heading, model_prompt = await _conversation_heading(call)
-    agent = call.agent.parameters if call.agent else None
-    detail = call.valves.IMAGE_DETAIL
-    chat = await run_work(
-        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
-    )
-    summary = ""
-    if heading:
-        instructions, summary = take_conversation(
-            chat.instructions, heading, model_prompt
-        )
-        chat = chat._replace(instructions=instructions)
+    chat, summary = await _read_chat(call, keys, size)
 
     # The model, the tools that it is offered, and what an agent is told of them.
-    model, reason = await run_work(
-        size, lambda: _choose_model(call, chat.parts, stored)
-    )
-    model = _without_forbidden_tools(call, model)
+    model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
+    instructions = chat.instructions
     if call.agent:
         check_agent_model(call.agent, model)
         instructions = agent_instructions(
-            call.agent, model, chat.instructions, tools, call.host
+            call.agent, model, instructions, tools, call.host
         )
-        chat = chat._replace(instructions=instructions)
     hint = image_hint(call, model)
     if hint:
-        instructions = f"{chat.instructions}\n\n{hint}" if chat.instructions else hint
-        chat = chat._replace(instructions=instructions)
+        instructions = f"{instructions}\n\n{hint}" if instructions else hint
+    chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
@@ -30482,56 +29799,66 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
 
-async def _conversation_heading(call: CheckedCall) -> tuple[str, str | None]:
-    """Return the heading after which the host tells of the conversation, if it does.
+async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat, str]:
+    """Return the chat, and what the host tells of a conversation that it leaves out.
 
-    With it the prompt of the model in front of it, if that is known
-    (`take_conversation`). The host does so in chats of its page and in channels only;
-    other clients write their own instructions.
+    The host does so after a heading in its instructions, in chats of its page and in
+    channels only; other clients write their own instructions.
     """
     heading = THREAD_HEADING if call.caller.is_in_channel else SUMMARY_HEADING
-    tells = call.caller.is_in_channel or call.caller.is_open_webui
+    may_tell = call.caller.is_in_channel or call.caller.is_open_webui
     first = call.messages[:3]
     are_messages = all(isinstance(message, dict) for message in first)
-    if not (tells and are_messages and heading in system_text(first)):
-        return "", None
-    model_prompt = await model_system_prompt(
-        call.model_id, call.caller.user_id, call.host.metadata
+    tells = may_tell and are_messages and heading in system_text(first)
+    model_prompt: str | None = None
+    if tells:  # the prompt of the model is in front of the heading
+        model_prompt = await model_system_prompt(
+            call.model_id, call.caller.user_id, call.host.metadata
+        )
+    agent = call.agent.parameters if call.agent else None
+    detail = call.valves.IMAGE_DETAIL
+    chat = await run_work(
+        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
     )
-    return heading, model_prompt
+    if not tells:
+        return chat, ""
+    instructions, summary = take_conversation(chat.instructions, heading, model_prompt)
+    return chat._replace(instructions=instructions), summary
 
 
-def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None
+async def _choose_model(
+    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and the message that says why it was chosen, if any."""
+    """Return the model, and the message that says why it was chosen, if any.
+
+    What the user's limits forbid counts as what the model lacks.
+    """
+
+    def choose() -> tuple[str, str] | None:
+        questions = list(user_messages(parts).values())
+        # By their ids, which begin with the time.
+        records = sorted(stored.records.items()) if stored else ()
+        return choose_auto_model(
+            call.model_name,
+            questions[0].item if questions else None,
+            tools=bool(call.host.metadata.get("tool_ids")),
+            earlier=[record.origin.family for _, record in records],
+        )
+
     model = call.model
     reason = research_beginning(model)
-    questions = list(user_messages(parts).values())
-    # By their ids, which begin with the time.
-    records = sorted(stored.records.items()) if stored else ()
-    choice = choose_auto_model(
-        call.model_name,
-        questions[0].item if questions else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier=[record.origin.family for _, record in records],
-    )
+    choice = await run_work(size, choose)
     if choice:
         name, why = choice
         model = call.resolve(name)
         reason = f"{model.name} answers: {why}."
-    return model, reason
-
-
-def _without_forbidden_tools(call: CheckedCall, model: ResolvedModel) -> ResolvedModel:
-    """Return the model as one that lacks the tools which the user's limits forbid."""
     if call.account is None:
-        return model
+        return model, reason
     forbidden = call.account.limits.forbidden_tools()
     wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
     note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
-    return model._replace(facts=model.facts._replace(lacks=lacks))
+    return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -30562,7 +29889,16 @@ async def _with_whole_files(
     whole = set[str]()
     if file_input != "off":
         whole = document_ids(parts, file_input)
-    if _code_gets_files(call, tools, parts):
+    # Code gets files only in a container of OpenAI or Azure.
+    endpoint = call.endpoint
+    refused_uploads = call.capabilities.refused_uploads
+    if (
+        endpoint.has_own_services
+        and tools.choice != "none"
+        and not refused_uploads.holds(endpoint.account(), call.caller.user_id)
+        and has_new_container(tools.items)
+        and any(user.attachments for user in user_messages(parts).values())
+    ):
         user = await user_model(call.caller.user_id)
         python = await choose_python_files(parts, user)
         whole.update(file.file_id for file in python.files)
@@ -30570,21 +29906,6 @@ async def _with_whole_files(
         parts, chat.instructions, call.host.metadata, whole
     )
     return chat._replace(parts=parts, instructions=instructions), python
-
-
-def _code_gets_files(
-    call: CheckedCall, tools: OfferedTools, parts: Sequence[ChatPart]
-) -> bool:
-    """Say whether code runs in a container of OpenAI or Azure, and the chat has files."""
-    endpoint = call.endpoint
-    if not endpoint.has_own_services or tools.choice == "none":
-        return False
-    refused_uploads = call.capabilities.refused_uploads
-    if refused_uploads.holds(endpoint.account(), call.caller.user_id):
-        return False
-    if not has_new_container(tools.items):
-        return False
-    return any(user.attachments for user in user_messages(parts).values())
 
 
 def _read_question_and_answers(
@@ -30677,12 +29998,31 @@ def _keep_prefix(
     if stored is None or not stored_messages(parts):
         return chat, request, None
     message_id = call.caller.message_id
+    mode = call.config.expert.stable_instructions
+    keeps_first = model.facts.appends_tools if mode == "auto" else mode == "on"
+    # After a compaction the model has nothing of what came before it.
+    compacted: set[str] = set()
+    for record in chat.records.values():
+        if any(is_compaction(item) for item in record.payload):
+            compacted.add(record.message_id)
+
     sent = dict(stored.sent)
     new: SentContext | None = None
     if not call.host.continues:
         # An earlier run of the same message does not count: a client chooses the ids.
         sent.pop(message_id, None)
-        new = _sent_now(call, model, appended, request, chat, sent)
+        new = SentContext()
+        if keeps_first:
+            before = sent_instructions(parts, sent, call.model_id, compacted)
+            new = change_instructions(before, chat.instructions, call.model_id)
+        turn = None
+        if appended:
+            turns = model_turns(parts, sent, request.model)
+            turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+        injected = find_injected_context(parts)
+        if injected:
+            injected = drop_repeated_context(injected, parts, sent, compacted)
+        new = new._replace(injected=injected, turn=turn)
         if new != SentContext():
             sent[message_id] = new
 
@@ -30693,8 +30033,7 @@ def _keep_prefix(
         request, items = append_turns(request, turns, appended)
 
     told: SentInstructions | None = None
-    if _keeps_instructions(call, model):
-        compacted = _compacted_answers(chat.records)
+    if keeps_first:
         told = sent_instructions(parts, sent, call.model_id, compacted)
     if told is None:  # it gets all of its instructions anew
         prefix = apply_sent_context(parts, sent, {}, items)
@@ -30707,48 +30046,6 @@ def _keep_prefix(
     if notice:
         prefix.append(notice)
     return chat._replace(parts=prefix, instructions=told.first), request, new
-
-
-def _sent_now(
-    call: CheckedCall,
-    model: ResolvedModel,
-    appended: Set[str],
-    request: ResponsesRequest,
-    chat: Chat,
-    earlier: Mapping[str, SentContext],
-) -> SentContext:
-    """Return what this run sends in addition to the chat, compared with `earlier` answers."""
-    parts = chat.parts
-    compacted = _compacted_answers(chat.records)
-    now = SentContext()
-    if _keeps_instructions(call, model):
-        told = sent_instructions(parts, earlier, call.model_id, compacted)
-        now = change_instructions(told, chat.instructions, call.model_id)
-    turn = None
-    if appended:
-        turns = model_turns(parts, earlier, request.model)
-        turn = record_turn(request, [*turns.values()], model.facts.default_effort)
-    injected = find_injected_context(parts)
-    if injected:
-        injected = drop_repeated_context(injected, parts, earlier, compacted)
-    return now._replace(injected=injected, turn=turn)
-
-
-def _compacted_answers(records: Mapping[str, Record]) -> set[str]:
-    """Return the answers after which a compaction replaced what came before."""
-    compacted: set[str] = set()
-    for record in records.values():
-        if any(is_compaction(item) for item in record.payload):
-            compacted.add(record.message_id)
-    return compacted
-
-
-def _keeps_instructions(call: CheckedCall, model: ResolvedModel) -> bool:
-    """Say whether instructions stay as first given (`stable_instructions`)."""
-    mode = call.config.expert.stable_instructions
-    if mode == "auto":
-        return model.facts.appends_tools
-    return mode == "on"
 
 
 def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
@@ -30835,7 +30132,7 @@ def _chat_toolset(
     """Return what runs the calls of a chat.
 
     Its limits are those of an answer, also if the host has made calls of it that a
-    person approved, and goes on with it.
+    user approved, and goes on with it.
     """
     toolset = call_toolset(call, tools)
     if call.agent:
@@ -30891,7 +30188,7 @@ def _record_scope(
 # The request of a task: a title, a summary and the like, without tools or stored items.
 #
 # TASK_MODEL does the small tasks, at its lowest effort. Any other task is done by the model
-# that is asked for, at its own effort: a person or an administrator chose it for that. An
+# that is asked for, at its own effort: a user or an administrator chose it for that. An
 # administrator of Open WebUI can also choose a model for the small ones.
 # --------------------------------------------------------------------------------------
 
@@ -30912,20 +30209,29 @@ async def build_task_request(
         request = task_request(model, call.messages, call.body, task, stream=streams)
     else:
         model = asked_model(call)
-        body = await _without_unchosen_limit(call, chosen)
-        request = _own_effort_request(call, model, body, stream=streams)
+        request = await _own_effort_request(call, model, chosen, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     return PreparedRequest(call, request, run_limits(call.config.expert, model))
 
 
-def _own_effort_request(
-    call: CheckedCall, model: ResolvedModel, body: dict[str, Any], *, stream: bool
+async def _own_effort_request(
+    call: CheckedCall, model: ResolvedModel, chosen: Collection[str], *, stream: bool
 ) -> ResponsesRequest:
     """Return the request for a task that a model does at its own effort.
 
-    Limits of the administrator hold as for an answer.
+    `chosen` are the models that an administrator chose for the task. Limits of the
+    administrator hold as for an answer.
     """
+    # The host's own limit of tokens goes, unless somebody chose the same one.
+    body = without_hosts_limit(call.body, call.caller.task)
+    if body != call.body:
+        settings = [await task_parameters()]
+        for model_id in {call.model_id, *chosen}:
+            settings.append(await administrator_params(model_id))
+        most_chosen = [given.get("max_tokens") for given in settings]
+        if call.body["max_tokens"] in most_chosen:
+            body = dict(call.body)
     most = call.valves.MAX_OUTPUT_TOKENS
     if most and not any(body.get(key) for key in LENGTH_KEYS):
         body = {**body, "max_output_tokens": most}
@@ -30951,24 +30257,6 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
     prompt = text_message("user", as_text(value_at(last, "content")))
     choice = choose_auto_model(call.model_name, prompt, tools=False, earlier=())
     return call.resolve(choice[0]) if choice else call.model
-
-
-async def _without_unchosen_limit(
-    call: CheckedCall, models: Collection[str]
-) -> dict[str, Any]:
-    """Return the body without a limit of tokens that no one chose.
-
-    `models` are those that an administrator chose for the task.
-    """
-    without = without_hosts_limit(call.body, call.caller.task)
-    if without == call.body:
-        return without
-    chosen = [await task_parameters()]
-    for model_id in {call.model_id, *models}:
-        chosen.append(await administrator_params(model_id))
-    if any(given.get("max_tokens") == call.body["max_tokens"] for given in chosen):
-        return dict(call.body)
-    return without
 
 
 def task_model(call: CheckedCall) -> ResolvedModel:
@@ -31077,7 +30365,20 @@ def report_request(prepared: PreparedRequest) -> None:
         f"stream {request.stream}, background {bool(request.background)}, "
         f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
-    missing, errors = _missing_features(prepared)
+    if call.caller.task:  # it has parameters of its own, which no one chose
+        return
+    # What the caller or the user chose and is not sent, and errors in it.
+    asked: dict[str, object] = {}
+    if call.config.effort:
+        asked["reasoning_effort"] = call.config.effort
+    if call.config.verbosity:
+        asked["verbosity"] = call.config.verbosity
+    asked |= call.body
+    asked.pop(FILE_INPUT_KEY, None)  # for the pipe alone, as are those of an agent
+    if call.agent:
+        for name in CALLER_PARAMETERS:
+            asked.pop(name, None)
+    missing, errors = unsent_parameters(asked, request)
     left_out: dict[str, str] = {}
     for name in missing:
         if is_api_parameter(name):
@@ -31117,7 +30418,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
-    return _add_metadata(prepared, _add_cost(prepared, ended))
+    if ended.usages:
+        cost = cost_of_responses(prepared, ended.usages, ended.output)
+        if cost is not None:
+            source = source_of_cost(prepared, ended.usages)
+            call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
+        if call.valves.SHOW_COST:
+            ended = ended._replace(cost=cost)
+    if ended.work:
+        metadata = run_metadata(prepared, ended, ended.work)
+        ended = ended._replace(metadata=metadata.wire())
+    return ended
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -31151,49 +30462,6 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"
-
-
-def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose and is not sent, and errors in it.
-
-    A task has other parameters than an answer, which no one chose.
-    """
-    call = prepared.call
-    config = call.config
-    if call.caller.task:
-        return [], []
-    chosen: dict[str, str] = {}
-    if config.effort:
-        chosen["reasoning_effort"] = config.effort
-    if config.verbosity:
-        chosen["verbosity"] = config.verbosity
-    asked = {**chosen, **call.body}
-    not_for_api = {FILE_INPUT_KEY}
-    if call.agent:
-        not_for_api.update(CALLER_PARAMETERS)
-    asked = {key: asked[key] for key in asked if key not in not_for_api}
-    return unsent_parameters(asked, prepared.request)
-
-
-def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The log has it in any case.
-    """
-    if not ended.usages:
-        return ended
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
-    if cost is not None:
-        source = source_of_cost(prepared, ended.usages)
-        prepared.call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-    return ended._replace(cost=cost) if prepared.call.valves.SHOW_COST else ended
-
-
-def _add_metadata(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of an agent's run with its metadata."""
-    if ended.work is None:
-        return ended
-    return ended._replace(metadata=run_metadata(prepared, ended, ended.work).wire())
 
 
 def run_metadata(
@@ -31267,14 +30535,9 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
     result = whole_completion(ended, caller.host_model)
-    if has_failed(ended.ending):
-        headers = _failure_headers(ended)
-        return failed_answer(result, ending_status(ended), headers)
-    return result
-
-
-def _failure_headers(ended: RunDone) -> dict[str, str]:
-    """Return the headers by which clients decide whether and when to ask again."""
+    if not has_failed(ended.ending):
+        return result
+    # By these clients decide whether and when to ask again.
     headers: dict[str, str] = {}
     seconds = seconds_to_wait(ended)
     if seconds is not None:
@@ -31283,7 +30546,7 @@ def _failure_headers(ended: RunDone) -> dict[str, str]:
         # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
         # header says no. This answer has cost money, and its tools have run.
         headers["x-should-retry"] = "false"
-    return headers
+    return failed_answer(result, ending_status(ended), headers)
 
 
 # --------------------------------------------------------------------------------------
@@ -31343,38 +30606,7 @@ def _code_notice(call: CheckedCall) -> str:
     return _CODE_STAYS_TEXT if is_new else ""
 
 
-def _valve_messages(call: CheckedCall) -> list[str]:
-    """Log errors in valves; return those that leave something out, the worst last.
-
-    Administrators see them at every answer, no one else does. An unreadable rule for
-    approvals is the worst; `Config.problems` begins with it.
-    """
-    messages = (*call.config.problems, *call.config.remote.problems)
-    for message in messages:
-        call.log.warn(message)
-    if not call.caller.is_admin:
-        return []
-    return list(reversed(messages))
-
-
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
-
-
-def _valve_notes(call: CheckedCall) -> list[str]:
-    """Return what has no effect in valves: once in the log, once for administrators."""
-    servers = call.config.remote
-    retirement = call.retirement(image_model_name(call.config))
-    image_note = f"IMAGE_GENERATION_OPTIONS: {retirement}" if retirement else ""
-    names = ", ".join(call.valves.without_effect())
-    old_names = _OLD_NAMES.format(names) if names else ""
-    all_notes = (
-        old_names,
-        *servers.notes,
-        caller_may_set_error(call.config.expert),
-        image_note,
-        unused_search_budget(call.config, call.model),
-    )
-    return [note for note in all_notes if note and _is_first_notice(call, note)]
 
 
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
@@ -31439,14 +30671,32 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = _retirement(prepared)
     if call.caller.task:
         return []
-    notices = [*_valve_notes(call), await _legacy_notice(call), _code_notice(call)]
+    # What has no effect in valves: once in the log, once for administrators.
+    servers = call.config.remote
+    image_end = call.retirement(image_model_name(call.config))
+    names = ", ".join(call.valves.without_effect())
+    notes = (
+        _OLD_NAMES.format(names) if names else "",
+        *servers.notes,
+        caller_may_set_error(call.config.expert),
+        f"IMAGE_GENERATION_OPTIONS: {image_end}" if image_end else "",
+        unused_search_budget(call.config, call.model),
+    )
+    notices = [note for note in notes if note and _is_first_notice(call, note)]
+    notices += [await _legacy_notice(call), _code_notice(call)]
     if call.account:
         notices += call.account.limits.notices()
     notices.append(retirement)
     notices += prepared.notices
     if call.account:
         notices += call.account.limits.complaints()
-    notices += _valve_messages(call)
+    # Errors in valves: administrators see them at every answer, no one else does. An
+    # unreadable rule for approvals is the worst; `Config.problems` begins with it.
+    errors = (*call.config.problems, *servers.problems)
+    for error in errors:
+        call.log.warn(error)
+    if call.caller.is_admin:
+        notices += reversed(errors)
     return [notice for notice in notices if notice]
 
 
@@ -31505,8 +30755,20 @@ async def run_agent(
                             yield shown
     finally:
         if not has_ended:
+            # Nothing is awaited here, because the run is being closed.
             work = _work_of(spending, toolset.earlier)
-            _report_stop(prepared, spending, work, connections)
+            ended = RunDone(
+                _STOPPED,
+                usage=spending.usage,
+                usages=tuple(spending.usages),
+                work=work,
+            )
+            call = prepared.call
+            metadata = run_metadata(prepared, ended, work)
+            emit = page_emitter(call.caller, call.host)
+            if emit:
+                chunk = closing_chunk(metadata.describe(), metadata.wire())
+                connections.do_later(emit(chunk["event"]))
 
 
 def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
@@ -31514,30 +30776,6 @@ def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
     rounds = spending.rounds - earlier.rounds
     calls = spending.calls - earlier.calls
     return RunWork(rounds, calls, spending.seconds)
-
-
-def _report_stop(
-    prepared: PreparedRequest,
-    spending: Spending,
-    work: RunWork,
-    connections: Connections,
-) -> None:
-    """Tell the log and the page what an answer took that is stopped.
-
-    Nothing is awaited here, because the run is being closed.
-    """
-    ended = RunDone(
-        _STOPPED,
-        usage=spending.usage,
-        usages=tuple(spending.usages),
-        work=work,
-    )
-    call = prepared.call
-    metadata = run_metadata(prepared, ended, work)
-    emit = page_emitter(call.caller, call.host)
-    if emit:
-        chunk = closing_chunk(metadata.describe(), metadata.wire())
-        connections.do_later(emit(chunk["event"]))
 
 
 # --------------------------------------------------------------------------------------
@@ -31617,20 +30855,16 @@ class WaitingLines:
             self._has_stored_line = True
             return []
         if isinstance(event, RunDone):
-            return self._note_end(event)
+            was_shown = self._is_shown or self._has_responded
+            self._is_shown = False
+            # Nothing else hides the lines of a failure that has no last line.
+            hides = was_shown and event.ending.is_failure and not self._has_stored_line
+            return [Status("")] if hides else []
         if not self._is_shown:
             return []
         self._is_shown = False
         self._has_responded = True
         return [Status(_RESPONDED, is_note=False)]
-
-    def _note_end(self, end: RunDone) -> list[Status]:
-        """Return what hides the lines of a failure that has no last line."""
-        was_shown = self._is_shown or self._has_responded
-        self._is_shown = False
-        if was_shown and end.ending.is_failure and not self._has_stored_line:
-            return [Status("")]
-        return []
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""
@@ -31805,7 +31039,6 @@ _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 def _run(
     prepared: PreparedRequest, limits: Limits, connections: Connections
 ) -> RunEvents:
-    """Return the events of a run: of an agent, or of a plain model."""
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
@@ -31834,7 +31067,7 @@ _CHARACTERS_PER_TOKEN = 4
 def _count_characters(sent: object) -> int:
     """Return about how much text the model reads in a JSON value, names left out.
 
-    Pictures and files are no text, and nobody knows how many tokens reasoning has that
+    Pictures and files are no text, and no one knows how many tokens reasoning has that
     is encrypted.
     """
     count = 0
@@ -31880,7 +31113,12 @@ class _RunCounts:
         self._last = (self._last, *new)[-1]
         self._characters = None
         self._finished = []
-        unpaid = self._take_unpaid(output)
+        # A container is paid for once, however often code runs in it.
+        unpaid: list[Item] = []
+        for item in output:
+            if item.get("container_id") not in self._containers:
+                unpaid.append(item)
+        self._containers.update(container_ids(unpaid))
         cost = cost_of_responses(prepared, new, unpaid)
         dollars = cost.dollars if cost else None
         bought = NO_PURCHASES
@@ -31894,18 +31132,6 @@ class _RunCounts:
             bought=bought,
         )
         return self._account.count_responses(prepared.request.model, counts, dollars)
-
-    def _take_unpaid(self, output: Sequence[Item]) -> list[Item]:
-        """Return the output without code in a container that was counted before.
-
-        A container is paid for once, however often code runs in it.
-        """
-        unpaid: list[Item] = []
-        for item in output:
-            if item.get("container_id") not in self._containers:
-                unpaid.append(item)
-        self._containers.update(container_ids(unpaid))
-        return unpaid
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count a response that is stopped before its end."""
@@ -31974,10 +31200,19 @@ class ChatUploads:
         """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
-        self._memory = prepared.call.capabilities.uploads
+        call = prepared.call
+        self._memory = call.capabilities.uploads
         self._files: list[_ChatFile] = []
         for file in prepared.python_files:
-            key = _upload_key(file, prepared.call)
+            key = UploadKey(
+                account=call.endpoint.account(),
+                user_id=call.caller.user_id,
+                chat_id=call.caller.chat_id,
+                file_id=file.file_id,
+                path=file.stored.path,
+                size=file.stored.size,
+                name=file.name,
+            )
             self._files.append(_ChatFile(file, key, self._memory.find(key)))
 
     def status_line(self) -> str:
@@ -32041,19 +31276,6 @@ class ChatUploads:
         return file_id
 
 
-def _upload_key(file: PythonFile, call: CheckedCall) -> UploadKey:
-    """Return what names a file of a chat among all uploads."""
-    return UploadKey(
-        account=call.endpoint.account(),
-        user_id=call.caller.user_id,
-        chat_id=call.caller.chat_id,
-        file_id=file.file_id,
-        path=file.stored.path,
-        size=file.stored.size,
-        name=file.name,
-    )
-
-
 # --------------------------------------------------------------------------------------
 # owui_manifold.store.answer_records
 #
@@ -32069,7 +31291,6 @@ class AnswerRecords:
     """
 
     def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
-        """Start before the first event."""
         self._recorder = recorder
         self._writer = writer
 
@@ -32139,45 +31360,34 @@ class ArtifactStore:
     async def add_card(self, event: RunEvent) -> RunEvent | None:
         """Return `event` with what was stored for it; None for what is not shown.
 
-        Partial images replace each other only in saved chats; in temporary ones the
-        page would show all of them.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._call.host.request is None:
-            return event
-        card = await self._store_files(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _store_files(self, item: Item) -> JsonObject:
-        """Store the files of an item; return what to show with it.
-
         Plain clients get images inside the answer, not on a card, and cited files only
         in a stream, where their addresses are below the text.
         """
         caller = self._call.caller
-        is_open_webui = caller.is_open_webui
-        if is_image_call(item) and is_open_webui and item.get("result"):
-            return await self._store_generated(image_url(item))
-        if is_code(item) and is_open_webui:
+        if isinstance(event, PartialImage):
+            # They replace each other only in saved chats; in temporary ones the page
+            # would show all of them.
+            return event if caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        item = event.item
+        card: JsonObject = {}
+        if is_image_call(item) and caller.is_open_webui and item.get("result"):
+            url = image_url(item)
+            if is_web_address(url):
+                # The page fetches it: whatever this server fetched could be one of its
+                # own network.
+                card = {"address": url}
+            else:
+                card = await self._store_pictures([url]) or {"notes": [_NO_IMAGE]}
+        elif is_code(item) and caller.is_open_webui:
             outputs = content_parts(item.get("outputs"))
-            return await self._store_pictures(str(part.get("url")) for part in outputs)
-        if item_type(item) == "message" and (is_open_webui or caller.streams):
+            card = await self._store_pictures(str(part.get("url")) for part in outputs)
+        elif item_type(item) == "message" and (caller.is_open_webui or caller.streams):
             citations = file_citations(item)[:_MAX_FILES]
             if citations:
-                return await self._store_cited_files(citations, message_text(item))
-        return {}
-
-    async def _store_generated(self, url: str) -> JsonObject:
-        """Return the card of a generated image.
-
-        One that has an address of the web is shown from there, by the page: whatever
-        this server fetched could be one of its own network.
-        """
-        if is_web_address(url):
-            return {"address": url}
-        card = await self._store_pictures([url])
-        return card or {"notes": [_NO_IMAGE]}
+                card = await self._store_cited_files(citations, message_text(item))
+        return event._replace(card=card) if card else event
 
     async def _store_pictures(self, urls: Iterable[str]) -> JsonObject:
         """Return the card of images that came whole, as data URLs."""
@@ -32204,7 +31414,10 @@ class ArtifactStore:
         deadlines = Deadlines(self._fetch_timeouts)
         shown_ids = {entry["id"] for entry in self._entries.values() if entry}
         for citation in citations:
-            name = _file_name(citation)
+            # Without a directory. A path may have millions of parts; `pathlib` would make
+            # an object of each.
+            path = str(citation.get("filename") or "")
+            name = shorten_name(path.rpartition("/")[2]) or "file"
             entry = await self._store_cited_file(citation, name, deadlines)
             if isinstance(entry, str):
                 notes.append(f"*{entry}*")
@@ -32248,42 +31461,29 @@ class ArtifactStore:
     async def _store_once(self, name: str, content: bytes) -> Item | None:
         """Return the entry of a stored file; None if nothing is stored.
 
-        The same content is stored once in a run. It belongs to the person who asked: if
+        The same content is stored once in a run. It belongs to the user who asked: if
         the host names no one, or somebody whom it no longer knows, there is no owner.
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest in self._entries:
             return self._entries[digest]
-        user_id = self._call.caller.user_id
-        if not user_id:
+        caller = self._call.caller
+        if not caller.user_id:
             return None
+        message: dict[str, str] = {}  # the one that is being written
+        if caller.may_have_row:
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
         try:
-            user = await user_model(user_id)
+            user = await user_model(caller.user_id)
             if user is None:
                 return None
-            entry = await self._store(NewFile(name, content), user)
+            file = NewFile(name, content)
+            entry = await store_file(self._call.host.request, file, message, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None
         self._entries[digest] = entry
         return entry
-
-    async def _store(self, file: NewFile, user: HostUser) -> Item | None:
-        """Store a file at the message that is being written."""
-        caller = self._call.caller
-        message: dict[str, str] = {}
-        if caller.may_have_row:
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        return await store_file(self._call.host.request, file, message, user)
-
-
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
-
-    A path may have millions of parts; `pathlib` would make an object of each.
-    """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _build_card(**parts: object) -> JsonObject:
@@ -32413,22 +31613,45 @@ class _Answer:
             if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
         self._citations = Citations(source_keys(sources))
-        self._records = _answer_records(prepared)
+        writer: RecordWriter | None = None
+        scope = prepared.scope
+        if prepared.row and scope and scope.carrier == "output":
+            writer = OutputWriter(prepared.row)
+        elif prepared.row:
+            writer = RowWriter(prepared.row, call.log)
+        recorder: Recorder | None = None
+        if scope:
+            recorder = Recorder(scope, lambda: (new_ulid(), unix_seconds()))
+        self._records = AnswerRecords(recorder, writer)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
+        call = self._prepared.call
         repairs = list[StoredRecord]()
         for repair in self._learning.note(event):
             repairs += await self._records.add_repair(repair)
-        with_card = await self._artifacts.add_card(self._log_status(event))
+        if isinstance(event, Status):  # its reason is for the log alone
+            reason = server_message(call.log, event.reason)
+            call.log.warn(f"{event.message} {reason}".strip())
+            event = event._replace(tried=None, reason="")
+        with_card = await self._artifacts.add_card(event)
+        if with_card is None:
+            return [*repairs]
         shown = list[AnswerEvent]()
-        if with_card is not None:
-            # An answer that ends at once did not begin: another endpoint may be asked.
-            if not isinstance(with_card, Status | RunDone):
-                shown += self._unshown_context
-                self._unshown_context = []
-            for cited in self._add_sources(with_card):
-                shown += await self._records.take(cited)
+        # An answer that ends at once did not begin: another endpoint may be asked.
+        if not isinstance(with_card, Status | RunDone):
+            shown += self._unshown_context
+            self._unshown_context = []
+        cited: Iterable[CitedEvent] = (with_card,)
+        if call.caller.is_open_webui:  # plain clients get the model's own texts
+            cited = self._citations.feed(with_card)
+        if self._thoughts:
+            not_hidden: list[CitedEvent] = []
+            for each in cited:
+                not_hidden += self._thoughts.feed(each)
+            cited = not_hidden
+        for each in cited:
+            shown += await self._records.take(each)
         if self._thoughts:
             shown = [self._thoughts.finish(each) for each in shown]
         return [*shown, *repairs]
@@ -32436,44 +31659,6 @@ class _Answer:
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
         return self._thoughts.shown_end(ended) if self._thoughts else ended
-
-    def _add_sources(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return an event with its sources; plain clients get the model's own texts."""
-        cited: Iterable[CitedEvent] = (event,)
-        if self._prepared.call.caller.is_open_webui:
-            cited = self._citations.feed(event)
-        if self._thoughts is None:
-            return cited
-        shown: list[CitedEvent] = []
-        for each in cited:
-            shown += self._thoughts.feed(each)
-        return shown
-
-    def _log_status(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event without its reason."""
-        if not isinstance(event, Status):
-            return event
-        call = self._prepared.call
-        reason = server_message(call.log, event.reason)
-        call.log.warn(f"{event.message} {reason}".strip())
-        return event._replace(tried=None, reason="")
-
-
-def _answer_records(prepared: PreparedRequest) -> AnswerRecords:
-    """Return what records an answer."""
-    scope = prepared.scope
-    writer: RecordWriter | None = None
-    if prepared.row and scope and scope.carrier == "output":
-        writer = OutputWriter(prepared.row)
-    elif prepared.row:
-        writer = RowWriter(prepared.row, prepared.call.log)
-    recorder = Recorder(scope, _new_id_and_time) if scope else None
-    return AnswerRecords(recorder, writer)
-
-
-def _new_id_and_time() -> tuple[str, int]:
-    """Return the id of a new record, and the time in Unix seconds."""
-    return new_ulid(), unix_seconds()
 
 
 # --------------------------------------------------------------------------------------
@@ -32544,11 +31729,20 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     if old_names:
         rows = [f"\n  - `{name}`: {instead}" for name, instead in old_names.items()]
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
-    retirements = _retirements(call)
-    if retirements:
-        text = " ".join(retirements)
+    # Models of the valves whose end is near.
+    names = [
+        *comma_list(call.valves.MODEL_ID),
+        call.valves.TASK_MODEL.strip(),
+        image_model_name(call.config),
+    ]
+    retirements = dict.fromkeys(call.retirement(name) for name in names)
+    text = " ".join(notice for notice in retirements if notice)
+    if text:
         findings.append(Finding("Models that retire", text, "Warning"))
-    findings.append(Finding("Usage", _counted_text(call)))
+    counted = _NO_FILTER
+    if call.account:
+        counted = _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
+    findings.append(Finding("Usage", counted))
     if call.account:
         rules = [problem for problem in call.account.limits.problems if problem]
         works = "The rules of USER_LIMITS_JSON are valid."
@@ -32568,18 +31762,13 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
     works = "Those that are installed work with this version of the pipe."
     findings.append(assess("Filters", works, " ".join(_filter_problems(filters))))
     if missing:
-        names = ", ".join(missing)
-        gone = f"Open WebUI has no {names}, so tasks use the models that clients name."
+        gone = (
+            f"Open WebUI has no {', '.join(missing)}, so tasks use the models that "
+            "clients name."
+        )
         advice = "Choose others in Open WebUI's settings."
         findings.append(assess("Open WebUI's task models", "", gone, advice))
     return findings
-
-
-def _counted_text(call: CheckedCall) -> str:
-    """Return what is counted of this pipe, and what is not."""
-    if call.account is None:
-        return _NO_FILTER
-    return _COUNTED if call.account.limits.is_counting else _NOT_COUNTED
 
 
 def valve_problems(config: Config) -> list[str]:
@@ -32599,17 +31788,6 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
     if not problems:
         return [Finding("Valves", "All of them are valid.")]
     return [Finding("Valves", problem, "Problem") for problem in problems]
-
-
-def _retirements(call: CheckedCall) -> list[str]:
-    """Return the notices about models of the valves whose end is near."""
-    names = [
-        *comma_list(call.valves.MODEL_ID),
-        call.valves.TASK_MODEL.strip(),
-        image_model_name(call.config),
-    ]
-    notices = [call.retirement(name) for name in names]
-    return [notice for notice in dict.fromkeys(notices) if notice]
 
 
 def _agent_problems(call: CheckedCall) -> list[str]:
@@ -32686,14 +31864,6 @@ _LOST = (
 )
 
 
-def _tool_advice(kind: str) -> str:
-    """Return what to do about a kind of OpenAI's tools that is refused."""
-    setting = TOOL_SETTINGS[kind]
-    if setting.is_switch:
-        return f"Allow it in the key's project, or turn off {setting.valve}."
-    return f"Check {setting.valve}."
-
-
 class _Feature(NamedTuple):
     """What a small request tests."""
 
@@ -32756,9 +31926,20 @@ class _Diagnostics:
         for feature in self._features():
             problem = await self._problem(**feature.fields)
             yield assess(feature.title, feature.works, problem, feature.advice)
-        async for finding in self._endpoint_findings():
-            yield finding
-        yield self._reasoning()
+        for number, check in enumerate(self._endpoints, 1):
+            what = f"Entry {number} of ENDPOINTS_JSON"
+            if check.call is None:
+                yield assess(what, "", check.problem)
+                continue
+            model = check.call.model.name
+            works = f"{model} answers at {check.call.endpoint.host}."
+            other = _Diagnostics(check.call, self._connections)
+            yield assess(what, works, await other._problem())
+        # What the API left out of earlier requests, by its reasons.
+        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
+        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
+        problem = _LOST.format(counts) if counts else ""
+        yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
     def _features(self) -> Iterator[_Feature]:
         """Yield what a chat with this model would use."""
@@ -32785,31 +31966,16 @@ class _Diagnostics:
             )
         for tool in self._hosted:
             kind = tool["type"]
+            setting = TOOL_SETTINGS[kind]
+            advice = f"Check {setting.valve}."
+            if setting.is_switch:
+                advice = f"Allow it in the key's project, or turn off {setting.valve}."
             yield _Feature(
                 tool.get("server_label") or kind,
                 "The model can be given this tool.",
                 {"tools": [tool], "tool_choice": "none"},
-                _tool_advice(kind),
+                advice,
             )
-
-    async def _endpoint_findings(self) -> AsyncGenerator[Finding, None]:
-        """Yield what each entry of ENDPOINTS_JSON says to a small request."""
-        for number, check in enumerate(self._endpoints, 1):
-            what = f"Entry {number} of ENDPOINTS_JSON"
-            if check.call is None:
-                yield assess(what, "", check.problem)
-                continue
-            model = check.call.model.name
-            works = f"{model} answers at {check.call.endpoint.host}."
-            other = _Diagnostics(check.call, self._connections)
-            yield assess(what, works, await other._problem())
-
-    def _reasoning(self) -> Finding:
-        """Return what the API left out of earlier requests, by its reasons."""
-        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
-        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        problem = _LOST.format(counts) if counts else ""
-        return assess("Earlier reasoning", "The API left nothing out.", problem)
 
     async def _models(self) -> Finding:
         """Return whether the key is accepted, and for which models."""
@@ -33033,7 +32199,11 @@ async def answer_with_failover(
     `prepared` is for the first of the `endpoints`; `check` returns the call for the one
     that the queue has chosen since.
     """
-    origin = _last_origin(prepared.records.values())
+    # Which server and account wrote the last reasoning of the chat.
+    origin: Origin | None = None
+    for _, record in sorted(prepared.records.items()):  # ULIDs sort by time
+        if any(is_encrypted(item) for item in record.payload):
+            origin = record.origin
     if origin and endpoints.return_to(origin.endpoint, origin.account):
         prepared = await build_chat_request(await check())
     while True:
@@ -33089,17 +32259,6 @@ class _Attempt:
                     for record in held:
                         yield record
                 yield event
-
-
-def _last_origin(records: Iterable[Record]) -> Origin | None:
-    """Return which server and account wrote the last reasoning of a chat."""
-    newest: Record | None = None
-    for record in records:
-        if not any(is_encrypted(item) for item in record.payload):
-            continue
-        if newest is None or record.ulid > newest.ulid:  # ULIDs sort by time
-            newest = record
-    return newest.origin if newest else None
 
 
 # --------------------------------------------------------------------------------------
@@ -33200,8 +32359,14 @@ class Pipe:
                         if has_waited:
                             await _wait_to_store(call.caller)
                         yield readable_chunk(chunk, call.caller)
-                    if isinstance(event, ToolOutput) and call.caller.may_have_row:
-                        await _save_round(stored, view)
+                    if (
+                        isinstance(event, ToolOutput)
+                        and call.caller.may_have_row
+                        and isinstance(view, NativeRenderer)
+                        and not view.shown.has_open_calls
+                    ):
+                        # A server that is killed then loses no finished round.
+                        await stored.save(view.shown.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -33371,14 +32536,3 @@ async def _end_open_messages(
                 yield event._replace(output=(*event.output, *cut))
             else:
                 yield event
-
-
-async def _save_round(
-    stored: StoredOutput, view: NativeRenderer | ChunkRenderer
-) -> None:
-    """Store what the page shows once the calls of a round have their outputs.
-
-    A server that is killed then loses no finished round.
-    """
-    if isinstance(view, NativeRenderer) and not view.shown.has_open_calls:
-        await stored.save(view.shown.items)

@@ -179,7 +179,6 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
@@ -273,7 +272,7 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own message for a person, without body, header or key. What an
+# `str(error)` is our own message for users, without body, header or key. What an
 # administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
@@ -290,7 +289,7 @@ UNREADABLE_STREAM = "unreadable_stream"
 class SafetyNotice(NamedTuple):
     """What OpenAI's monitoring has to say about an answer that it stopped.
 
-    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    A model wrote `explanation` and `advice` about the chat, for users to read: they are
     data, never instructions. `review_target` is what a review by OpenAI names.
     """
 
@@ -393,7 +392,6 @@ class ResponsesError(Exception):
     """That of HTTP, if there was an answer."""
 
     def __init__(self, message: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
         super().__init__(message)
         self.fault = fault
 
@@ -430,7 +428,6 @@ class InvalidParameter(InvalidRequest):
     """A parameter of the caller has a value that cannot be sent."""
 
     def __init__(self, param: str, reason: str) -> None:
-        """Keep the name that the caller gave it."""
         super().__init__(f"The setting {param} cannot be sent: {reason}.")
         self.param = param
 
@@ -443,7 +440,6 @@ class ConnectionFailed(ResponsesError):
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
     ) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(message, fault)
         self.was_sent = was_sent
 
@@ -457,7 +453,6 @@ class TimedOut(ResponsesError):
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
@@ -478,7 +473,6 @@ class AnswerTooLarge(ResponsesError):
     is_final = True
 
     def __init__(self) -> None:
-        """Use one message for all parts."""
         super().__init__("The model's server sent more data than is accepted.")
 
 
@@ -498,7 +492,6 @@ class ApiRefused(ResponsesError):
         request_id: str = "",
         fault: SettingFault = NO_FAULT,
     ) -> None:
-        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(message, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -545,7 +538,11 @@ def read_api_error(wire: object) -> ApiError:
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
     param = _read_error_word(fields.get("param"))
-    code = _read_code(fields.get("code"))
+    own_code = fields.get("code")
+    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
+        own_code = str(own_code)
+    own_word = as_text(own_code)
+    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     if not param:
@@ -569,12 +566,18 @@ def read_api_error(wire: object) -> ApiError:
     # llama.cpp's code repeats the status (recorded, b10434 and b11434).
     if kind == "exceed_context_size_error":
         code = "context_length_exceeded"
+    misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
         code=code,
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        notice=_read_notice(fields.get("misalignment")),
+        notice=SafetyNotice(
+            explanation=as_text(misalignment.get("detailed_explanation")),
+            advice=as_text(value_at(misalignment, "steer", "message")),
+            category=as_text(misalignment.get("error_type")),
+            review_target=as_text(misalignment.get("review_target")),
+        ),
     )
 
 
@@ -605,9 +608,14 @@ def _error_fields(wire: object) -> JsonObject:
     if isinstance(wire, str):
         return {"message": wire}
     fields = as_mapping(wire)
-    # FastAPI, and so vLLM, lists what does not fit its types.
+    # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
+    # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
+    # have has a row, and names of types are in between. The most exact row counts.
     if isinstance(fields.get("detail"), list):
-        return _read_detail(fields["detail"])
+        rows = [as_mapping(row) for row in fields["detail"]]
+        exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
+        place = _join_place(as_list(exact.get("loc"))[1:])
+        return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
@@ -621,14 +629,6 @@ def _read_error_word(value: object) -> str:
     return "" if word == "None" else word
 
 
-def _read_code(code: object) -> str | None:
-    """Return the code of an error; gateways send an HTTP status as a number."""
-    if isinstance(code, int) and 400 <= code < 600:
-        return str(code)
-    word = as_text(code)
-    return _SAME_CODES.get(word, word) or None
-
-
 _SAME_CODES = {
     # Copilot (github/copilot-cli 639, caozhiyuan/copilot-api 102), Together
     "model_not_supported": "model_not_found",
@@ -639,29 +639,6 @@ _SAME_CODES = {
     "pre_consume_token_quota_failed": "insufficient_quota",
 }
 """Codes of other servers, and OpenAI's for the same cause."""
-
-
-def _read_notice(wire: object) -> SafetyNotice:
-    """Return the notice in the `misalignment` of an error, an empty one without it."""
-    fields = as_mapping(wire)
-    return SafetyNotice(
-        explanation=as_text(fields.get("detailed_explanation")),
-        advice=as_text(as_mapping(fields.get("steer")).get("message")),
-        category=as_text(fields.get("error_type")),
-        review_target=as_text(fields.get("review_target")),
-    )
-
-
-def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
-    """Return words and place of what FastAPI's servers found, the most exact row.
-
-    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
-    a value could have has a row, and names of types are in between.
-    """
-    entries = [as_mapping(row) for row in rows]
-    most_exact = max(entries, key=lambda row: len(as_list(row.get("loc"))), default={})
-    path = _join_place(as_list(most_exact.get("loc"))[1:])
-    return {"message": most_exact.get("msg"), "param": path}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -991,9 +968,8 @@ def read_json_valve(
         problems.append(
             f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
         )
-    unknown = [key for key in given if key not in known]
     advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, unknown, known, advice)
+    problem = unknown_words(valve, given, known, advice)
     if problem:
         problems.append(problem)
     return form.model_validate(accepted), tuple(problems)
