@@ -92,9 +92,7 @@ def check_format(format: Mapping[str, Any], path: str) -> None:
     """Raise the refusal for an invalid schema of a `json_schema`."""
     message = find_problem(format["schema"], bool(format.get("strict")))
     if message:
-        raise refuse(
-            "format_schema", name=format["name"], message=message, path=path
-        )
+        raise refuse("format_schema", name=format["name"], message=message, path=path)
 
 
 def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
