@@ -164,7 +164,8 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                tried = blind_repair(sent, failure)
+                knows_options = attempt.server.endpoint.serves_openai
+                tried = blind_repair(sent, failure, knows_options=knows_options)
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"

@@ -360,12 +360,15 @@ def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
     assert repair_of(UNREACHED, input=[USER], tools=None) is None
 
 
-def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
+def repairs_in_turn(
+    failure: Failure, *, knows_options: bool = False, **fields: Any
+) -> list[Repair]:
     """What is tried, one after the other, while the server refuses the same."""
     request = asking(**fields)
     for done in range(9):
         sent = request.sent()
-        tried = find_repair(sent, failure, done) or blind_repair(sent, failure)
+        tried = find_repair(sent, failure, done)
+        tried = tried or blind_repair(sent, failure, knows_options=knows_options)
         if tried is None:
             break
         repairs = (*request.repairs, tried.repair)
@@ -376,13 +379,14 @@ def repairs_in_turn(failure: Failure, **fields: Any) -> list[Repair]:
 def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     """After three repairs, or if nothing is named; then the refusal is final.
 
-    What only tunes the answer goes first, tools go last.
+    What only tunes the answer goes first, tools go last; at OpenAI and Azure they stay.
     """
     options, tools = LeaveOutOptions(), LeaveOutFunctions()
     plain = [PlainItems(LAST), WordsAlone(LAST)]
     strange = Failure(422, words("It cannot be."))
     assert repairs_in_turn(strange) == [options, *plain, tools]
     assert repairs_in_turn(strange, input=[USER]) == [options, tools]
+    assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
     assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
