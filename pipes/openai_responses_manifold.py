@@ -6157,11 +6157,15 @@ def find_repair(
     return None
 
 
-def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
+def blind_repair(
+    sent: SentRequest, failure: Failure, *, knows_options: bool = False
+) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
-    the server may have been in trouble, and recovered meanwhile.
+    the server may have been in trouble, and recovered meanwhile. `knows_options` says
+    that the server's models and what they take are known: then options stay, as they
+    are not the cause.
     """
     if not may_be_repaired(failure):
         return None
@@ -6183,11 +6187,11 @@ def blind_repair(sent: SentRequest, failure: Failure) -> TriedRepair | None:
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Servers refuse options and tools before they ask the model. To tune an answer
+        # Other servers refuse options and tools before they ask the model. To tune an answer
         # matters less than the chat, and tools matter more. A parameter that guards
         # stays, and a request without others would be refused again.
         names_cause = error.names_a_place or has_known_cause(status, error)
-        is_checked = status in _CHECKED_CAUSES
+        is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not Refusal(error, sent).parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
@@ -14114,7 +14118,8 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                tried = blind_repair(sent, failure)
+                knows_options = attempt.server.endpoint.serves_openai
+                tried = blind_repair(sent, failure, knows_options=knows_options)
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
