@@ -7,6 +7,7 @@ the sources: a run of a few tests takes less than a second.
 import json
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -84,8 +85,10 @@ def run_tests(
         try:
             os.setsid()
             os.chdir(root)
-            # Runs beside this one would remove each other's folders.
+            # Runs beside this one would remove each other's folders, and what this one
+            # leaves when it ends goes with the log.
             os.environ["PYTEST_DEBUG_TEMPROOT"] = str(log.parent)
+            tempfile.tempdir = str(log.parent)
             for stream in (1, 2):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
                 os.dup2(os.open(log, flags, 0o600), stream)
