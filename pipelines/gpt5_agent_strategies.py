@@ -27447,8 +27447,8 @@ class AsyncBridge:
             self._is_closed = True
             thread = self._thread
             loop = self._loop
-        if thread and loop and thread.is_alive():
-            with suppress(RuntimeError):  # closed a moment ago: a signal closes it, too
+        if thread and loop:
+            with suppress(RuntimeError):  # it is closed already: a signal closes, too
                 loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
