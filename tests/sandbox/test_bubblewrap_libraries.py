@@ -32,7 +32,7 @@ held
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def python() -> Iterator[Path]:
     """An interpreter with a standard library, and nothing else yet."""
     # Not in /tmp, over which the sandbox has its own.
