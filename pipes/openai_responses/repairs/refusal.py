@@ -24,6 +24,7 @@ from openai_responses.items import (
     tool_name,
 )
 from openai_responses.json_input import as_list
+from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_MESSAGE = 8000
 """Characters of a message that are read."""
@@ -364,7 +365,7 @@ class Refusal:
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels
-            if kind in ("function", "custom"):
+            if kind in CALLED_BY_NAME:
                 is_named = tool.get("name") in functions
             elif kind == "file_search":
                 store_ids = as_list(tool.get("vector_store_ids"))

@@ -25,6 +25,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, value_at
 from openai_responses.repairs.chat_repairs import ChatRepair, has_media, name_items
 from openai_responses.repairs.refusal import NamedItem, SentRequest
+from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAY_BE_LEFT_OUT = frozenset(
     {
@@ -275,7 +276,7 @@ class LeaveOutFunctions(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         declared = declared_tools(payload)
         remaining = [
-            tool for tool in declared if tool.get("type") not in ("function", "custom")
+            tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
         ]
         if len(remaining) == len(declared):
             return payload

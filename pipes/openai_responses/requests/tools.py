@@ -30,6 +30,7 @@ from openai_responses.requests.json_schema import (
     MAX_STRICT_WORK,
     function_parameters,
 )
+from openai_responses.tool_kinds import CALLED_BY_NAME
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Names of tools; any other is refused (openai/codex 1289)."""
@@ -176,8 +177,6 @@ def clean_call(item: Item) -> Item:
 
 
 _MODES = ("auto", "none", "required")
-CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
 _KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")

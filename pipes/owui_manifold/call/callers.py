@@ -9,8 +9,7 @@ from typing import Any
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ACCOUNT_KEYS
-from openai_responses.requests.tools import CALLED_BY_NAME
-from openai_responses.tool_kinds import TOOL_KINDS
+from openai_responses.tool_kinds import CALLED_BY_NAME, TOOL_KINDS
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     COSTLY_PARAMETERS,

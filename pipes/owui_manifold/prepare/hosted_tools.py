@@ -21,11 +21,8 @@ from openai_responses.models.resolve import (
     takes_hosted_tool,
     takes_search_budget,
 )
-from openai_responses.requests.tools import (
-    CALLED_BY_NAME,
-    responses_tools,
-)
-from openai_responses.tool_kinds import TOOL_KINDS
+from openai_responses.requests.tools import responses_tools
+from openai_responses.tool_kinds import CALLED_BY_NAME, TOOL_KINDS
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
