@@ -228,9 +228,9 @@ def blind_repair(
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Other servers refuse options and tools before they ask the model. To tune an answer
-        # matters less than the chat, and tools matter more. A parameter that guards
-        # stays, and a request without others would be refused again.
+        # Other servers refuse options and tools before they ask the model. To tune an
+        # answer matters less than the chat, and tools matter more. A parameter that
+        # guards stays, and a request without others would be refused again.
         names_cause = error.names_a_place or has_known_cause(status, error)
         is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not Refusal(error, sent).parameter:

@@ -444,7 +444,10 @@ class GatherInstructions(RequestRepair):
 
     @property
     def message(self) -> str:
-        return "The model takes instructions at the beginning alone: moving later ones there."
+        return (
+            "The model takes instructions at the beginning alone: moving later ones "
+            "there."
+        )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         texts = [payload.get("instructions") or ""]
@@ -520,11 +523,7 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN):
-        if repair in repairs:
-            lowered = repair.apply(lowered)
-    return _apply_in_place(lowered, repairs)
+    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -533,16 +532,13 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
-    moves = [repair for repair in _MOVES if repair in repairs]
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for move in moves:
-        lowered = move.apply(lowered)
-    if _JOIN in repairs:
-        lowered = _JOIN.apply(lowered)
+    lowered = _lower_and_move(payload, repairs)
     rows = name_items(lowered["input"], repairs)
     # Once more: what the chat's repairs leave has other neighbors, and words of calls
     # are messages.
-    for move in moves:
+    for move in _MOVES:
+        if move not in repairs:
+            continue
         by_item = {id(row.item): row for row in rows}
         lowered = move.apply({**lowered, "input": [row.item for row in rows]})
         rows = [by_item[id(item)] for item in lowered["input"]]
@@ -556,6 +552,17 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _lower_and_move(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return a body whose items are at the places where the server takes them."""
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    for repair in (*_MOVES, _JOIN):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
+    return lowered
 
 
 def _apply_in_place(
