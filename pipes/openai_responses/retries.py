@@ -42,6 +42,8 @@ users of other clients); gateways have the others.
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+CLOUDFLARE_STATUS = range(520, 525)
+"""Cloudflare's own, of a server behind it that gave no answer."""
 _NOT_IMPLEMENTED = 501
 """Not passing trouble: vLLM and Dynamo refuse a parameter with it (vllm 53626)."""
 _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})

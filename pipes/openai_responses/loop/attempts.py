@@ -23,7 +23,7 @@ from openai_responses.repairs.finding import TriedRepair, blind_repair, find_rep
 from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import is_approval_request
-from openai_responses.retries import loading_wait, retry_wait
+from openai_responses.retries import CLOUDFLARE_STATUS, loading_wait, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines
 
 
@@ -199,11 +199,8 @@ def _retriable_failure(attempt: Attempt) -> Failure | None:
     return Failure()
 
 
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time.
-
-520 to 524 are Cloudflare's own.
-"""
+_GATEWAY_STATUS = frozenset({408, 502, 504, *CLOUDFLARE_STATUS})
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:

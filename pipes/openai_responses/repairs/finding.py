@@ -69,7 +69,7 @@ from openai_responses.repairs.request_repairs import (
     may_lose_field,
     value_digest,
 )
-from openai_responses.retries import is_passing
+from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
@@ -79,9 +79,8 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
-_TROUBLE = frozenset({502, 503, 504, 529, *range(520, 525)})
-"""Statuses of a server that may recover before the next request. 520 to 524 are
-Cloudflare's own."""
+_TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
+"""Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
