@@ -479,6 +479,9 @@ The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
 
 TOOL_OF_ITEM: Mapping[str, ToolKind] = {
@@ -4734,7 +4737,7 @@ class Refusal:
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels
-            if kind in ("function", "custom"):
+            if kind in CALLED_BY_NAME:
                 is_named = tool.get("name") in functions
             elif kind == "file_search":
                 store_ids = as_list(tool.get("vector_store_ids"))
@@ -5483,7 +5486,7 @@ class LeaveOutFunctions(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         declared = declared_tools(payload)
         remaining = [
-            tool for tool in declared if tool.get("type") not in ("function", "custom")
+            tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
         ]
         if len(remaining) == len(declared):
             return payload
@@ -5651,7 +5654,10 @@ class GatherInstructions(RequestRepair):
 
     @property
     def message(self) -> str:
-        return "The model takes instructions at the beginning alone: moving later ones there."
+        return (
+            "The model takes instructions at the beginning alone: moving later ones "
+            "there."
+        )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         texts = [payload.get("instructions") or ""]
@@ -5727,11 +5733,7 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN):
-        if repair in repairs:
-            lowered = repair.apply(lowered)
-    return _apply_in_place(lowered, repairs)
+    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -5740,16 +5742,13 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
-    moves = [repair for repair in _MOVES if repair in repairs]
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for move in moves:
-        lowered = move.apply(lowered)
-    if _JOIN in repairs:
-        lowered = _JOIN.apply(lowered)
+    lowered = _lower_and_move(payload, repairs)
     rows = name_items(lowered["input"], repairs)
     # Once more: what the chat's repairs leave has other neighbors, and words of calls
     # are messages.
-    for move in moves:
+    for move in _MOVES:
+        if move not in repairs:
+            continue
         by_item = {id(row.item): row for row in rows}
         lowered = move.apply({**lowered, "input": [row.item for row in rows]})
         rows = [by_item[id(item)] for item in lowered["input"]]
@@ -5763,6 +5762,17 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _lower_and_move(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return a body whose items are at the places where the server takes them."""
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    for repair in (*_MOVES, _JOIN):
+        if repair in repairs:
+            lowered = repair.apply(lowered)
+    return lowered
 
 
 def _apply_in_place(
@@ -5837,6 +5847,8 @@ users of other clients); gateways have the others.
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+CLOUDFLARE_STATUS = range(520, 525)
+"""Cloudflare's own, of a server behind it that gave no answer."""
 _NOT_IMPLEMENTED = 501
 """Not passing trouble: vLLM and Dynamo refuse a parameter with it (vllm 53626)."""
 _UNCLEAR_STATUS = frozenset({200, 400, 405, 422})
@@ -6013,9 +6025,8 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
-_TROUBLE = frozenset({502, 503, 504, 529, *range(520, 525)})
-"""Statuses of a server that may recover before the next request. 520 to 524 are
-Cloudflare's own."""
+_TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
+"""Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
@@ -6162,9 +6173,9 @@ def blind_repair(
         last = sent.last_name
         plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
         steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Other servers refuse options and tools before they ask the model. To tune an answer
-        # matters less than the chat, and tools matter more. A parameter that guards
-        # stays, and a request without others would be refused again.
+        # Other servers refuse options and tools before they ask the model. To tune an
+        # answer matters less than the chat, and tools matter more. A parameter that
+        # guards stays, and a request without others would be refused again.
         names_cause = error.names_a_place or has_known_cause(status, error)
         is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not Refusal(error, sent).parameter:
@@ -7389,8 +7400,6 @@ def clean_call(item: Item) -> Item:
 
 
 _MODES = ("auto", "none", "required")
-CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
 _KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
@@ -13711,11 +13720,8 @@ def _retriable_failure(attempt: Attempt) -> Failure | None:
     return Failure()
 
 
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time.
-
-520 to 524 are Cloudflare's own.
-"""
+_GATEWAY_STATUS = frozenset({408, 502, 504, *CLOUDFLARE_STATUS})
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 def _may_run_on_server(error: ResponsesError | None) -> bool:

@@ -3691,6 +3691,9 @@ The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
 
 TOOL_OF_ITEM: Mapping[str, ToolKind] = {
