@@ -12,6 +12,8 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Set
 from functools import cache
 from pathlib import Path
@@ -72,12 +74,29 @@ def pytest_configure() -> None:
         providers._get_local_constants = Constants
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let temporary files of the tests, workers and servers lie in one folder.
+
+    It is removed with the run: workers and servers are ended, and remove nothing then.
+    """
+    if hasattr(session.config, "workerinput"):
+        return
+    # What pytest keeps of its last three runs stays.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    scratch = tempfile.mkdtemp(prefix="tests-")
+    os.chmod(scratch, 0o755)  # some tests run servers of other users
+    session.config.stash[_SCRATCH] = Path(scratch)
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+
+
 ALONE = ("openai_responses", "owui_manifold")
 """Directories of tests that talk to nobody outside their own process."""
 _SERVERS_MARKS = MARKS.keys() - {"sandbox"}
 _KNOWN_WORK = pytest.StashKey[Set[object]]()
 """The tasks and timers of the loop then."""
 _SESSION = pytest.StashKey[pytest.Session]()
+_SCRATCH = pytest.StashKey[Path]()
 _KNOWN_PROCESSES = pytest.StashKey[Set[int]]()
 """The children of this process when a test begins."""
 LONG = (
@@ -198,6 +217,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
     Workers are ended by the process that started them.
     """
+    if _SCRATCH in config.stash:
+        shutil.rmtree(config.stash[_SCRATCH], ignore_errors=True)
     if _SESSION in config.stash and not hasattr(config, "workerinput"):
         exit_soon(config.stash[_SESSION].exitstatus)
 
