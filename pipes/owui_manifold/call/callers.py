@@ -76,8 +76,7 @@ def _left_out(
     left_out: dict[str, str] = {}
     for key, value in body.items():
         # NaN, which clients may send, is not equal to itself.
-        is_kept = kept.get(key) is value or kept.get(key) == value
-        if value is None or is_kept:
+        if kept.get(key) is value or kept.get(key) == value:
             continue
         if key in ACCOUNT_KEYS:
             left_out[key] = ACCOUNT_KEYS[key]

@@ -301,6 +301,7 @@ async def test_log_says_why_each_part_is_dropped(
         extra_tools=[{"type": "web_search"}, OWN],
         reasoning={"effort": "low", "mode": "pro"},
         max_tokens=501,
+        service_tier=None,
     )
 
     [line] = [text for text in caplog.messages if "left out of requests" in text]
@@ -311,6 +312,7 @@ async def test_log_says_why_each_part_is_dropped(
     ):
         assert part in line
     assert "effort" not in line
+    assert "service_tier" not in line
 
 
 @pytest.mark.parametrize(
