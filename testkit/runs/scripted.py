@@ -14,13 +14,17 @@ from runs.sample import run_of, shifted
 class ScriptedProvider:
     """A provider with these answers; each counts 15 tokens, or more of the input.
 
-    `requests` are those that it got, `asked` what they said: the input, and the names
-    of the tools that may be called. `cost` is what the server says of each answer.
+    One that is empty breaks off, and so does the last one with `is_cut`. `requests` are
+    those that it got, `asked` what they said: the input, and the names of the tools that
+    may be called. `cost` is what the server says of each answer.
     """
 
-    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
+    def __init__(
+        self, *answers: Sequence[Item], break_off: Ending = CUT, is_cut: bool = False
+    ) -> None:
         self._answers = list(answers)
         self._break_off = break_off
+        self._is_cut = is_cut
         self.cost: float | None = None
         self.input_tokens = 10
         self.requests: list[ResponsesRequest] = []
@@ -29,7 +33,7 @@ class ScriptedProvider:
     async def generate(
         self, request: ResponsesRequest, first_index: int
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield the next answer; one that is empty breaks off."""
+        """Yield the next answer."""
         may_call = request.tool_choice != "none"
         tools = request.tools or [] if may_call else []
         self.requests.append(request)
@@ -39,8 +43,9 @@ class ScriptedProvider:
         assert isinstance(ended, RunDone)
         for event in events if answer else ():
             yield shifted(event, first_index)
+        is_cut = not answer or (self._is_cut and not self._answers)
         yield ModelAnswer(
-            ending=ended.ending if answer else self._break_off,
+            ending=self._break_off if is_cut else ended.ending,
             request=request,
             items=tuple(enumerate(ended.output, first_index)),
             usages=tuple(map(self._counted, ended.usages)),

@@ -78,6 +78,14 @@ def test_r9_answer_without_calls_ends_the_loop() -> None:
     assert ending_of(events).kind == "completed"
 
 
+def test_text_of_an_answer_that_fails_is_no_whole_message() -> None:
+    """What arrived of it stays on the page; the line below says what happened."""
+    events = run_skipping(events_of(question(), ScriptedProvider([SAID], is_cut=True)))
+
+    assert not any(isinstance(event, NewMessage) for event in events)
+    assert states(events) == ["thinking", "failed"]
+
+
 @pytest.mark.parametrize("item", [reasoning("1"), message("1", " \n")])
 def test_answer_of_which_nothing_is_seen_says_so(item: Item) -> None:
     """As in the pipe: small models think, and end."""
