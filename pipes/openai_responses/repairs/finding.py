@@ -405,7 +405,7 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
-    if path == "reasoning.effort" and not refusal.is_unknown:
+    if path == "reasoning.effort":
         nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
         if nearest:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
