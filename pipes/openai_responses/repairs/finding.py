@@ -135,6 +135,8 @@ _CALLS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools for a model that cannot call them."""
+_OF_TODAYS_ROUTES = "No endpoints found"
+"""What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 """What Ollama says of an effort for a model that does not reason."""
 _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
@@ -189,7 +191,8 @@ def find_repair(
     elif failure.status in _BLAMES_ITSELF:
         candidates = _by_lacking_skills(refusal)
     # A gateway may pass on with such a status what another server refused.
-    may_pass = failure.status in _TROUBLE and not failure.error.is_relayed
+    is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
+    may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             is_lasting = tried.is_lasting and not may_pass
