@@ -46,7 +46,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from typing import Literal
+from typing import Any, Literal
 
 from openai_responses.endings import (
     COMPLETED,
@@ -74,7 +74,7 @@ from openai_responses.items import (
     text_part,
     with_texts,
 )
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
@@ -535,52 +535,58 @@ _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 
 
 def _in_api_form(item: Item) -> Item:
-    """Return an item as the API writes it; other servers write some fields otherwise.
-
-    Texts may have no part around them, arguments may be an object or null, and the name
-    of a call may have spaces around it. Ids are keys here, so those that are not texts
-    go. A message is the model's, whatever role it has: as a developer's it would be sent
-    again, and instruct each model that answers the chat later, at any server.
-    """
-    if item.get("type") == "function_tool_call":  # SGLang's router
-        item = {**item, "type": "function_call"}
-    if item_type(item) == "message":  # none at all in maximhq/bifrost 5149
-        item = {**item, "role": "assistant"}
-    changed: Item = {}
-    for kind, field in kind_of(item).parts:
-        content = item.get(field)
-        rows = [content] if isinstance(content, str) else as_list(content)
-        if any(isinstance(row, str) for row in rows):
-            changed[field] = [
-                text_part(kind, row) if isinstance(row, str) else row
-                for row in rows
-                if row != ""
-            ]
-        elif any(as_mapping(row).get("type") == "text" for row in rows):
-            # SGLang's router; sent back, other servers refuse the type.
-            changed[field] = [
-                text_part(kind, part_text(row)) if row.get("type") == "text" else row
-                for row in content_parts(content)
-            ]
-    if not isinstance(item.get("arguments", ""), str):
-        changed["arguments"] = arguments_text(item["arguments"])
-    if is_call(item) and as_text(item.get("name")):
-        changed["name"] = item["name"].strip()
-    kept: Item = {}
+    """Return an item as the API writes it; other servers write some fields otherwise."""
+    api_item: Item = {}
     for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = changed.get(key, value)
-    if is_call_output(item):  # a text, or the API's kinds of parts
-        outputs: list[Item] = []
-        for part in content_parts(item.get("output")):
-            if part.get("type") in ("text", "output_text"):
-                outputs.append({"type": "input_text", "text": part_text(part)})
-            else:
-                outputs.append(part)
-        kept["output"] = outputs or arguments_text(item.get("output"))
-    return kept
+        # Ids are keys here, so those that are not texts go.
+        if not key.endswith("id") or value is None or as_text(value):
+            api_item[key] = value
+    if api_item.get("type") == "function_tool_call":  # SGLang's router
+        api_item["type"] = "function_call"
+    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
+    # developer's it would be sent again, and instruct each model that answers the chat
+    # later, at any server.
+    if item_type(api_item) == "message":
+        api_item["role"] = "assistant"
+
+    for kind, field in kind_of(api_item).parts:
+        content = api_item.get(field)
+        if isinstance(content, str | list):
+            api_item[field] = _api_parts(kind, content)
+
+    # Arguments may be an object or null, and a name may have spaces around it.
+    if not isinstance(api_item.get("arguments", ""), str):
+        api_item["arguments"] = arguments_text(api_item["arguments"])
+    name = as_text(api_item.get("name"))
+    if name and is_call(api_item):
+        api_item["name"] = name.strip()
+
+    if is_call_output(api_item):  # a text, or the API's kinds of parts
+        output: list[Item] = []
+        for part in content_parts(api_item.get("output")):
+            is_text = part.get("type") in ("text", "output_text")
+            text = {"type": "input_text", "text": part_text(part)}
+            output.append(text if is_text else part)
+        api_item["output"] = output or arguments_text(api_item.get("output"))
+    return api_item
+
+
+def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+    """Return a content with each text as a part of its kind.
+
+    A text may have no part around it, or one of SGLang's router, whose type `text` other
+    servers refuse when it is sent back.
+    """
+    parts: list[Any] = []
+    for row in [content] if isinstance(content, str) else content:
+        if isinstance(row, str):
+            if row:
+                parts.append(text_part(kind, row))
+        elif as_mapping(row).get("type") == "text":
+            parts.append(text_part(kind, part_text(row)))
+        else:
+            parts.append(row)
+    return parts
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from measures.work_count import count_joins
-from openai_responses.items import Item, content_parts, is_call, message_text
+from openai_responses.items import Item, is_call, message_text
 from openai_responses.loop.events import ResponseDone
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
@@ -227,14 +227,14 @@ def test_custom_call_of_a_declared_tool_is_ours(
 
 
 def test_parts_of_a_message_are_sound() -> None:
-    """A text without a part around it gets one, also inside of a list."""
-    item = {**wire.message_item(), "content": ["Hello ", "", {"text": "world"}]}
+    """A text without a part around it gets one, also next to one of SGLang's router."""
+    content = ["Hello ", "", {"type": "text", "text": "world"}]
     state = ResponseState()
-    state.feed(wire.parsed(wire.done(item)))
+    state.feed(wire.parsed(wire.done({**wire.message_item(), "content": content})))
     [message] = state.output
-    assert [part["text"] for part in content_parts(message["content"])] == [
-        "Hello ",
-        "world",
+    assert [(part["type"], part["text"]) for part in message["content"]] == [
+        ("output_text", "Hello "),
+        ("output_text", "world"),
     ]
 
 
