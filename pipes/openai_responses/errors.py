@@ -288,42 +288,25 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in ("message", "detail", "errorMessage", "Message", "msg"):
         message = message or as_text(fields.get(key))
+
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    param = _read_error_word(fields.get("param"))
-    own_code = fields.get("code")
-    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
-        own_code = str(own_code)
-    own_word = as_text(own_code)
-    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
-    if not param:
-        inner = _inner_error(raw) or _inner_error(message)
-        if inner is not None:
-            return inner._replace(is_relayed=True)
-    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
-    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        code = CONTENT_FILTER
-    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
-    # that is not known.
+    param = _read_error_word(fields.get("param"))
+    inner = None if param else _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
+
+    # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling").
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
-    if code == "invalid_prompt":
-        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
-        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
-    # new-api, of a channel without this API (QuantumNous/new-api 4535)
-    if code == "convert_request_failed" and message.startswith("not implemented"):
-        code = "model_not_found"
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        code = "context_length_exceeded"
     misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
-        code=code,
+        code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
@@ -334,6 +317,35 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+def _read_code(
+    fields: JsonObject, message: str, kind: str | None, exact: str
+) -> str | None:
+    """Return OpenAI's code for an error, as far as another server means the same."""
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        return "context_length_exceeded"
+    # OpenRouter's moderation is a 403 with its reasons.
+    metadata = as_mapping(fields.get("metadata"))
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        return CONTENT_FILTER
+    code = fields.get("code")
+    if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
+        code = str(code)
+    word = as_text(code)
+    match _SAME_CODES.get(word, word):
+        # At OpenRouter, also the code of a chat that is too long, and of a field that is
+        # not known.
+        case "invalid_prompt" if exact:
+            return exact
+        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+            return "invalid_request"
+        # new-api, of a channel without this API (QuantumNous/new-api 4535)
+        case "convert_request_failed" if message.startswith("not implemented"):
+            return "model_not_found"
+        case openai_code:
+            return openai_code or None
 
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
