@@ -7,7 +7,7 @@ administrators wrote always stays.
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -377,40 +377,39 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    left_out: set[str] = set()
-    plain: set[str] = set()
-    known_names = set(names)
+
+    # What the repairs do to the items, up to the last one that each is about. Without
+    # that one in the chat, a repair is over.
+    changed: dict[ItemChange, set[str]] = defaultdict(set)
     for repair in own:
-        if repair.last_name and repair.last_name not in known_names:
-            continue  # the item is not in the chat any more
+        if repair.last_name and repair.last_name not in names:
+            continue
         for row in rows:
-            change = repair.change_of(row)
-            if change == "leave_out":
-                left_out.add(row.name)
-            elif change == "plain":
-                plain.add(row.name)
+            changed[repair.change_of(row)].add(row.name)
             if row.name == repair.last_name:
                 break
+    left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     calls_as_words: set[object] = set()
     for row in rows:
         if row.name in left_out and is_paired(row.item):
             calls_as_words.add(row.item.get("call_id"))
+
     sent: list[NamedItem] = []
     for row in rows:
         item = row.item
+        has_plain_form = is_paired(item) or item_type(item) == "message"
         if is_paired(item) and item.get("call_id") in calls_as_words:
             _drop_last_reasoning_rows(sent)
             sent.append(row._replace(item=_words_of_pair(item)))
         elif row.name in left_out and not is_from_user(item):
             _drop_last_reasoning_rows(sent)
-        elif row.name in plain and (is_paired(item) or item_type(item) == "message"):
+        elif row.name in changed["plain"] and has_plain_form:
             sent.append(row._replace(item=plain_item(item)))
         else:
             sent.append(row)
-    whole = drop_orphans([row.item for row in sent])
-    kept = {id(item) for item in whole}
-    return [row for row in sent if id(row.item) in kept]
+    whole = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in whole]
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
