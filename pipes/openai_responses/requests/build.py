@@ -168,20 +168,31 @@ def build_request(
     given, _ = read_parameters(body)
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
+
     effort = given["reasoning"].get("effort") or settings.effort or model.effort
     if effort == "max" and facts.efforts:  # the highest of the model
         effort = facts.efforts[-1]
     elif effort and not model.takes_effort(effort):
         effort = None
     effort_in_use = effort or facts.default_effort
-    tools: list[Item] = []
-    for tool in settings.tools:
-        if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
-            tools.append(tool)
+
+    tools = list(settings.tools)
+    if effort_in_use == "minimal":
+        tools = [tool for tool in tools if not tool_kind(tool).refused_at_minimal]
+
     text: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = text.pop("verbosity", None) or settings.verbosity
     if verbosity and facts.verbosity:
         text["verbosity"] = verbosity
+
+    # An unknown model reasons if an effort is set.
+    reasoning: dict[str, Any] | None = None
+    includes = [tool_kind(tool).include for tool in tools]
+    if facts.reasoning or effort:
+        reasoning = _build_reasoning(model, effort, given, settings)
+        if settings.encrypted_reasoning:
+            includes.insert(0, "reasoning.encrypted_content")
+
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
@@ -190,15 +201,11 @@ def build_request(
         "text": text or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
+        "reasoning": reasoning,
+        "include": [name for name in includes if name] or None,
+        **settings.defaults,
+        **passed_on,
     }
-    includes = [tool_kind(tool).include for tool in tools]
-    # An unknown model reasons if an effort is set.
-    if facts.reasoning or effort:
-        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
-        if settings.encrypted_reasoning:
-            includes.insert(0, "reasoning.encrypted_content")
-    fields["include"] = [name for name in includes if name] or None
-    fields |= {**settings.defaults, **passed_on}
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
