@@ -75,15 +75,20 @@ def day_picture(
 
     `saved` is what the cache saved on a day; a line shows the sum of both.
     """
+    # The models that cost the most have their own colors, all others share one.
     money_of_models = Counter[str]()
     for row in rows:
         money_of_models[row.model] += row.money
     named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
     if not named:
         return ""
+    scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
     others = sum(money > 0 for money in money_of_models.values()) - len(named)
-    names = [*named, f"{others} other model{'s' if others > 1 else ''}"]
-    names = names if others else named
+    if others:
+        scale["domain"].append(f"{others} other model{'s' if others > 1 else ''}")
+        scale["range"].append(_COLOR_OF_OTHERS)
+
+    # What each model cost at each place, and what all of it would be without the cache.
     days = (today - since).days + 1
     step = 1 if days <= _MOST_BARS else 7
     bars = Counter[tuple[int, int]]()
@@ -95,16 +100,11 @@ def day_picture(
         whole[place] += row.money
     for day, money in saved.items():
         whole[(date.fromisoformat(day) - since).days // step] += money
-    lines = [
-        f"{place},{rank},{_dollars(money)}"
-        for (place, rank), money in sorted(bars.items())
-        if money
-    ]
+
     start = (since - date(1970, 1, 1)).days * _DAY_MS
     end = start + days * _DAY_MS
     every = -(-days // _MOST_LABELS)
     ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
-    colors = [*_COLORS[: len(named)], _COLOR_OF_OTHERS][: len(names)]
     x = {
         "field": "from",
         "type": "temporal",
@@ -118,8 +118,13 @@ def day_picture(
         "title": None,
         "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
     }
+
     from_place = f"{start} + {step * _DAY_MS} * datum.place"
-    scale = {"domain": names, "range": colors}
+    lines = [
+        f"{place},{rank},{_dollars(money)}"
+        for (place, rank), money in sorted(bars.items())
+        if money
+    ]
     layers = [_bars(lines, from_place, step * _DAY_MS, x, y, scale)]
     title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
     if any(money > 0 for money in saved.values()):
@@ -133,7 +138,7 @@ def day_picture(
             "title": title,
             "width": 560,
             "height": 200,
-            "params": [_width(270, 560), {"name": "names", "value": names}],
+            "params": [_width(270, 560), {"name": "names", "value": scale["domain"]}],
             "layer": layers,
         }
     )
