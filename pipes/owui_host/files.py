@@ -25,13 +25,6 @@ class StoredFile(NamedTuple):
     """In bytes; 0 if the host does not say."""
 
 
-class NewFile(NamedTuple):
-    """A file to store, under any name."""
-
-    name: str
-    content: bytes
-
-
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
     """Return a stored file that `user` may read by the host's rules, or None.
 
@@ -86,11 +79,15 @@ async def read_file(
 
 
 async def store_file(
-    request: Any, file: NewFile, message: Mapping[str, str], user: HostUser
+    request: Any,
+    name: str,
+    content: bytes,
+    message: Mapping[str, str],
+    user: HostUser,
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
-    A model or its code chose the name. It becomes one whose file no browser runs, here
+    A model or its code chose the `name`. It becomes one whose file no browser runs, here
     and nowhere else: whoever stores a file goes through this function.
 
     The file is linked with the saved `message`, whose `chat_id` and `message_id` it
@@ -99,9 +96,9 @@ async def store_file(
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
-    name, media_type = stored_name(file.name)
+    name, media_type = stored_name(name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content), filename=name, headers={"content-type": media_type}
+        BytesIO(content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(

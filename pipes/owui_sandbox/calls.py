@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from owui_host.files import NewFile, read_file, readable_file, store_file
+from owui_host.files import read_file, readable_file, store_file
 from owui_host.lookup import HostTooOld
 from owui_host.users import user_model
 from owui_sandbox.host import add_to_message, find_saved_message
@@ -116,8 +116,9 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
             entry = None
             if user is not None:
                 content = await asyncio.to_thread(file.path.read_bytes)
-                new_file = NewFile(file.name, content)
-                entry = await store_file(call.request, new_file, message, user)
+                entry = await store_file(
+                    call.request, file.name, content, message, user
+                )
             if entry is None:
                 refused.append(file.name)
             else:

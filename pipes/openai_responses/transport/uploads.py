@@ -4,7 +4,6 @@ An uploaded file expires by itself: nothing has to be deleted, also if the host 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from openai_responses.digest import hex_digest
 from openai_responses.endings import UNREADABLE
@@ -18,15 +17,12 @@ UPLOAD_SECONDS = 86_400
 reference", "Upload file")."""
 
 
-class Upload(NamedTuple):
-    """A file to upload."""
-
-    name: str
-    content: bytes
-
-
 async def upload_file(
-    endpoint: Endpoint, connections: Connections, file: Upload, deadlines: Deadlines
+    endpoint: Endpoint,
+    connections: Connections,
+    name: str,
+    content: bytes,
+    deadlines: Deadlines,
 ) -> str:
     """Upload a file for code containers; return the id that it gets.
 
@@ -39,7 +35,7 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    body = _multipart_body(file, fields)
+    body = _multipart_body(name, content, fields)
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
@@ -47,13 +43,15 @@ async def upload_file(
     return file_id
 
 
-def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
+def _multipart_body(
+    file_name: str, content: bytes, fields: Mapping[str, str]
+) -> EncodedBody:
     """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
-    boundary = hex_digest(f"{file.name} {len(file.content)}")
-    while boundary.encode() in file.content:
+    boundary = hex_digest(f"{file_name} {len(content)}")
+    while boundary.encode() in content:
         boundary = hex_digest(boundary)
     # As browsers write a file's name into a header (HTML, "Form data").
-    quoted = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
     for name, value in fields.items():
@@ -68,7 +66,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
-        file.content,
+        content,
         f"--{boundary}--".encode(),
         b"",
     ]

@@ -20,7 +20,7 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.wording import CHECK_HEADING
-from owui_host.files import NewFile, store_file
+from owui_host.files import store_file
 from owui_host.users import user_model
 from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
@@ -352,11 +352,11 @@ def file_saver(call: CheckedCall) -> SaveFile | None:
         user = await user_model(caller.user_id)
         if user is None:
             return ""
-        message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        file = NewFile(name, text.encode())
-        entry = await store_file(
-            call.host.request, file, message if caller.may_have_row else {}, user
-        )
+        message: dict[str, str] = {}
+        if caller.may_have_row:
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+        request = call.host.request
+        entry = await store_file(request, name, text.encode(), message, user)
         return str(entry["url"]) if entry else ""
 
     return save

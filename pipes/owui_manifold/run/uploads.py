@@ -5,7 +5,7 @@ from typing import NamedTuple
 from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.requests.containers import with_container_files
 from openai_responses.transport.connections import Connections, Deadlines
-from openai_responses.transport.uploads import Upload, upload_file
+from openai_responses.transport.uploads import upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural
 from owui_host.files import read_file
@@ -98,9 +98,10 @@ class ChatUploads:
         # Its answer is a few bytes: to send them one by one does not prolong the wait.
         longest = min(timeouts.total or timeouts.first_event, timeouts.first_event)
         deadlines = Deadlines(timeouts._replace(total=longest))
-        upload = Upload(file.name, content)
         try:
-            file_id = await upload_file(endpoint, self._connections, upload, deadlines)
+            file_id = await upload_file(
+                endpoint, self._connections, file.name, content, deadlines
+            )
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.

@@ -32,7 +32,7 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations
-from owui_host.files import NewFile, store_file
+from owui_host.files import store_file
 from owui_host.users import user_model
 from owui_manifold.call.context import CheckedCall
 
@@ -185,8 +185,8 @@ class ArtifactStore:
             user = await user_model(caller.user_id)
             if user is None:
                 return None
-            file = NewFile(name, content)
-            entry = await store_file(self._call.host.request, file, message, user)
+            request = self._call.host.request
+            entry = await store_file(request, name, content, message, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None

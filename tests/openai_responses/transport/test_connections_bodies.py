@@ -22,7 +22,7 @@ from openai_responses.transport.connections import (
     Timeouts,
     container_file,
 )
-from openai_responses.transport.uploads import Upload, upload_file
+from openai_responses.transport.uploads import upload_file
 from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
@@ -250,8 +250,9 @@ async def test_packed_answers_to_other_requests(connections: Connections) -> Non
         ids = ("c", "f")
         file = await container_file(endpoint, connections, ids, 99, limit)
         assert file == b'{"rain": 3}'
-        upload = Upload("a.csv", b"a")
-        assert await upload_file(endpoint, connections, upload, limit) == "file-1"
+        assert (
+            await upload_file(endpoint, connections, "a.csv", b"a", limit) == "file-1"
+        )
 
 
 @pytest.mark.parametrize(

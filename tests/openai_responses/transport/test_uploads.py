@@ -10,7 +10,7 @@ from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, UnreadableAnswer
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from openai_responses.transport.uploads import UPLOAD_SECONDS, Upload, upload_file
+from openai_responses.transport.uploads import UPLOAD_SECONDS, upload_file
 from simulator import Simulator
 from upstream.server import Upstream, replying
 
@@ -39,8 +39,7 @@ async def test_a_file_arrives_whole(
     """Under its name, for a day."""
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, sim.api_key)
-        file = Upload(name, content)
-        file_id = await upload_file(endpoint, connections, file, soon())
+        file_id = await upload_file(endpoint, connections, name, content, soon())
         kept = sim.uploads.files[file_id]
     assert (kept.name.replace("%22", '"'), kept.content) == (name, content)
     assert kept.purpose == "user_data"
@@ -80,9 +79,7 @@ async def test_purpose_of_a_file_is_one_that_the_server_knows(
     connections = Recording()
     endpoint = Endpoint(f"https://{host}/openai/v1", "key-1")
 
-    assert (
-        await upload_file(endpoint, connections, Upload("a", b"a"), soon()) == "file_1"
-    )
+    assert await upload_file(endpoint, connections, "a", b"a", soon()) == "file_1"
 
     [body] = connections.sent
     assert b'name="purpose"\r\n\r\n' + purpose + b"\r\n" in body
@@ -93,7 +90,7 @@ async def test_refused_upload_raises(connections: Connections) -> None:
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, "sk-wrong")
         with pytest.raises(ApiRefused) as caught:
-            await upload_file(endpoint, connections, Upload("a", b"a"), soon())
+            await upload_file(endpoint, connections, "a", b"a", soon())
     assert caught.value.failure.status == 401
 
 
@@ -101,4 +98,4 @@ async def test_an_answer_without_an_id_is_none(connections: Connections) -> None
     """Of a server that knows no files."""
     async with Upstream(replying(b"{}")) as upstream:
         with pytest.raises(UnreadableAnswer):
-            await upload_file(upstream.endpoint, connections, Upload("a", b"a"), soon())
+            await upload_file(upstream.endpoint, connections, "a", b"a", soon())
