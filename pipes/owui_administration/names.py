@@ -36,7 +36,7 @@ class NameCheck:
             return self._problem
         users: list[str] = []
         groups: list[str] = []
-        for rule in read_limits(limits).rules or ():
+        for rule in read_limits(limits)[0] or ():
             users.append(rule.user)
             groups.append(rule.group)
         for entry in read_endpoints(endpoints) or ():

@@ -7,7 +7,7 @@ list for those it names. Periods are those of UTC; a week begins on Monday.
 from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -42,26 +42,19 @@ class UnreadableRule(LimitRule):
     mistake: str
 
 
-class ReadLimits(NamedTuple):
-    """The rules of USER_LIMITS_JSON, and the message about errors in them."""
-
-    rules: Sequence[LimitRule] | None
-    """None if nothing is to be counted."""
-    problem: str = ""
-
-
 _MAX_NAMED = 9
 """Rules that the message names."""
 
 
 @lru_cache(maxsize=8)
-def read_limits(text: str) -> ReadLimits:
-    """Return the rules, and what is wrong with them.
+def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
+    """Return the rules of USER_LIMITS_JSON, and the message about errors in them.
 
-    A rule that cannot be read stays, and names as few users as it surely names.
+    None: nothing is to be counted. A rule that cannot be read stays, and names as few
+    users as it surely names.
     """
     if not text.strip():
-        return ReadLimits(None)
+        return None, ""
     rules: list[LimitRule]
     try:
         rows = load_json(text)
@@ -76,14 +69,14 @@ def read_limits(text: str) -> ReadLimits:
         if isinstance(rule, UnreadableRule):
             mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
     if not mistakes:
-        return ReadLimits(rules)
+        return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
     problem = (
         f"{named} Users that such a rule names get no answers. An administrator has to "
         "correct it in the valves of the filter, for example "
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
-    return ReadLimits(rules, problem)
+    return rules, problem
 
 
 def _read_rule(row: object) -> LimitRule:

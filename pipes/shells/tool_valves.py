@@ -23,25 +23,21 @@ _MAX_QUOTED_ENTRY = 40
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
-class ReadRules(NamedTuple):
-    """The rules of TOOL_APPROVAL, and the message about an error in them."""
-
-    rules: ApprovalRules
-    problem: str = ""
-
-
 @lru_cache(maxsize=8)
-def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
+def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
+    """Return the rules of TOOL_APPROVAL, and the message about an error in them.
 
-    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    They are separated by commas or lines. A rule is `pattern=auto`, `ask` or `deny`; a
+    pattern alone means `ask`. An entry that
     cannot be read may have been meant to deny any tool, so a person is asked about all
     calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval, _ANSWERS)
+    rules, unread = _read_entries(
+        text, "=", lambda word: _ANSWERS.get(word.lower()), _ANSWERS
+    )
     if not unread:
-        return ReadRules(rules)
+        return rules, ""
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
@@ -52,12 +48,7 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
         stricter.append((pattern, "deny" if approval == "deny" else "ask"))
     stricter.append(("*", "ask"))
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return ReadRules(stricter, message)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return the approval that a word stands for; an empty one means `ask`."""
-    return _ANSWERS.get(word.lower())
+    return stricter, message
 
 
 _DEFAULT_ENTRY = "default"

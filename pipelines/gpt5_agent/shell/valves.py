@@ -179,12 +179,10 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
-    approval = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
+    rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     problems = [*expert_problems, *sandbox_problems]
-    problems += filter(None, (timeouts.problem, approval.problem))
+    problems += filter(None, (timeouts.problem, rules_problem))
     # Only the page that saves the valves removes an old name, so it is told until then.
     for name, instead in valves.without_effect().items():
         problems.append(f"The stored valve {name} has no effect. {instead}")
-    return ValveSettings(
-        valves, expert, sandbox, timeouts, approval.rules, tuple(problems)
-    )
+    return ValveSettings(valves, expert, sandbox, timeouts, rules, tuple(problems))

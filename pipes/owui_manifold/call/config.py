@@ -112,7 +112,7 @@ def read_config(
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
     agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     prices: Mapping[str, ModelPrices] | InvalidRequest
@@ -127,7 +127,7 @@ def read_config(
     except InvalidRequest as error:  # only calls that need it are refused
         overrides = error
     problems = (
-        rules.problem,
+        rules_problem,
         timeouts.problem,
         _permission_error(valves.USER_MAY_CHANGE),
         choices.problem,
@@ -157,7 +157,7 @@ def read_config(
         own_key=choices.own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
-        approval_rules=rules.rules,
+        approval_rules=rules,
         timeouts=timeouts,
         prices=prices,
         effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
