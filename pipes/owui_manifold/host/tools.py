@@ -176,10 +176,10 @@ class HostTools:
         tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
-        inner = read_call_tool(arguments)
-        if inner is None or inner.name not in tools or inner.name in _DISPATCHERS:
+        called, inner_arguments = read_call_tool(arguments) or (None, {})
+        if called not in tools or called in _DISPATCHERS:
             return None
-        return str(inner.name), inner.arguments
+        return str(called), inner_arguments
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page.
