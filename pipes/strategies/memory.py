@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
@@ -17,23 +17,18 @@ _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
+def apply_memory_policy(
+    messages: Sequence[Message], policy: str
+) -> tuple[Sequence[Message], str]:
+    """Return what a memory policy leaves of a chat, and a note about the rest.
 
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
+    It leaves whole turns: messages of the user, each with all that follows it. System
+    messages before the first turn stay. Raises InvalidRequest for an unknown policy.
     """
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if window == 0 or len(starts) <= window:
-        return MemoryWindow(messages)
+        return messages, ""
     before_first_turn = messages[: starts[0]]
     system = [
         message for message in before_first_turn if message.get("role") == "system"
@@ -41,11 +36,11 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
     remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
-        [*system, *remembered],
+    note = (
         f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
-        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
+        "of the chat changed, its cached prompt and its earlier reasoning are lost."
     )
+    return [*system, *remembered], note
 
 
 def build_memory_items(guide: Guide) -> list[Item]:

@@ -5,7 +5,6 @@ Microsoft Entra ID.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import REASON_GIVEN, InvalidRequest
@@ -112,21 +111,13 @@ def call_facts(call: PipeCall) -> CallFacts:
     )
 
 
-class EndpointCheck(NamedTuple):
-    """An entry of ENDPOINTS_JSON that is to be tried out."""
-
-    call: CheckedCall | None
-    """Goes to this entry; None if nothing can be sent."""
-    problem: str = ""
-    """Why nothing can be sent."""
-
-
 async def calls_to_each_endpoint(
     arrived: PipeCall, call: CheckedCall
-) -> list[EndpointCheck]:
+) -> list[CheckedCall | str]:
     """Return a call to each entry of ENDPOINTS_JSON, also of other groups and models.
 
-    `call` is what became of `arrived`. A check with a key of one's own is about that key.
+    A text says why nothing can be sent to an entry. `call` is what became of `arrived`.
+    A check with a key of one's own is about that key.
     """
     if call.account is None or arrived.config.own_key:
         return []
@@ -135,14 +126,14 @@ async def calls_to_each_endpoint(
         if name != "auto":
             models.append(name)
     function_id = call.caller.host_model.split(".", 1)[0]
-    checks: list[EndpointCheck] = []
+    checks: list[CheckedCall | str] = []
     for trial in call.account.endpoint_trials(models):
         caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
         trial_call = arrived._replace(account=call.account, caller=caller)
         try:
-            checks.append(EndpointCheck(await _check_at(trial_call, trial.endpoints)))
+            checks.append(await _check_at(trial_call, trial.endpoints))
         except InvalidRequest as error:
-            checks.append(EndpointCheck(None, str(error)))
+            checks.append(str(error))
     return checks
 
 

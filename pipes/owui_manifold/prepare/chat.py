@@ -93,7 +93,7 @@ from owui_manifold.prepare.files import (
     load_stored_images,
 )
 from owui_manifold.prepare.python_files import (
-    PythonFiles,
+    PythonFile,
     choose_python_files,
     name_python_files,
 )
@@ -145,9 +145,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # What the host stores of the chat: its messages, its files, its earlier answers.
     chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
-    chat, python = await _with_whole_files(call, tools, file_input, chat)
+    chat, python_files = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _read_question_and_answers(call, model, stored, python, chat)
+        size,
+        lambda: _read_question_and_answers(call, model, stored, python_files, chat),
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
@@ -190,9 +191,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             image_notice(call, model, tools),
             svg_notice(chat.parts),
             *chat.notices,
-            python.notice,
         ),
-        python_files=python.files,
+        python_files=python_files,
     )
 
 
@@ -276,13 +276,14 @@ def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> 
 
 async def _with_whole_files(
     call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
-) -> tuple[Chat, PythonFiles]:
+) -> tuple[Chat, Sequence[PythonFile]]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
     The same holds for documents that the model gets whole (`file_input`).
     """
     parts = chat.parts
-    python = PythonFiles()
+    notices = chat.notices
+    python_files: Sequence[PythonFile] = ()
     whole = set[str]()
     if file_input != "off":
         whole = document_ids(parts, file_input)
@@ -297,19 +298,21 @@ async def _with_whole_files(
         and any(user.attachments for user in user_messages(parts).values())
     ):
         user = await user_model(call.caller.user_id)
-        python = await choose_python_files(parts, user)
-        whole.update(file.file_id for file in python.files)
+        python_files, notice = await choose_python_files(parts, user)
+        notices = (*notices, notice)
+        whole.update(file.file_id for file in python_files)
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
     )
-    return chat._replace(parts=parts, instructions=instructions), python
+    chat = chat._replace(parts=parts, instructions=instructions, notices=notices)
+    return chat, python_files
 
 
 def _read_question_and_answers(
     call: CheckedCall,
     model: ResolvedModel,
     stored: StoredChat | None,
-    python: PythonFiles,
+    python_files: Sequence[PythonFile],
     chat: Chat,
 ) -> tuple[Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
@@ -324,7 +327,7 @@ def _read_question_and_answers(
         parts, verbosity = take_directive(parts, is_guided=bool(replaced_id))
     # Only now is the last message the question, and not a wish that was taken out.
     has_row = bool(stored_messages(parts))
-    parts = name_python_files(parts, python.files, at_question_only=has_row)
+    parts = name_python_files(parts, python_files, at_question_only=has_row)
     if stored is None:
         return chat._replace(parts=parts), verbosity
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)

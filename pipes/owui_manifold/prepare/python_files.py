@@ -31,18 +31,12 @@ class PythonFile(NamedTuple):
     name: str
 
 
-class PythonFiles(NamedTuple):
-    """The files that code gets, and the line about those that it does not."""
-
-    files: Sequence[PythonFile] = ()
-    notice: str = ""
-
-
 async def choose_python_files(
     parts: Sequence[ChatPart], user: HostUser | None
-) -> PythonFiles:
-    """Return the files of a chat for its code, in their order, each once.
+) -> tuple[list[PythonFile], str]:
+    """Return the files of a chat for its code, and the notice about those left out.
 
+    They are in the order of the chat, each once.
     Raises InvalidRequest for one at the message that is asked which `user` may not
     read; one at an earlier message is left out.
     """
@@ -79,7 +73,7 @@ async def choose_python_files(
     if reasons:
         listed = [f"{name} ({reason})" for name, reason in reasons.items()]
         notice = f"Not copied to Python: {', '.join(listed)}."
-    return PythonFiles(tuple(files.values()), notice)
+    return list(files.values()), notice
 
 
 def name_python_files(

@@ -22,7 +22,6 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.wording import CHECK_HEADING
 from owui_host.files import store_file
 from owui_host.users import user_model
-from owui_manifold.call.checking import EndpointCheck
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, PipeCall
 from owui_manifold.call.valves import TOOL_SETTINGS
@@ -90,7 +89,7 @@ class _Diagnostics:
         self,
         call: CheckedCall,
         connections: Connections,
-        endpoints: Sequence[EndpointCheck] = (),
+        endpoints: Sequence[CheckedCall | str] = (),
     ) -> None:
         self._call = call
         self._endpoints = endpoints
@@ -127,14 +126,13 @@ class _Diagnostics:
         for feature in self._features():
             problem = await self._problem(**feature.fields)
             yield assess(feature.title, feature.works, problem, feature.advice)
-        for number, check in enumerate(self._endpoints, 1):
+        for number, call in enumerate(self._endpoints, 1):
             what = f"Entry {number} of ENDPOINTS_JSON"
-            if check.call is None:
-                yield assess(what, "", check.problem)
+            if isinstance(call, str):
+                yield assess(what, "", call)
                 continue
-            model = check.call.model.name
-            works = f"{model} answers at {check.call.endpoint.host}."
-            other = _Diagnostics(check.call, self._connections)
+            works = f"{call.model.name} answers at {call.endpoint.host}."
+            other = _Diagnostics(call, self._connections)
             yield assess(what, works, await other._problem())
         # What the API left out of earlier requests, by its reasons.
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
@@ -333,7 +331,9 @@ def read_command(messages: Sequence[object]) -> str:
 
 
 def run_diagnostics(
-    call: CheckedCall, connections: Connections, endpoints: Sequence[EndpointCheck]
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[CheckedCall | str],
 ) -> AsyncGenerator[RunEvent, None]:
     """Return the findings of a check; raises InvalidRequest for unusable settings.
 
