@@ -6,7 +6,7 @@ line gets a key, and all read only names, kinds and numbers.
 
 import json
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from openai_responses.errors import ApiError
 from openai_responses.items import item_type
@@ -22,7 +22,8 @@ _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
 _FORMATS = ("text", "json_object", "json_schema")
 
 
-class AuditedRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AuditedRequest:
     """A request to `host`, and the lines about it.
 
     `run_id` names the answer in the server's log; the server names its response in

@@ -1,7 +1,8 @@
 """One call of the pipe, as the administration sees it."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
@@ -15,7 +16,8 @@ _Event = TypeVar("_Event")
 _Outcome = TypeVar("_Outcome")
 
 
-class Account(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Account:
     """What decides about one call of the pipe (`CallAccount`)."""
 
     limits: UserLimits

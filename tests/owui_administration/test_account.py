@@ -1,6 +1,7 @@
 """What the pipe asks of the filter for one call."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -83,18 +84,16 @@ async def test_run_ends_at_the_limit_of_its_user() -> None:
     rule = LimitRule(tokens=0, per="day")
     limits = UserLimits([rule], table=UsageTable())
 
-    told = (
-        account()
-        ._replace(limits=limits)
-        .count_responses("gpt-5.2", ResponseCounts(0, 0, 0, 0), None)
-    )
+    made = replace(account(), limits=limits)
+    told = made.count_responses("gpt-5.2", ResponseCounts(0, 0, 0, 0), None)
 
     assert told.startswith("Your limit of 0 tokens a day is used up")
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:
     """Where they have none of their own."""
-    made = account()._replace(
+    made = replace(
+        account(),
         limits=UserLimits(facts=call_facts(base_url="https://valves.example/v1")),
         endpoints_text='[{"api_key": "sk-1"}, {"api_key": "sk-2"}]',
     )

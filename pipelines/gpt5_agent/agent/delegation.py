@@ -7,7 +7,8 @@ Its steps are shown below the round that began it, and its tokens count for the 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
@@ -42,7 +43,8 @@ def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
 RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 
-class DelegateTool(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DelegateTool:
     """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest

@@ -5,6 +5,7 @@ are gone although the chat shows earlier calls, the model is told.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +92,8 @@ class _ChatWorkspace:
         return {"isError": result.failed, "content": content}
 
 
-class _SandboxTool(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _SandboxTool:
     """One tool of the sandbox."""
 
     name: str

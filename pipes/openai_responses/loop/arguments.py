@@ -6,8 +6,9 @@ items and choices. The tool itself checks the others.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from reprlib import repr as short_repr
-from typing import Any, NamedTuple
+from typing import Any
 
 from openai_responses.json_input import JsonBudget, JsonObject, json_size
 from openai_responses.requests.json_schema import (
@@ -47,7 +48,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaCheck(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _SchemaCheck:
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, which is why there is a budget. A schema
@@ -137,7 +139,10 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+    is_flag = isinstance(value, bool)  # in JSON, true is not 1
+    if isinstance(allowed, Sequence) and not any(
+        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
+    ):
         words: list[str] = []
         # One more than is shown: the list then says that there are others.
         for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
@@ -151,15 +156,6 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
             if name not in value:
                 return f"{_join_path(path, str(name))} is missing"
     return ""
-
-
-def _is_one_of(value: object, choices: Sequence[object]) -> bool:
-    """Compare as JSON does: true is not 1."""
-    for choice in choices:
-        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
-        if is_same_kind and value == choice:
-            return True
-    return False
 
 
 def _join_path(path: str, name: str) -> str:
@@ -219,7 +215,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
                 known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
     # With errors of its own: `known` is made here, and remembered errors hold only as
     # long as the parts that they are about.
-    null_check = check._replace(errors={})
+    null_check = replace(check, errors={})
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
@@ -234,7 +230,7 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 
     def choose(options: list[Any]) -> list[Any]:
         """Return the option that the value fits; all options if it fits none."""
-        lenient = check._replace(errors={}, lenient=True)
+        lenient = replace(check, errors={}, lenient=True)
         for option in options:
             if not lenient.find_error(value, option):
                 return [option]
