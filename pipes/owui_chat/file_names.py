@@ -10,7 +10,6 @@ ending, or with none, is stored under its name with `.bin`, which is only downlo
 """
 
 from types import MappingProxyType
-from typing import NamedTuple
 
 MAX_NAME_LENGTH = 200
 """Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
@@ -114,13 +113,6 @@ _IMAGE_ENDINGS = MappingProxyType(
 """The ending of each type of image that models and their tools generate."""
 
 
-class StoredName(NamedTuple):
-    """The name of a stored file, and its MIME type."""
-
-    name: str
-    media_type: str
-
-
 def shorten_name(name: str) -> str:
     """Return at most 200 characters of a foreign name: its beginning and its ending.
 
@@ -132,8 +124,8 @@ def shorten_name(name: str) -> str:
     return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
-def stored_name(name: str) -> StoredName:
-    """Return the name and the type under which a file is stored.
+def stored_name(name: str) -> tuple[str, str]:
+    """Return the name and the MIME type under which a file is stored.
 
     `name` is any text: a directory before it is left out, and a browser runs nothing
     that has the returned name.
@@ -141,18 +133,13 @@ def stored_name(name: str) -> StoredName:
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in _INERT_TYPES:
-        return StoredName(base, _INERT_TYPES[ending])
-    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
-        return StoredName(base, _COMPRESSED_TYPES[ending])
-    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
-
-
-def _is_inert_inside(stem: str) -> bool:
-    """Say whether what was compressed is inert, by its name without the last ending."""
+        return base, _INERT_TYPES[ending]
+    # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    if not dot:
-        return bool(stem)
-    return inner in _INERT_TYPES
+    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    if ending in _COMPRESSED_TYPES and is_inert:
+        return base, _COMPRESSED_TYPES[ending]
+    return f"{base}.bin", _INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
