@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from gpt5_agent.events import (
     AgentEvent,
@@ -67,13 +66,6 @@ def _mark_lines(mark: str, text: object) -> str:
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
 
-class _PendingInput(NamedTuple):
-    """An input, with the future that is resolved once it is answered."""
-
-    text: str
-    answered: asyncio.Future[None]
-
-
 class Terminal:
     """Writes what happens, takes what is typed; one input is answered after another."""
 
@@ -81,7 +73,9 @@ class Terminal:
         """Write nothing yet; `write` gets texts with their line ends."""
         self._write = write
         self._texts = RunTexts(are_shown=emits_thoughts)
-        self._inputs: asyncio.Queue[_PendingInput | None] = asyncio.Queue()
+        self._inputs: asyncio.Queue[tuple[str, asyncio.Future[None]] | None]
+        """Each with the future that is resolved once it is answered."""
+        self._inputs = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
         self._turn: asyncio.Task[None] | None = None
@@ -94,15 +88,16 @@ class Terminal:
         try:
             pending = await self._inputs.get()
             while pending is not None:
-                await self._answer_input(session, pending.text)
-                _set_answered(pending.answered)
+                text, answered = pending
+                await self._answer_input(session, text)
+                _set_answered(answered)
                 pending = await self._inputs.get()
         finally:
             # No one answers the inputs that are left; whoever waits for one goes on.
             while not self._inputs.empty():
                 pending = self._inputs.get_nowait()
                 if pending is not None:
-                    _set_answered(pending.answered)
+                    _set_answered(pending[1])
 
     async def _answer_input(self, session: Session, text: str) -> None:
         """Wait until an input is answered, or its answer is stopped."""
@@ -187,7 +182,7 @@ class Terminal:
 
     def _queue_input(self, text: str) -> asyncio.Future[None]:
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._inputs.put_nowait(_PendingInput(text, answered))
+        self._inputs.put_nowait((text, answered))
         return answered
 
     def _answer(self, approved: bool) -> None:

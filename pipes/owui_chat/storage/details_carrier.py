@@ -45,18 +45,12 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class ShownItem(NamedTuple):
-    """An item of a response, and what the page shows of it."""
-
-    item: Item
-    shown: str | int
-    """Its text; only the length of it if the item is stored without."""
-
-
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[ShownItem]
+    items: Sequence[tuple[Item, str | int]]
+    """Each with the text that the page shows of it; with only the length of that, if the
+    item is stored without it."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -143,17 +137,17 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
         carried = [entry for entry in ours if entry["type"] != _TURN]
         items = []
         own_items = [_carried_item(entry) for entry in carried]
-        safe_items = keep_unsigned_safe([own.item for own in own_items])
+        safe_items = keep_unsigned_safe([item for item, _ in own_items])
         for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
             if is_signed(entry, sign):
                 items.append(own)
             elif safe:  # of somebody else: its place in the shown text is used
-                items.append(ShownItem(safe, _length(own.shown)))
+                items.append((safe, _length(own[1])))
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
 
 
-def _carried_item(entry: Item) -> ShownItem:
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
     """Return the item of an entry, and its text or the length of that."""
     item = entry["item"]
     shown = entry.get("shown")
@@ -161,7 +155,7 @@ def _carried_item(entry: Item) -> ShownItem:
         shown = ""
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
-    return ShownItem(item, shown)
+    return item, shown
 
 
 def _length(shown: str | int) -> int:
@@ -200,7 +194,7 @@ def _name_records(
     """Yield the pieces of a text after their records, which are added."""
     shown_texts: list[str | int] = []
     for turn in turns:
-        shown_texts += [item.shown for item in turn.items if item.shown]
+        shown_texts += [shown for _, shown in turn.items if shown]
     # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:

@@ -25,15 +25,6 @@ class UploadKey(NamedTuple):
     name: str
 
 
-class _Uploaded(NamedTuple):
-    """A file at the API."""
-
-    end: float
-    """Until then it is there, by the clock of the memory."""
-    file_id: str
-    """The API's."""
-
-
 class UploadMemory:
     """The uploads that are still there; of too many the oldest are forgotten.
 
@@ -42,14 +33,13 @@ class UploadMemory:
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._uploads: dict[UploadKey, _Uploaded] = {}
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        """Until when a file is at the API, by this clock, and its id there."""
 
     def find(self, key: UploadKey) -> str:
         """Return the API's id of a file; empty if it has to be uploaded."""
-        uploaded = self._uploads.get(key)
-        if uploaded is None or self._now() >= uploaded.end:
-            return ""
-        return uploaded.file_id
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
@@ -57,7 +47,7 @@ class UploadMemory:
         if len(self._uploads) >= _MAX_UPLOADS:
             oldest = next(iter(self._uploads))
             del self._uploads[oldest]
-        self._uploads[key] = _Uploaded(self._now() + _KEPT_SECONDS, file_id)
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
         """Let the next request upload a file again."""

@@ -543,14 +543,6 @@ async def update_tool(
     return updated
 
 
-class ProcessedResult(NamedTuple):
-    """A tool's result as the host would store it."""
-
-    text: str
-    files: list[dict[str, Any]]
-    embeds: list[Any]
-
-
 async def process_tool_result(
     host: HostContext,
     user: HostUser | None,
@@ -558,8 +550,8 @@ async def process_tool_result(
     tool: JsonObject,
     params: dict[str, Any],
     result: Any,
-) -> ProcessedResult:
-    """Return a tool's result as the host processes it.
+) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return text, files and embeds of a tool's result, as the host would store them.
 
     The page is told about the result of a terminal tool.
     """
@@ -575,7 +567,7 @@ async def process_tool_result(
     if host.event_emitter is not None:
         tell = host_name("utils.middleware", "terminal_event_handler")
         await tell(name, params, result_text, host.event_emitter)
-    return ProcessedResult(result_text, files, embeds)
+    return result_text, files, embeds
 
 
 def citation_sources(

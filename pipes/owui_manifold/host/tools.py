@@ -255,8 +255,9 @@ class HostTools:
             self._user_model = await user_model(self._user.user_id)
         user = self._user_model
         result = without_large_files(result)
-        processed = await process_tool_result(host, user, name, tool, params, result)
-        text = processed.text
+        text, files, embeds = await process_tool_result(
+            host, user, name, tool, params, result
+        )
         sources: list[dict[str, Any]] = []
         # A model's settings can forbid citations.
         capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
@@ -266,8 +267,8 @@ class HostTools:
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
-            processed.files, text, store, user, has_row=self._user.has_row
+            files, text, store, user, has_row=self._user.has_row
         )
-        card |= {"embeds": processed.embeds, "sources": sources}
+        card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)

@@ -5,7 +5,6 @@ They are read with the rights of the current user.
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from openai_responses.items import Item
 from owui_chat.file_names import shorten_name
@@ -73,14 +72,6 @@ def _wanted_type(name: str, declared: str, wanted: str) -> str:
     return ""
 
 
-class _Document(NamedTuple):
-    """A document as a part of a message."""
-
-    part: Item
-    size: int
-    """In bytes."""
-
-
 class _DocumentReader:
     """Reads the documents of a request, up to the limit for all of them."""
 
@@ -119,17 +110,18 @@ class _DocumentReader:
         if stored.size > self._left:
             return _TOO_LARGE.format(name)
 
-        def make_document(content: bytes) -> _Document:
-            return _Document(document_part(name, kind, content), len(content))
+        def make_document(content: bytes) -> tuple[Item, int]:
+            return document_part(name, kind, content), len(content)
 
         # The host may not know the size. One byte more tells that the file is longer.
         document = await read_file(stored, make_document, self._left + 1)
         if document is None:
             return GONE_FILE.format(name)
-        if document.size > self._left:
+        part, size = document
+        if size > self._left:
             return _TOO_LARGE.format(name)
-        self._left -= document.size
-        return document.part
+        self._left -= size
+        return part
 
 
 async def load_stored_images(
