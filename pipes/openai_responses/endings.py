@@ -479,7 +479,7 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """
     hide = partial(redact, secrets=secrets)
     parts = [
-        ("The server explains", notice.explanation),
+        ("The model's server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []

@@ -31,7 +31,7 @@ _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "
     'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
-_ASKS_NEXT = "The server did not answer: asking the next one."
+_ASKS_NEXT = "The model's server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )

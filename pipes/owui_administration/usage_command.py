@@ -46,7 +46,7 @@ _NOTHING = "Nothing was counted in these days."
 _WORDS = (
     "A request is one call of a model: an answer can take several. A token is about four "
     "letters. The input is all that the model reads: the whole chat each time. Cached "
-    "input is a part of it that the server still had, and costs less."
+    "input is a part of it that the model's server still had, and costs less."
 )
 _NOT_STORED = "Open WebUI did not store the file, so here is its beginning:\n"
 

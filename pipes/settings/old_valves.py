@@ -63,7 +63,9 @@ _OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
         "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
         "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
         "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
-        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
+        "AUTH": OldName(
+            "The agents send the key as the model's server expects it.", ("key",)
+        ),
         "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
         "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
     },

@@ -28,8 +28,8 @@ class SharedValves(StoredValves):
     BASE_URL: str = valve(
         DEFAULT_BASE_URL,
         "Address of the Responses API, with or without `/v1`.",
-        pipelines="Address of the Responses API, with or without `/v1`; the server has "
-        "to allow any but OpenAI's.",
+        pipelines="Address of the Responses API, with or without `/v1`; the Pipelines "
+        "server has to allow any but OpenAI's.",
         example=DEFAULT_BASE_URL,
     )
     ORGANIZATION: str = valve(
@@ -57,15 +57,15 @@ class SharedValves(StoredValves):
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "`auto` and `openai` send what OpenAI supports, and drop what the model's server "
         "rejects. `strict` sends only what every server supports.",
     )
     PROXY: str = valve(
         "",
         "Address of an HTTP proxy; it may include user and password. If empty, "
         "HTTPS_PROXY and NO_PROXY of the environment are used.",
-        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
-        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
+        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The Pipelines server has "
+        "to allow it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
         example="http://10.0.0.1:3128",
         secret=True,
     )
@@ -77,10 +77,11 @@ class SharedValves(StoredValves):
     )
     VERIFY_SSL: bool = valve(
         True,
-        "Check the server's certificate. Turn this off for tests only: others on the "
-        "network can then read the key.",
-        pipelines="Check the server's certificate. Turn this off for tests only: "
-        "others on the network can then read the key, so the server has to allow it.",
+        "Check the certificate of the model's server. Turn this off for tests only: "
+        "others on the network can then read the key.",
+        pipelines="Check the certificate of the model's server. Turn this off for tests "
+        "only: others on the network can then read the key, so the Pipelines server has "
+        "to allow it.",
     )
     ENABLE_STREAM: bool = valve(
         True,

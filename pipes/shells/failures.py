@@ -117,7 +117,7 @@ def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
     words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
     shown = words[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
+    return f"The model's server said: {shown}" if shown else ""
 
 
 def with_error_id(log: AnswerLog, message: str) -> str:

@@ -135,7 +135,7 @@ def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
     return [event["data"] for event in events if event["type"] in kinds]
 
 
-RESPONDED = "The server responded"
+RESPONDED = "The model's server responded"
 """The line that ends a wait: it replaces the one that said what was awaited."""
 
 

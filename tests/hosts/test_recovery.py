@@ -34,7 +34,7 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER = f"{PIPE}.gpt-5.2"
 USED: Json = {"tool_ids": ["toolkit"]}
 CALLED: Json = calling("get_weather", "toolkit")
-SAID = "The server said: "
+SAID = "The model's server said: "
 
 
 @pytest_asyncio.fixture(scope="module")

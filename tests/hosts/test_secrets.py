@@ -64,7 +64,7 @@ async def talkative(admin: User, tapped: None) -> AsyncIterator[None]:
         yield
 
 
-_SERVER_WORDS = re.compile(r"The server said: .*")
+_SERVER_WORDS = re.compile(r"The model's server said: .*")
 
 
 def canaries_in(places: object, *canaries: str) -> list[str]:

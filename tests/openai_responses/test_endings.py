@@ -383,7 +383,7 @@ def test_notice_is_shown_as_words() -> None:
         "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2"
     )
     text = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
-    assert text.startswith("The server explains: “It read # keys")
+    assert text.startswith("The model's server explains: “It read # keys")
     assert text.endswith("It advises: “Ask first.”")
     assert text.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
     for drawn in ("](", "![", "<", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):

@@ -141,7 +141,7 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
 EAST: Json = {"base_url": "https://east.example/v1", "api_key": "sk-east"}
 WEST: Json = {"base_url": "https://west.example/v1", "api_key": "sk-west"}
 NORTH: Json = {"base_url": "https://north.example/v1", "api_key": "sk-north"}
-ASKS_NEXT = "The server did not answer: asking the next one."
+ASKS_NEXT = "The model's server did not answer: asking the next one."
 LOST = "The earlier reasoning of this chat belongs to another server or account."
 
 

@@ -23,7 +23,10 @@ pytestmark = [
 
 Json = dict[str, Any]
 LARGE = "my_pipe.gpt-4.1"
-WORDS_ALONE = "The server rejected this chat as it was: only its texts and tool results were sent."
+WORDS_ALONE = (
+    "The model's server rejected this chat as it was: only its texts and tool results "
+    "were sent."
+)
 
 
 async def asked(

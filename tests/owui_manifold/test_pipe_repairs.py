@@ -32,7 +32,8 @@ OTHER_KEY = "sk-simulator-2"
 NAMED: Json = {"ORGANIZATION": "ours"}
 MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
 UNREADABLE = (
-    "The server could not read earlier reasoning in this chat: answering without it."
+    "The model's server could not read earlier reasoning in this chat: answering "
+    "without it."
 )
 
 

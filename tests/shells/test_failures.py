@@ -118,14 +118,17 @@ def test_server_without_a_folder_hides_the_others(
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("No.", "The server said: No."),
-        ("Not\n\n  today:\ta\r\nholiday.", "The server said: Not today: a holiday."),
+        ("No.", "The model's server said: No."),
+        (
+            "Not\n\n  today:\ta\r\nholiday.",
+            "The model's server said: Not today: a holiday.",
+        ),
         (
             "Authorization: Bearer abc\nAsk again.",
-            "The server said: Authorization: [redacted] Ask again.",
+            "The model's server said: Authorization: [redacted] Ask again.",
         ),
-        ("hidden-words\x1b", r"The server said: [redacted]\x1b"),
-        ("x" * 501, f"The server said: {'x' * 500}"),
+        ("hidden-words\x1b", r"The model's server said: [redacted]\x1b"),
+        ("x" * 501, f"The model's server said: {'x' * 500}"),
         ("", ""),
         (" \n", ""),
     ],
@@ -179,7 +182,7 @@ TRACE = Trace("req_1", status=400, error=REFUSED, subject="input[3] (message):")
 REFUSAL = Ending("refused", "invalid_value", "No.", SettingFault(("api_key",)))
 ADVICE = "An administrator has to check API_KEY in the valves of this pipe."
 ERROR_ID = "(Error id: 7N4M6T9R1W)"
-SAID = "The server said: input[3] (message): No, said [redacted]."
+SAID = "The model's server said: input[3] (message): No, said [redacted]."
 
 
 @pytest.mark.parametrize(

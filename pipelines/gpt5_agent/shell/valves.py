@@ -88,7 +88,7 @@ class Valves(SharedValves, ParameterValves):
     OPEN_WEBUI_URL: str = valve(
         "",
         "Address at which this server reaches Open WebUI, to read and store files; "
-        "the server has to allow it.",
+        "the Pipelines server has to allow it.",
         example="http://open-webui:8080",
     )
     OPEN_WEBUI_API_KEY: str = valve(

@@ -168,7 +168,7 @@ class LeaveOutReasoning(ChatRepair):
     @property
     def message(self) -> str:
         return (
-            "The server could not read earlier reasoning in this chat: answering "
+            "The model's server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -196,7 +196,7 @@ class CallsAsWords(ChatRepair):
     @property
     def message(self) -> str:
         return (
-            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "The model's server demands earlier thoughts, which are gone: earlier tool calls were "
             "sent as plain text."
         )
 
@@ -223,7 +223,7 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         refused = "with its images and files" if self.had_media else "as it was"
         return (
-            f"The server rejected this chat {refused}: only its texts and tool results "
+            f"The model's server rejected this chat {refused}: only its texts and tool results "
             "were sent."
         )
 
@@ -249,7 +249,7 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        return "The server rejected this chat again: only its text was sent."
+        return "The model's server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return nothing: a blind step is not remembered."""
@@ -276,7 +276,7 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        return "The server does not accept its own reasoning: answering without it."
+        return "The model's server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         return []

@@ -58,7 +58,7 @@ class PipeExpertKeys(ExpertKeys):
     )
     fetch_models: bool = key(
         True,
-        "Ask the server which models it offers: for `auto` in MODEL_ID, for "
+        "Ask the model's server which models it offers: for `auto` in MODEL_ID, for "
         "notices about models that will be shut down, and for the size of "
         "llama.cpp's context.",
     )

@@ -23,7 +23,9 @@ RESEARCH_OUTPUT_TOKENS = 64_000
 """Of one answer, with its reasoning."""
 
 _NO_MODEL = "{} cannot research: the model does not support long web searches."
-_NO_SERVER = "{} cannot research: the server does not offer OpenAI's web search."
+_NO_SERVER = (
+    "{} cannot research: the model's server does not offer OpenAI's web search."
+)
 _NO_SEARCH = "{} cannot research: you may not use web search."
 _BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "

@@ -62,7 +62,7 @@ class Valves(SharedValves):
     # Key and server
     AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "How the key is sent: `key` as the model's server expects it, `bearer` as a bearer "
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
@@ -122,7 +122,7 @@ class Valves(SharedValves):
     )
     CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
-        "US dollars per million tokens, instead of what the server says and of OpenAI's "
+        "US dollars per million tokens, instead of what the model's server says and of OpenAI's "
         'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
         "have no known prices.",
     )
@@ -220,7 +220,7 @@ class Valves(SharedValves):
     STORE_ENCRYPTION_KEY: str = valve(
         "",
         "A long random text that protects hidden chat data. If you change it, older "
-        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "chats can be read only in part. If empty, Open WebUI's WEBUI_SECRET_KEY is "
         "used.",
         secret=True,
     )

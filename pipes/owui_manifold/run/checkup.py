@@ -55,7 +55,7 @@ _NOT_SENT = "It was not sent, nor were the other checks done: correct this first
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "The server accepts it, but does not list these models: {}. Allow them in the key's "
+    "The model's server accepts it, but does not list these models: {}. Allow them in the key's "
     "project, or change MODEL_ID."
 )
 _LOST = (

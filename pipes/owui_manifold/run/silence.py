@@ -18,7 +18,7 @@ _NEVER = float("inf")
 
 
 _SILENT = "Still thinking, {}"
-_RESPONDED = "The server responded"
+_RESPONDED = "The model's server responded"
 
 
 class WaitingLines:

@@ -41,7 +41,7 @@ _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
 """Files of one text."""
 
-_NO_IMAGE = "The server gave an image that cannot be read."
+_NO_IMAGE = "The model's server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."

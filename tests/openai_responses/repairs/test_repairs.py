@@ -604,36 +604,36 @@ A = "a" * 32
         (
             LeaveOutReasoning(A),
             ["reasoning", A],
-            "The server could not read earlier reasoning in this chat: answering without "
+            "The model's server could not read earlier reasoning in this chat: answering without "
             "it.",
         ),
         (
             CallsAsWords(A),
             ["calls", A],
-            "The server demands earlier thoughts, which are gone: earlier tool calls were "
+            "The model's server demands earlier thoughts, which are gone: earlier tool calls were "
             "sent as plain text.",
         ),
         (
             PlainItems(A),
             [],
-            "The server rejected this chat as it was: only its texts and tool results "
+            "The model's server rejected this chat as it was: only its texts and tool results "
             "were sent.",
         ),
         (
             PlainItems(A, had_media=True),
             [],
-            "The server rejected this chat with its images and files: only its texts and "
+            "The model's server rejected this chat with its images and files: only its texts and "
             "tool results were sent.",
         ),
         (
             WordsAlone(A),
             [],
-            "The server rejected this chat again: only its text was sent.",
+            "The model's server rejected this chat again: only its text was sent.",
         ),
         (
             LeaveOutPlainReasoning(),
             [],
-            "The server does not accept its own reasoning: answering without it.",
+            "The model's server does not accept its own reasoning: answering without it.",
         ),
         (
             LeaveOutImages(),

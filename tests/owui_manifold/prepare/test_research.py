@@ -113,12 +113,12 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
     [
         (
             {"model": "f.gpt-4.1-research"},
-            "GPT-4.1 Research cannot research: the model",
+            "GPT-4.1 Research cannot research: the model does not",
         ),
-        ({"COMPATIBILITY": "strict"}, "cannot research: the server"),
+        ({"COMPATIBILITY": "strict"}, "cannot research: the model's server"),
         (
             {"MODEL_OVERRIDES_JSON": '{"gpt-6.1-sol": {"lacks": ["web_search"]}}'},
-            "cannot research: the model",
+            "cannot research: the model does not",
         ),
     ],
 )

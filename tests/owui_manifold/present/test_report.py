@@ -209,7 +209,7 @@ async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
     assert line == (
         f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
         "param input, request id req_1. "
-        f"The server said: {DIARY}, key [redacted]"
+        f"The model's server said: {DIARY}, key [redacted]"
     )
 
 
@@ -227,7 +227,7 @@ async def test_words_of_the_server_are_in_the_log_without_secrets(
     for text in (caplog.text, prepared.call.log.text()):
         [line] = text.strip().splitlines()
         assert "HTTP 400, code None, type None, param None" in line
-        assert "The server said: tools[3] is get_weather. No." in line
+        assert "The model's server said: tools[3] is get_weather. No." in line
         assert DIARY not in text
         assert KEY not in text
         assert "sk-proj" not in text
@@ -265,7 +265,9 @@ async def test_words_of_the_server_are_shown_to_administrators(
 
     sentence = report_end(prepared, FAILED).ending.message
 
-    words = f" The server said: {DIARY}, key [redacted]" if role == "admin" else ""
+    words = (
+        f" The model's server said: {DIARY}, key [redacted]" if role == "admin" else ""
+    )
     assert sentence == f"{FAILED.ending.message} (Error id: {RUN_ID}){words}"
 
 
@@ -277,7 +279,7 @@ async def test_a_server_that_said_nothing_is_not_quoted(
     sentence = report_end(prepared, RunDone(CUT)).ending.message
 
     assert sentence == f"{CUT.message} (Error id: {RUN_ID})"
-    assert "The server said" not in caplog.text
+    assert "The model's server said" not in caplog.text
 
 
 # ---------------------------------------------------------------- no answer

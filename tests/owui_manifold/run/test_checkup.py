@@ -105,7 +105,9 @@ async def test_models_that_the_key_lacks_are_named(sim: Simulator) -> None:
     text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
     [line] = [line for line in text.splitlines() if "The key" in line]
-    named = "The server accepts it, but does not list these models: gpt-6.1-sol. "
+    named = (
+        "The model's server accepts it, but does not list these models: gpt-6.1-sol. "
+    )
     assert line.startswith(f"- ⚠️ **Warning: The key.** {named}")
     assert line.endswith("change MODEL_ID.")
     assert text.endswith("\n\nResult: 1 warning.\n")

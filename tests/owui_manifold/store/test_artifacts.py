@@ -540,7 +540,7 @@ async def test_picture_that_cannot_be_read_says_so(
     events = await events_of_image(connections, result)
 
     (card,) = cards(events)
-    assert card == {"notes": ["The server gave an image that cannot be read."]}
+    assert card == {"notes": ["The model's server gave an image that cannot be read."]}
     assert host.files.rows == {}
     assert "that cannot be read" in lines(events)
     assert "Image generated" not in lines(events)
