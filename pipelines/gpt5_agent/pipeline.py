@@ -21,6 +21,13 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from gpt5_agent.shell.call import (
+    PipelineCall,
+    SharedState,
+    build_endpoint,
+    read_api_key,
+    read_guide,
+)
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
     read_attached,
@@ -31,13 +38,6 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
-from gpt5_agent.shell.settings import (
-    PipelineCall,
-    SharedState,
-    build_endpoint,
-    read_api_key,
-    read_guide,
-)
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest

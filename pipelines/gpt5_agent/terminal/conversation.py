@@ -15,16 +15,16 @@ from contextlib import AsyncExitStack
 
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.request import PipelineCaller
-from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import (
-    TERMINAL_WORKSPACE,
-    open_host_files,
-)
-from gpt5_agent.shell.settings import (
+from gpt5_agent.shell.call import (
     PipelineCall,
     SharedState,
     build_agent_request,
     build_endpoint,
+)
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import (
+    TERMINAL_WORKSPACE,
+    open_host_files,
 )
 from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from gpt5_agent.shell.call import build_endpoint
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, usable_settings
-from gpt5_agent.shell.settings import build_endpoint
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from sandbox.options import SandboxOptions

@@ -11,15 +11,15 @@ from agents.sample import WeatherTool
 from calls.valves import expert
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, PipelineCaller
-from gpt5_agent.shell.inlet import AttachedToChat, read_caller
-from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolOffer
-from gpt5_agent.shell.settings import (
+from gpt5_agent.shell.call import (
     PipelineCall,
     SharedState,
     build_agent_request,
     build_endpoint,
 )
+from gpt5_agent.shell.inlet import AttachedToChat, read_caller
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import OwnToolOffer
 from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.errors import InvalidRequest

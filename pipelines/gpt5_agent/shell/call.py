@@ -1,4 +1,4 @@
-"""The settings of one call of the pipeline, from its valves and its request."""
+"""One call of the pipeline, from its valves and its request."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
