@@ -28,6 +28,7 @@ from gpt5_agent.shell.call import (
     read_api_key,
     read_guide,
 )
+from gpt5_agent.shell.callers import find_unknown_keys, select_keys
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
     read_attached,
@@ -35,7 +36,6 @@ from gpt5_agent.shell.inlet import (
     read_inlet_context,
 )
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
 from gpt5_agent.shell.valves import Valves, ValveSettings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
+from gpt5_agent.shell.callers import find_unknown_keys, select_keys
 from settings.expert_keys import AgentExpertKeys
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent-requests.md"

@@ -1,4 +1,4 @@
-"""What a request may set; everything else is the administrator's.
+"""What a caller may set; the rest is the administrator's.
 
 Whoever may chat writes the body of a request: a user on Open WebUI's page through
 custom parameters, or any client of the Pipelines server.
