@@ -7,30 +7,22 @@ from openai_responses.json_input import as_mapping
 from owui_host.lookup import host_name
 
 _TASK_SETTINGS = ("task.model.external", "task.model.default")
-_TASKS_WITH_SETTINGS = (
-    "title_generation",
-    "follow_up_generation",
-    "tags_generation",
-    "emoji_generation",
-    "query_generation",
-    "image_prompt_generation",
-    "autocomplete_generation",
-    "function_calling",
-)
-_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+_MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
+    "title_generation": _TASK_SETTINGS,
+    "follow_up_generation": _TASK_SETTINGS,
+    "tags_generation": _TASK_SETTINGS,
+    "emoji_generation": _TASK_SETTINGS,
+    "query_generation": _TASK_SETTINGS,
+    "image_prompt_generation": _TASK_SETTINGS,
+    "autocomplete_generation": _TASK_SETTINGS,
+    "function_calling": _TASK_SETTINGS,
+    "context_compaction": ("chat.context_compaction.model",),
+}
+"""The settings of the host that choose the model of a task.
 
-
-def _model_settings(task: str) -> Sequence[str]:
-    """Return the settings of the host that choose the model of a task.
-
-    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
-    For any other task, such as the merging of answers, the client names the model.
-    """
-    if task == "context_compaction":
-        return _COMPACTION_SETTINGS
-    if task in _TASKS_WITH_SETTINGS:
-        return _TASK_SETTINGS
-    return ()
+They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4. For
+any other task, such as the merging of answers, the client names the model.
+"""
 
 
 async def chosen_task_models(task: str) -> set[str]:
@@ -42,7 +34,7 @@ async def chosen_task_models(task: str) -> set[str]:
     config = host_name("models.config", "Config")
     models = host_name("models.models", "Models")
     chosen: set[str] = set()
-    for key in _model_settings(task):
+    for key in _MODEL_SETTINGS.get(task, ()):
         model_id = await config.get(key, "")
         if not model_id:
             continue
