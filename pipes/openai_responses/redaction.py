@@ -196,12 +196,9 @@ def describe_exception(error: BaseException) -> str:
 
 def _keep_name(match: re.Match[str]) -> str:
     """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
+    name = match[match.lastgroup] if match.lastgroup else ""
+    end = "@" if match.lastgroup == "scheme" else ""
+    return f"{name}{_REDACTED}{end}"
 
 
 def _forms(secret: str) -> Iterator[str]:

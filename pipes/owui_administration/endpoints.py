@@ -193,12 +193,15 @@ class EndpointChoice:
         # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
+        is_about_request = code in _ABOUT_ONE_REQUEST
+        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
+        is_refusing = status in (401, 429) or status >= 500
         is_missing = code == "model_not_found" or status in (403, 404)
-        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
-        if _account_fails(kind, code, status):
+        if (is_down or is_refusing) and not is_about_request:
+            # Other requests to the same account would fail as well.
             account = self._entries[0].at(self._base_url).account()
             self._failures.add(account, self._user_id)
-        elif not may_work_elsewhere:
+        elif not (is_missing or is_about_request):
             return ""
         if len(self._entries) == 1:
             return ""
@@ -215,14 +218,6 @@ class EndpointChoice:
         is_same_server = host in ("", endpoint.host)
         is_same_account = scope_id in ("", endpoint.reasoning_scope_id())
         return is_same_server and is_same_account
-
-
-def _account_fails(kind: str, code: str | None, status: int) -> bool:
-    """Say whether other requests to the same account would fail as well."""
-    if code in _ABOUT_ONE_REQUEST:
-        return False
-    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
-    return is_failing or status in (401, 429) or status >= 500
 
 
 def endpoint_trials(

@@ -112,11 +112,16 @@ def day_picture(
         "scale": {"type": "utc", "domain": [start, end], "nice": False},
         "axis": {"format": "%-d %b", "values": ticks, "grid": False},
     }
+    # The axis has the digits that its numbers need.
+    most = max(whole.values())
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
     y = {
         "field": "dollars",
         "type": "quantitative",
         "title": None,
-        "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
+        "axis": {"format": number, "tickCount": 5},
     }
 
     from_place = f"{start} + {step * _DAY_MS} * datum.place"
@@ -273,13 +278,6 @@ def _inline_csv(head: str, lines: Sequence[str]) -> dict[str, Any]:
 
 def _dollars(money: int) -> str:
     return f"{money / MILLIONTHS:.4f}".rstrip("0").rstrip(".")
-
-
-def _money_format(most: int) -> str:
-    """Return the format of an axis, with the digits that its numbers need."""
-    if most >= 5 * MILLIONTHS:
-        return "$,.0f"
-    return "$.2f" if most >= MILLIONTHS // 20 else "$.4f"
 
 
 def _block(picture: dict[str, Any]) -> str:

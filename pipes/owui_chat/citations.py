@@ -20,7 +20,7 @@ For plain HTTP clients annotations have the form of Chat Completions.
 import re
 from bisect import bisect, bisect_left
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
@@ -265,7 +265,13 @@ class Citations:
                 growing.last_number = ""
             return text
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
-        growing.last_number = _number_at_end(text, edits, growing.last_number)
+        # The number that the edited text ends with. If all of the text repeats the number
+        # in front of it, that one is still the last.
+        numbers = [edit.text for edit in edits if edit.text]
+        if max((edit.end for edit in edits), default=0) < len(text):
+            growing.last_number = ""
+        elif numbers:
+            growing.last_number = numbers[-1]
         return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
@@ -448,19 +454,6 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
-
-
-def _number_at_end(text: str, edits: Sequence[_Edit], before: str) -> str:
-    """Return the number that the edited text ends with, or an empty text.
-
-    `before` is the number in front of the text, which is the last one if all of the
-    text is a repeat of it.
-    """
-    end = max((edit.end for edit in edits), default=0)
-    if end < len(text):
-        return ""
-    numbers = [edit.text for edit in edits if edit.text]
-    return numbers[-1] if numbers else before
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:

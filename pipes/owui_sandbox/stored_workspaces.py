@@ -75,7 +75,9 @@ class StoredWorkspaces:
         folder = self._path_of(key)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_surplus(except_for=folder)
-        lock = await _lock_chat(folder)
+        # Another process may hold it, and nothing tells when it lets go.
+        while (lock := _try_lock(folder)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_LOCK_SECONDS)
         try:
             for path in folder.glob(f"{_RUN}*"):  # what a killed server left
                 if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
@@ -181,17 +183,11 @@ def _find_too_many(
         yield largest.pop(0)
 
 
-async def _lock_chat(folder: Path) -> int:
-    """Return a locked descriptor of the chat's folder, which is created if needed."""
-    while True:
-        lock = _try_lock(folder)
-        if lock is not None:
-            return lock
-        await asyncio.sleep(_LOCK_SECONDS)
-
-
 def _try_lock(folder: Path) -> int | None:
-    """Return a locked descriptor of a folder; None if somebody else holds the lock."""
+    """Return a locked descriptor of a folder, which is created if needed.
+
+    None: somebody else holds the lock.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError, BlockingIOError):
         lock = lock_folder(folder)

@@ -44,8 +44,15 @@ class AnswerLog:
         return redact_line(text, self._secrets)
 
     def redacted_for_model(self, text: str) -> str:
-        """Return a text without secrets, and without the paths of this server."""
-        return hide_paths(redact(text, self._secrets), _installation_roots())
+        """Return a text without secrets, and without the paths of this server.
+
+        These are the folders of Python, of the host and of its data.
+        """
+        roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+        with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+            roots.update((str(Path.cwd()), str(Path.home())))
+        absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+        return hide_paths(redact(text, self._secrets), absolute - {""})
 
     def redacted_words(self, text: str) -> str:
         """Return a text as one line without secrets, for people."""
@@ -78,12 +85,3 @@ class AnswerLog:
     def _write_audit(self, line: str) -> None:
         """Write a line without secrets, whatever the level of the log is."""
         raise NotImplementedError
-
-
-def _installation_roots() -> set[str]:
-    """Return the folders of Python, of the host and of its data."""
-    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
-    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
-        roots.update((str(Path.cwd()), str(Path.home())))
-    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
-    return absolute - {""}

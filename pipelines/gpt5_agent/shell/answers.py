@@ -56,9 +56,11 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
     """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
-            async with aclosing(_stream_task(call)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            view = client_view(call.caller.host_model)
+            async with aclosing(_task_events(call)) as task_events:
+                async for task_event in task_events:
+                    for chunk in view.render(task_event):
+                        yield readable_chunk(chunk, call.caller)
         else:
             async with _open_run(call) as (events, renderer):
                 async for event in events:
@@ -149,15 +151,6 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     if audit:
         audit.note_end(ended)
     return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
-
-
-async def _stream_task(call: PipelineCall) -> AsyncGenerator[Chunk, None]:
-    """Yield the text of a task as it grows."""
-    renderer = client_view(call.caller.host_model)
-    async with aclosing(_task_events(call)) as events:
-        async for event in events:
-            for chunk in renderer.render(event):
-                yield readable_chunk(chunk, call.caller)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:

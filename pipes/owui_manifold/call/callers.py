@@ -214,11 +214,9 @@ def _missing_word(tool: object, opened: Collection[str]) -> str:
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return ""
-    closed = [name for name in _CLOSED_FIELDS if _is_closed_value(fields.get(name))]
-    words = [f"{kind}.{name}" for name in closed] or [kind]
-    return next((word for word in words if word not in opened), "")
-
-
-def _is_closed_value(value: object) -> bool:
-    """Say whether a closed field holds something; a type alone does not count."""
-    return bool(value) and as_mapping(value).keys() != {"type"}
+    words: list[str] = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            words.append(f"{kind}.{name}")
+    return next((word for word in words or [kind] if word not in opened), "")

@@ -123,7 +123,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
-    retirement = _retirement(prepared)
+    retirement = _retirement(prepared)  # of a task, the log tells it
     if call.caller.task:
         return []
     # What has no effect in valves: once in the log, once for administrators.
