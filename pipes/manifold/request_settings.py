@@ -8,7 +8,7 @@ from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import given_values
-from openai_responses.transport.connections import Timeouts
+from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
 from shells.tool_valves import ReadTimeouts

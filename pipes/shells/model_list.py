@@ -14,7 +14,8 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.models.choice import read_context_windows, read_models
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0

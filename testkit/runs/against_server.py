@@ -12,7 +12,8 @@ from openai_responses.repairs.request_repairs import (
 )
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import ItemDone
 from simulator import Simulator
 from upstream.server import Answerer, Upstream

@@ -13,7 +13,8 @@ from aiohttp.test_utils import TestServer
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.json_input import JsonObject
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

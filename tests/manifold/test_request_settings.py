@@ -10,7 +10,7 @@ from manifold.request_settings import (
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
-from openai_responses.transport.connections import Timeouts
+from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
 from shells.tool_valves import ReadTimeouts

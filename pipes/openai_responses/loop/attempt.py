@@ -62,10 +62,9 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
-    Deadlines,
     HttpResponse,
-    Timeouts,
 )
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,

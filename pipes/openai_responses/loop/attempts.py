@@ -24,7 +24,8 @@ from openai_responses.repairs.refusal import SentRequest, named_subject
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import is_approval_request
 from openai_responses.retries import CLOUDFLARE_STATUS, loading_wait, retry_wait
-from openai_responses.transport.connections import Connections, Deadlines
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines
 
 
 class Attempts:

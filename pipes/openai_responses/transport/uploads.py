@@ -10,7 +10,8 @@ from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import UnreadableAnswer
 from openai_responses.json_input import as_mapping, as_text
-from openai_responses.transport.connections import Connections, Deadlines, EncodedBody
+from openai_responses.transport.connections import Connections, EncodedBody
+from openai_responses.transport.deadlines import Deadlines
 
 UPLOAD_SECONDS = 86_400
 """How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API

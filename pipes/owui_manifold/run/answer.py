@@ -9,7 +9,8 @@ from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord

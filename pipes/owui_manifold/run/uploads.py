@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.requests.containers import with_container_files
-from openai_responses.transport.connections import Connections, Deadlines
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines
 from openai_responses.transport.uploads import upload_file
 from owui_chat.input.attachments import GONE_FILE
 from owui_chat.wording import plural

@@ -23,12 +23,8 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
 from openai_responses.redaction import describe_exception
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    Timeouts,
-    container_file,
-)
+from openai_responses.transport.connections import Connections, container_file
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations

@@ -15,12 +15,8 @@ from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import ModelAnswer, RunEvent
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    HttpResponse,
-    Timeouts,
-)
+from openai_responses.transport.connections import Connections, HttpResponse
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
 from runs.against_server import AT_ONCE, asking
 from runs.log import log_of

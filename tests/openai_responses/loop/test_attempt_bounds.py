@@ -6,7 +6,8 @@ from aiohttp import web
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import ItemDone
 from runs.against_server import asking, end_of, report, report_of, simulated
 from runs.log import answer_text

@@ -13,7 +13,8 @@ from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import TextDelta
 from runs.against_server import asking, end_of, notes_of, report, simulated
 from runs.joining import joined

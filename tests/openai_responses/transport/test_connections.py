@@ -21,7 +21,8 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.retries import RetryPolicy, retry_wait
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from upstream.server import (
     KEY,
     QUESTION,

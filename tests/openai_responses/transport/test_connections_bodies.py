@@ -16,12 +16,8 @@ from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, ConnectionFailed, UnreadableAnswer
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    Timeouts,
-    container_file,
-)
+from openai_responses.transport.connections import Connections, container_file
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.uploads import upload_file
 from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of

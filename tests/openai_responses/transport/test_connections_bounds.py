@@ -12,13 +12,8 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import AnswerTooLarge, ApiRefused
 from openai_responses.json_input import MAX_JSON_BYTES
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    Timeouts,
-    _encode,
-    container_file,
-)
+from openai_responses.transport.connections import Connections, _encode, container_file
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from runs.against_server import end_of, limits, report
 from shells.model_list import fetch_models
 from upstream.server import KEY, Answerer, Upstream, ask, post, replying

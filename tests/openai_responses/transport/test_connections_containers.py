@@ -4,12 +4,8 @@ import pytest
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import AnswerTooLarge, ApiRefused
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    Timeouts,
-    container_file,
-)
+from openai_responses.transport.connections import Connections, container_file
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from simulator import Simulator
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE
 from upstream.server import Upstream, replying

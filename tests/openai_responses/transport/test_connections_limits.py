@@ -13,7 +13,8 @@ from event_loops.skipping_loop import run_skipping
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, ConnectionFailed, Failure
 from openai_responses.transport import connections as module
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-1")
 

@@ -220,7 +220,8 @@ ASK = """
 import asyncio, json, sys
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 
 async def told(address, proxy):
     connections = Connections()

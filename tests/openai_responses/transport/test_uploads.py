@@ -9,7 +9,8 @@ import pytest
 from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, UnreadableAnswer
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.uploads import UPLOAD_SECONDS, upload_file
 from simulator import Simulator
 from upstream.server import Upstream, replying

@@ -14,7 +14,7 @@ from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Timeouts
+from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.call.config import build_endpoint, read_config, run_limits
 from owui_manifold.call.context import Caller
 from owui_manifold.call.expert import PipeExpertKeys

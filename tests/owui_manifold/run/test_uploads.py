@@ -8,7 +8,8 @@ from aiohttp import web
 
 from calls.turns import answered, asked_as, row_of
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run import uploads

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from calls.sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
 from owui_chat.render.completions import ChunkRenderer

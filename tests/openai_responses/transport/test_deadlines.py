@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from openai_responses.errors import TimeoutKind
-from openai_responses.transport.connections import Deadlines, Timeouts
+from openai_responses.transport.deadlines import Deadlines, Timeouts
 
 pytestmark = pytest.mark.asyncio
 
