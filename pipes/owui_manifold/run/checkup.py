@@ -183,7 +183,7 @@ class _Diagnostics:
         except ResponsesError as error:
             what = "The list of models"
             if error.status in LISTS_NOTHING:
-                return assess(what, "This server lists no models.", "")
+                return assess(what, "The model's server lists no models.", "")
             problem = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)
             )

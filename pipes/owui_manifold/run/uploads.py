@@ -16,8 +16,8 @@ from owui_manifold.prepare.request import PreparedRequest
 
 _NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
 _NO_FILES = (
-    "This API key cannot upload files for Python, or its server takes none. Send the "
-    "message again: Open WebUI then reads {}."
+    "This API key cannot upload files for Python, or the model's server takes none. Send "
+    "the message again: Open WebUI then reads {}."
 )
 _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""

@@ -196,7 +196,7 @@ async def test_server_without_a_list_of_models_passes() -> None:
     async with Upstream(answer) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    assert "✅ **The list of models**: This server lists no models." in text
+    assert "✅ **The list of models**: The model's server lists no models." in text
     assert "✅ **A small request**" in text
 
 
