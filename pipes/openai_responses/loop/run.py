@@ -130,12 +130,12 @@ async def run_rounds(
     provider: Provider,
     toolset: Toolset | None = None,
     spending: Spending | None = None,
-    open_calls: Sequence[Item] = (),
+    left_calls: Sequence[Item] = (),
 ) -> RoundEvents:
     """Let `provider` answer `request`; report its rounds as well.
 
     `spending` says what the run may take and has taken; without it the budget of the
-    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    toolset counts from here. The run begins with `left_calls`, which an earlier run of
     the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
@@ -144,8 +144,8 @@ async def run_rounds(
         if toolset:
             spending.add_earlier(toolset.earlier)
     rounds = _Rounds(request, provider, toolset, spending)
-    if toolset and open_calls:
-        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+    if toolset and left_calls:
+        async with aclosing(rounds.resume(left_calls, toolset)) as events:
             async for event in events:
                 yield event
     while rounds.request is not None:

@@ -329,8 +329,7 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """Another name of the tool, whose rules apply as well: the one as it was called, or
-    the one at a remote server."""
+    """The name as it was called, whose rules apply as well."""
 
 
 class _StartedCall(NamedTuple):

@@ -334,13 +334,13 @@ class NativeRenderer:
         There are no items, so a blank line is between two messages or thoughts; and no
         marker, which only the stored chat needs.
         """
-        field = _SAID_AS.get(event.kind)
-        if not field or not event.text:
+        key = _SAID_AS.get(event.kind)
+        if not key or not event.text:
             return {}
-        part = (event.output_index, 0 if field == "content" else event.part)
-        gap = "\n\n" if self._last_said.get(field, part) != part else ""
-        self._last_said[field] = part
-        return {field: gap + event.text}
+        part = (event.output_index, 0 if key == "content" else event.part)
+        gap = "\n\n" if self._last_said.get(key, part) != part else ""
+        self._last_said[key] = part
+        return {key: gap + event.text}
 
     def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
         """Yield the end of the thoughts that something else follows.

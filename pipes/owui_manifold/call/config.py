@@ -331,11 +331,11 @@ def _permitted_words(words: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8)
-def _permission_error(may_change: str) -> str:
+def _permission_error(user_may_change: str) -> str:
     """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
-    words = comma_list(may_change.lower())
+    words = comma_list(user_may_change.lower())
     return unknown_words("USER_MAY_CHANGE", words, known, advice)
 
 

@@ -208,7 +208,7 @@ EARLIER = EarlierSpending(rounds=1, calls=0, seconds=60.0)
 def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
     """They are shown, then made; the model goes on with what they returned."""
     judge = Judge(by_number(call_2="refuse"), holds=True)
-    round_ = Round(judge, [SAID], open_calls=CALLS[:2], earlier=EARLIER)
+    round_ = Round(judge, [SAID], left_calls=CALLS[:2], earlier=EARLIER)
 
     events = round_.report()
 
@@ -229,7 +229,7 @@ def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
 def test_call_that_is_taken_up_may_be_asked_about_again() -> None:
     """As when a card holds fewer questions than there are calls."""
     judge = Judge(holds=True, asks=True)
-    round_ = Round(judge, open_calls=CALLS, earlier=EARLIER)
+    round_ = Round(judge, left_calls=CALLS, earlier=EARLIER)
 
     events = round_.report()
 
@@ -272,7 +272,7 @@ def test_time_of_judges_and_tools_is_not_the_model_s(open_calls: list[Item]) -> 
 
     async def work() -> None:
         toolset = Toolset(MemoryTools(get_weather=note), judge=Noting())
-        events = run_rounds(REQUEST, model, toolset, open_calls=open_calls)
+        events = run_rounds(REQUEST, model, toolset, left_calls=open_calls)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RoundStarted):
