@@ -11,7 +11,7 @@ from openai_responses.requests.parameters import given_values
 from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
-from shells.tool_valves import ReadTimeouts
+from shells.tool_valves import ToolTimeouts
 
 _MIN_THRESHOLD = 1000
 """The API refuses to compact a shorter chat."""
@@ -67,7 +67,7 @@ def request_timeouts(
 
 def call_limits(
     valves: SharedValves,
-    timeouts: ReadTimeouts,
+    timeouts: ToolTimeouts,
     others: Sequence[tuple[str, float]] = (),
 ) -> CallLimits:
     """Return the limits of calls; `others` has seconds by names that TOOL_TIMEOUTS lacks."""

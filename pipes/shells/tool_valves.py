@@ -55,29 +55,32 @@ _DEFAULT_ENTRY = "default"
 _DEFAULT_TIMEOUT = 120.0
 
 
-class ReadTimeouts(NamedTuple):
-    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
+class ToolTimeouts(NamedTuple):
+    """The limits of TOOL_TIMEOUTS, in seconds."""
 
     default: float
     """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
-    problem: str = ""
 
 
 @lru_cache(maxsize=8)
-def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
+def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
+    """Return the limits of TOOL_TIMEOUTS, and the message about an error in them.
+
+    An invalid entry is skipped.
+    """
     entries, unread = _read_entries(text, ":", _read_timeout)
     limits = dict(entries)
     default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
     patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    timeouts = ToolTimeouts(default, patterns)
     if not unread:
-        return ReadTimeouts(default, patterns)
+        return timeouts, ""
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return ReadTimeouts(default, patterns, message)
+    return timeouts, message
 
 
 def _read_timeout(word: str) -> float | None:

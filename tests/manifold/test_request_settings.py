@@ -13,7 +13,7 @@ from openai_responses.requests.build import Settings
 from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
-from shells.tool_valves import ReadTimeouts
+from shells.tool_valves import ToolTimeouts
 
 AZURE = "https://name.openai.azure.com/openai/v1"
 
@@ -67,7 +67,7 @@ def test_calls_at_once_share_five_times_the_time_of_one() -> None:
     """Of both shells, with the limits of the valves."""
     valves = SharedValves(TOOL_OUTPUT_CHARACTERS=2000)
 
-    limits = call_limits(valves, ReadTimeouts(60, [("crawl_*", 600)]), [("draw", 900)])
+    limits = call_limits(valves, ToolTimeouts(60, [("crawl_*", 600)]), [("draw", 900)])
 
     assert (limits.batch_seconds, limits.characters) == (300, 2000)
     assert limits.own_seconds("crawl_all") == 600

@@ -27,7 +27,7 @@ from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
 from shells.json_valve import read_json_valve
-from shells.tool_valves import ReadTimeouts, read_rules, read_timeouts
+from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.parameters import ParameterValves
 
@@ -164,7 +164,7 @@ class ValveSettings(NamedTuple):
     valves: Valves
     expert: AgentExpertKeys
     sandbox: SandboxOptions
-    timeouts: ReadTimeouts
+    timeouts: ToolTimeouts
     rules: ApprovalRules
     """Of TOOL_APPROVAL."""
     problems: tuple[str, ...]
@@ -178,10 +178,10 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
     sandbox, sandbox_problems = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     problems = [*expert_problems, *sandbox_problems]
-    problems += filter(None, (timeouts.problem, rules_problem))
+    problems += filter(None, (timeouts_problem, rules_problem))
     # Only the page that saves the valves removes an old name, so it is told until then.
     for name, instead in valves.without_effect().items():
         problems.append(f"The stored valve {name} has no effect. {instead}")

@@ -41,7 +41,7 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.tool_valves import ReadTimeouts, read_rules, read_timeouts
+from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_words import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
@@ -70,7 +70,7 @@ class Config(NamedTuple):
     (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
-    timeouts: ReadTimeouts
+    timeouts: ToolTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
     """The administrator's own, if they can be read."""
 
@@ -113,7 +113,7 @@ def read_config(
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
     agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     prices: Mapping[str, ModelPrices] | InvalidRequest
     try:
@@ -128,7 +128,7 @@ def read_config(
         overrides = error
     problems = (
         rules_problem,
-        timeouts.problem,
+        timeouts_problem,
         _permission_error(valves.USER_MAY_CHANGE),
         choices.problem,
         *agent_problems,
