@@ -239,28 +239,7 @@ class ShownThoughts:
             self._has_words = self._has_words or bool(event.text.strip())
         match event:
             case ItemAdded():
-                if self._keeps_messages:
-                    for message in self._open.values():
-                        shown += _begin_message(message)
-                if item_type(event.item) == "message":
-                    is_step = self._has_called or is_commentary(event.item)
-                    message = _Message(
-                        event, is_step=is_step and self._steps_as_thoughts
-                    )
-                    self._messages[event.output_index] = message
-                    self._open[event.output_index] = message
-                    return shown  # its beginning waits
-                if is_call(event.item) and not self._has_called:
-                    self._has_called = True
-                    if self._steps_as_thoughts:
-                        shown += self._turn_messages()
-                    if self._are_shown and not self._has_words:
-                        # A response without a word: a thought names the tool.
-                        call_id = str(event.item.get("call_id"))
-                        thought = self._new_thought(call_id)
-                        shown += thought.events(announcement(event.item))
-                        self._announced[call_id] = thought.end_event().item
-                shown.append(event)
+                shown += self._begin(event)
             case TextDelta() if event.output_index in self._open:
                 message = self._open[event.output_index]
                 if event.kind == "text":
@@ -290,6 +269,30 @@ class ShownThoughts:
         """Return an index that no item of the run has."""
         self._last_index -= 1
         return self._last_index
+
+    def _begin(self, event: ItemAdded) -> list[CitedEvent]:
+        """Return the beginning of an item; that of a message waits."""
+        shown: list[CitedEvent] = []
+        if self._keeps_messages:
+            for message in self._open.values():
+                shown += _begin_message(message)
+        if item_type(event.item) == "message":
+            is_step = self._has_called or is_commentary(event.item)
+            message = _Message(event, is_step=is_step and self._steps_as_thoughts)
+            self._messages[event.output_index] = message
+            self._open[event.output_index] = message
+            return shown
+        if is_call(event.item) and not self._has_called:
+            self._has_called = True
+            if self._steps_as_thoughts:
+                shown += self._turn_messages()
+            if self._are_shown and not self._has_words:
+                # A response without a word: a thought names the tool.
+                call_id = str(event.item.get("call_id"))
+                thought = self._new_thought(call_id)
+                shown += thought.events(announcement(event.item))
+                self._announced[call_id] = thought.end_event().item
+        return [*shown, event]
 
     def _turn_messages(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
