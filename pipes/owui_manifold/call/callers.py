@@ -166,6 +166,8 @@ def _permitted_body(
         del kept[key]
         if key in stored:
             kept[key] = stored[key]
+
+    # The effort and the summary are the caller's to choose.
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         stored_reasoning = as_mapping(stored.get("reasoning"))
@@ -176,6 +178,8 @@ def _permitted_body(
             if is_open or is_stored:
                 kept_reasoning[key] = value
         kept["reasoning"] = kept_reasoning
+
+    # A tool stays that is opened, or stored with the model just so.
     stored_tools = given_tools(stored)
     for key in _TOOL_KEYS:
         given = body.get(key)
@@ -185,9 +189,8 @@ def _permitted_body(
                 for tool in given
                 if not _missing_word(tool, opened) or tool in stored_tools
             ]
-    if most == 0:
-        return kept
-    for key in LENGTH_KEYS:
+
+    for key in LENGTH_KEYS if most else ():
         value = body.get(key)
         requested = clamp_number(value, 0, most + 1, 0)
         if requested > most and value != stored.get(key):
