@@ -96,8 +96,8 @@ class HostQuestions:
         left: list[Item] = []
         questions: list[Item] = []
         for call in calls:
-            is_question = self._tools.call_kind(str(call.get("name"))) == "question"
-            if self._approver.default_rule != "ask" and not is_question:
+            may_ask = self._tools.call_kind(str(call.get("name"))) == "question"
+            if self._approver.default_rule != "ask" and not may_ask:
                 continue  # the usual case, which costs no check
             ready = checked_call(call, self._tools)
             await asyncio.sleep(0)  # a check may take some milliseconds
@@ -164,47 +164,52 @@ read the field.
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
-    An older host shows the message alone, so it holds the arguments. Without an answer
-    the host returns an object, so only True is an approval
+    Without an answer the host returns an object, so only True is an approval
     (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        names = [call.name for call in calls]
-        arguments: dict[str, Any] = dict(calls[0].arguments)
-        title = "Allow this tool?"
-        name = names[0]
-        if len(calls) > 1:  # the card shows one: its arguments are then all calls
-            title = f"Allow these {len(calls)} calls?"
-            name = ", ".join(dict.fromkeys(names))
-            arguments = {
-                f"{number}. {call.name}": dict(call.arguments)
-                for number, call in enumerate(calls, 1)
-            }
-        shown = value_with_escapes({name: arguments})
-        [(shown_name, shown_arguments)] = shown.items()
-        # All arguments, however long they are: no one approves what they cannot read.
-        # They cannot end the code block: no line of their JSON begins with backticks.
-        block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
-        tools = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
-        wanted = tools
-        if len(names) > 1:
-            wanted = f"{plural(len(names), 'call')} of {tools}"
-        message = (
-            f"The model wants to use {wanted} with:\n\n"
-            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
-        )
-        data = {
-            "title": title,
-            "message": message,
-            "tool_call": {
-                "id": calls[0].call_id,
-                "name": shown_name,
-                "arguments": shown_arguments,
-            },
-            "timeout_ms": _MAX_WAITING_MS,
-        }
-        answer = await event_call({"type": "confirmation", "data": data})
+        card = _approval_card(calls)
+        answer = await event_call({"type": "confirmation", "data": card})
         return [answer is True for _ in calls]
 
     return ask
+
+
+def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
+    """Return what the host's card shows of calls.
+
+    An older host shows the message alone, so it holds the arguments.
+    """
+    names = [call.name for call in calls]
+    title = "Allow this tool?"
+    name = names[0]
+    arguments: dict[str, Any] = dict(calls[0].arguments)
+    if len(calls) > 1:  # the card shows one: its arguments are then all calls
+        title = f"Allow these {len(calls)} calls?"
+        name = ", ".join(dict.fromkeys(names))
+        arguments = {
+            f"{number}. {call.name}": dict(call.arguments)
+            for number, call in enumerate(calls, 1)
+        }
+    shown = value_with_escapes({name: arguments})
+    [(shown_name, shown_arguments)] = shown.items()
+    # All arguments, however long they are: no one approves what they cannot read.
+    # They cannot end the code block: no line of their JSON begins with backticks.
+    block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
+    wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
+    if len(names) > 1:
+        wanted = f"{plural(len(names), 'call')} of {wanted}"
+    return {
+        "title": title,
+        "message": (
+            f"The model wants to use {wanted} with:\n\n"
+            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
+        ),
+        "tool_call": {
+            "id": calls[0].call_id,
+            "name": shown_name,
+            "arguments": shown_arguments,
+        },
+        "timeout_ms": _MAX_WAITING_MS,
+    }
