@@ -207,7 +207,7 @@ def _inactive_valve(valves: Valves, name: str) -> str:
     elif entry == _HEADERS:
         entry = "env:NAME"
     return (
-        f"{name} is inactive, because the Pipelines server does not allow it. An administrator "
-        f"of the server can add `{entry}` to its environment variable "
+        f"{name} is inactive, because the Pipelines server does not allow it. An "
+        f"administrator of the server can add `{entry}` to its environment variable "
         f"{ACCESS_VARIABLE}, and restart it."
     )

@@ -66,6 +66,10 @@ def _mark_lines(mark: str, text: object) -> str:
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
 
+_WaitingInput = tuple[str, asyncio.Future[None]]
+"""An input, with the future that is resolved once it is answered."""
+
+
 class Terminal:
     """Writes what happens, takes what is typed; one input is answered after another."""
 
@@ -73,9 +77,7 @@ class Terminal:
         """Write nothing yet; `write` gets texts with their line ends."""
         self._write = write
         self._texts = RunTexts(are_shown=emits_thoughts)
-        self._inputs: asyncio.Queue[tuple[str, asyncio.Future[None]] | None]
-        """Each with the future that is resolved once it is answered."""
-        self._inputs = asyncio.Queue()
+        self._inputs: asyncio.Queue[_WaitingInput | None] = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
         self._turn: asyncio.Task[None] | None = None

@@ -196,8 +196,8 @@ class CallsAsWords(ChatRepair):
     @property
     def message(self) -> str:
         return (
-            "The model's server demands earlier thoughts, which are gone: earlier tool calls were "
-            "sent as plain text."
+            "The model's server demands earlier thoughts, which are gone: earlier tool "
+            "calls were sent as plain text."
         )
 
     def stored(self) -> list[str]:
@@ -223,8 +223,8 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         refused = "with its images and files" if self.had_media else "as it was"
         return (
-            f"The model's server rejected this chat {refused}: only its texts and tool results "
-            "were sent."
+            f"The model's server rejected this chat {refused}: only its texts and tool "
+            "results were sent."
         )
 
     def stored(self) -> list[str]:

@@ -122,9 +122,10 @@ class Valves(SharedValves):
     )
     CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
-        "US dollars per million tokens, instead of what the model's server says and of OpenAI's "
-        'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
-        "have no known prices.",
+        "US dollars per million tokens, instead of what the model's server says and of "
+        "OpenAI's prices: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers have no '
+        "known prices.",
     )
 
     # Agents

@@ -55,8 +55,8 @@ _NOT_SENT = "It was not sent, nor were the other checks done: correct this first
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "The model's server accepts it, but does not list these models: {}. Allow them in the key's "
-    "project, or change MODEL_ID."
+    "The model's server accepts it, but does not list these models: {}. Allow them in the "
+    "key's project, or change MODEL_ID."
 )
 _LOST = (
     "The API left some of it out since the last start: {}. Look for filters that change "
