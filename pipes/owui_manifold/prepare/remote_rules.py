@@ -16,28 +16,23 @@ _UNASKED = "never"
 
 
 def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
-    """Return a tool of a request; a remote server asks if a rule may be about it."""
-    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
-        return tool
-    return {**tool, "require_approval": "always"}
+    """Return a tool of a request; a remote server asks if a rule may be about it.
 
-
-def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
-    """Say whether a rule may keep back a call of a server's tools.
-
-    Their names are only known if the description lists them.
+    The names of its tools are only known if its description lists them.
     """
-    if all(answer == "auto" for _, answer in rules):
-        return False
-    names = _tool_names(server.get("allowed_tools"))
+    is_remote = tool.get("type") == "mcp"
+    if not is_remote or all(answer == "auto" for _, answer in rules):
+        return tool
+    asking = {**tool, "require_approval": "always"}
+    names = _tool_names(tool.get("allowed_tools"))
     if names is None:
-        return True
+        return asking
     approver = Approver(rules)
     for name in names:
-        request = {"server_label": server.get("server_label"), "name": name}
+        request = {"server_label": tool.get("server_label"), "name": name}
         if approver.rule_for(remote_name(request), name) != "auto":
-            return True
-    return False
+            return asking
+    return tool
 
 
 def _tool_names(chosen: object) -> Sequence[str] | None:
