@@ -144,7 +144,8 @@ _MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
-_INSTRUCTING = ("system", "developer")
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that tell the model what to do."""
 LEFT_OUT = (
     "The oldest messages of this chat were left out: a request cannot contain them."
 )
@@ -167,7 +168,7 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
         return messages
     steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
     start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
     return [*first, *messages[max(start, len(first)) :]]
 
 

@@ -8,6 +8,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
 from openai_responses.json_input import as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
+from owui_chat.messages import INSTRUCTING
 from strategies.guide import Guide
 
 Message = Mapping[str, Any]
@@ -22,16 +23,16 @@ def apply_memory_policy(
 ) -> tuple[Sequence[Message], str]:
     """Return what a memory policy leaves of a chat, and a note about the rest.
 
-    It leaves whole turns: messages of the user, each with all that follows it. System
-    messages before the first turn stay. Raises InvalidRequest for an unknown policy.
+    It leaves whole turns: messages of the user, each with all that follows it.
+    Instructions before the first turn stay. Raises InvalidRequest for an unknown policy.
     """
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if window == 0 or len(starts) <= window:
         return messages, ""
     before_first_turn = messages[: starts[0]]
-    system = [
-        message for message in before_first_turn if message.get("role") == "system"
+    instructions = [
+        message for message in before_first_turn if message.get("role") in INSTRUCTING
     ]
     remembered = messages[starts[-window] :]
     dropped = len(starts) - window
@@ -40,7 +41,7 @@ def apply_memory_policy(
         f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
         "of the chat changed, its cached prompt and its earlier reasoning are lost."
     )
-    return [*system, *remembered], note
+    return [*instructions, *remembered], note
 
 
 def build_memory_items(guide: Guide) -> list[Item]:

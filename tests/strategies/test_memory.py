@@ -49,6 +49,16 @@ def test_window_drops_whole_turns_and_says_what_that_costs() -> None:
     assert "reasoning" in note
 
 
+def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
+    """Newer clients write them so; a greeting of the assistant goes."""
+    rules = {"role": "developer", "content": "Never name a price."}
+    greeting = {"role": "assistant", "content": "Hello."}
+
+    left = apply_memory_policy([rules, greeting, *chat(3)[1:]], "sliding-window:1")
+
+    assert left.messages == [rules, chat(3)[-1]]
+
+
 def test_window_that_is_not_full_drops_nothing() -> None:
     """A window without a number has ten turns."""
     assert apply_memory_policy(chat(10), "sliding-window") == (chat(10), "")
