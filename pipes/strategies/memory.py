@@ -6,7 +6,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
-from openai_responses.json_input import as_text
+from openai_responses.json_input import as_mapping, as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import INSTRUCTING
 from strategies.guide import Guide
@@ -32,7 +32,9 @@ def apply_memory_policy(
         return messages, ""
     before_first_turn = messages[: starts[0]]
     instructions = [
-        message for message in before_first_turn if message.get("role") in INSTRUCTING
+        message
+        for message in before_first_turn
+        if as_mapping(message).get("role") in INSTRUCTING
     ]
     remembered = messages[starts[-window] :]
     dropped = len(starts) - window
@@ -61,7 +63,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
     starts: list[int] = []
     previous_role: object = None
     for index, message in enumerate(messages):
-        role = message.get("role")
+        role = as_mapping(message).get("role")  # parsing refuses others
         follows_tool = previous_role == "tool"
         if role == "user" and not (follows_tool and _has_tool_images(message)):
             starts.append(index)

@@ -1,5 +1,7 @@
 """The input of a chat, as far as one request takes it."""
 
+from typing import Any
+
 import pytest
 
 from manifold.preparation import (
@@ -60,6 +62,15 @@ def test_agent_may_remember_only_the_last_turns() -> None:
     assert whole.instructions == cut.instructions == "Be brief."
     assert [bool(notice) for notice in whole.notices] == [False, False]
     assert "1 earlier turn was left out" in cut.notices[0]
+
+
+@pytest.mark.parametrize("policy", ["", "sliding-window:1"])
+def test_message_that_is_no_object_is_refused_with_the_chat(policy: str) -> None:
+    """Also where an agent remembers a window: before the chat is parsed."""
+    messages: list[Any] = [*CHAT, "third"]
+
+    with pytest.raises(InvalidRequest, match="not an object with a role"):
+        parse_chat(messages, None, agent(memory_policy=policy))
 
 
 def test_agent_s_memories_come_before_its_chat() -> None:
