@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item, code_output
 from openai_responses.json_input import JsonObject
+from owui_chat.host_tools import UNSTORED
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -30,9 +31,12 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page shows it, with its output in a block below."""
-    code = str(item.get("code") or "")
-    output = printed.strip("\n").replace("```", "'''")
+    """Return code as the page shows it, with its output in a block below.
+
+    It is found again in what the host has stored, so it has nothing else.
+    """
+    code = UNSTORED.sub("", str(item.get("code") or ""))
+    output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
     if not output:
         return code
     return f"{code}\n```\n```text\n{output}"
@@ -57,7 +61,7 @@ def take_out_code(
     It is there in the order of the `items`. Return also the code that is not there:
     somebody has deleted its card.
     """
-    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    whole = _BETWEEN.join(UNSTORED.sub("", text) for text in texts)
     pieces: list[str] = []
     deleted: list[Item] = []
     start = 0

@@ -1,5 +1,9 @@
-"""What Open WebUI's own texts and tools mean: images of tools, `call_tool`."""
+"""What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
 
+And which characters it does not store.
+"""
+
+import re
 from typing import Any
 
 from openai_responses.json_input import JsonObject, parse_json_object
@@ -9,6 +13,10 @@ CALL_TOOL = "call_tool"
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
+
+UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
+"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
+of 0.12.4)."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:

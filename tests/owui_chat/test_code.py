@@ -80,6 +80,26 @@ def test_after_many_deleted_cards_no_more_are_searched_for(
     assert (there in left_out) is not is_found
 
 
+@pytest.mark.parametrize("letter", ["\0", "\ud83d"], ids=["NUL", "half a character"])
+def test_code_is_found_in_the_text_that_the_host_has_stored(letter: str) -> None:
+    """It stores neither, and code prints the bytes of a file."""
+    printed = code(outputs=[{"type": "logs", "logs": f"PK{letter}3"}])
+    odd = code(code=f"print({letter!r}, '{letter}')")
+
+    for item in (printed, odd):
+        shown = code_text(code_host_item(item)["code"])
+        assert removed(shown.replace(letter, ""), item) == ""
+        assert removed(shown, item) == ""
+
+
+def test_code_is_not_found_across_two_texts() -> None:
+    """However they are joined for the search."""
+    split = code(code="1\0", outputs=None)
+    texts = ["<code_interpreter>\n1", "\n</code_interpreter>"]
+
+    assert take_out_code(texts, [split]) == (texts, [split])
+
+
 def host_text(host: HostFunctions, *output: Item) -> str:
     """The text that the host makes of output items."""
     (answer,) = host.convert(list(output))
