@@ -312,6 +312,18 @@ def test_text_that_becomes_much_is_not_parsed() -> None:
     assert list(read_records(values, SIGN)) == [A]
 
 
+def test_record_holds_what_the_host_leaves_out_of_texts() -> None:
+    """NUL and halves of characters (`sanitize_text_for_db`): the signature holds."""
+    payload = (reasoning("1"), call("1", arguments='{"a": "\ud83d é \0"}'))
+    record = Record(A, "f.gpt-5.2", 0, payload, "m-1", ORIGIN)
+
+    item = record_item(A, write_records({A: record}, SIGN))
+    item["kept"] = item["kept"].replace("\0", "").replace("\ud83d", "")
+    values = parse_output_records(output_records({"a1": {"output": [item]}}))
+
+    assert read_records(values, SIGN) == {A: record}
+
+
 def test_record_that_is_kept_again_replaces_itself() -> None:
     """At its place, with the link to its text."""
     shown = OutputItems()
