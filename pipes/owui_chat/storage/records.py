@@ -42,6 +42,7 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject, as_list, as_mapping
 from openai_responses.repairs.chat_repairs import ChatRepair, read_chat_repairs
 from openai_responses.requests.replay import Origin, read_origin
+from owui_chat.host_tools import UNSTORED
 from owui_chat.storage.shown_text import refers_to_shown
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
@@ -102,6 +103,26 @@ def omit_shown_text(item: Item, shown: str) -> Item:
         return item
     part = {name: value for name, value in parts[0].items() if name != "text"}
     return {**item, "content": [part]}
+
+
+def storable_record(record: Record) -> Record:
+    """Return a record as a chat's row can hold it, so that its signature holds there.
+
+    In the text of an answer's own output (`output_carrier`) it needs no change.
+    """
+    payload = [_without_unstored(item) for item in record.payload]
+    return record._replace(payload=tuple(payload))
+
+
+def _without_unstored(value: Any) -> Any:
+    """Return a JSON value without the characters that the host leaves out."""
+    if isinstance(value, str):
+        return UNSTORED.sub("", value)
+    if isinstance(value, list):
+        return [_without_unstored(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _without_unstored(part) for name, part in value.items()}
+    return value
 
 
 def message_key(message_id: str) -> str:

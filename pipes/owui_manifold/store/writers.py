@@ -18,6 +18,7 @@ from owui_chat.storage.records import (
     Record,
     message_key,
     prune,
+    storable_record,
     stored_size,
     write_records,
 )
@@ -132,7 +133,7 @@ class RowWriter:
         that names nothing in the end is removed when it is read. As each write has all
         records of the message, some of many wait, too.
         """
-        self._records[record.ulid] = record
+        self._records[record.ulid] = storable_record(record)
         self._has_unstored = True
         if len(self._records) >= self._due:
             await self._write()

@@ -108,6 +108,20 @@ async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -
     assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
 
 
+async def test_record_is_signed_as_the_host_stores_it(host: StandInHost) -> None:
+    """Without NUL and halves of characters: code prints the bytes of a file."""
+    logs = [{"type": "logs", "logs": "PK\0\ud83d3"}]
+    code = {"type": "code_interpreter_call", "id": "ci_1", "outputs": logs}
+    printed = record("1")._replace(payload=(reasoning("1"), code))
+    writer = await row_writer()
+
+    await writer.write(printed)
+    text = json.dumps(host.kept).replace(r"\u0000", "").replace(r"\ud83d", "")
+
+    [read] = read_records(json.loads(text), SIGN).values()
+    assert read.payload[1]["outputs"] == [{"type": "logs", "logs": "PK3"}]
+
+
 async def test_many_records_are_written_less_often(host: StandInHost) -> None:
     """Each write has all of them; the end of the answer stores what is left."""
     writer = await row_writer()
