@@ -212,10 +212,13 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            # An empty output is kept, because its call needs it.
-            output: str | list[Item] = "" if content is None else str(content)
+            # An empty output is kept, because its call needs it. Some programs give an
+            # object, as they do with arguments.
+            output: str | list[Item]
             if isinstance(content, list):
                 output = [_input_part(part, "auto") for part in content]
+            else:
+                output = arguments_text(content)
             yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(

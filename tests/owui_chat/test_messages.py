@@ -282,8 +282,14 @@ MAP = [text_part("A map"), {"type": "input_image", "image_url": PICTURE}]
 
 @pytest.mark.parametrize(
     ("content", "output"),
-    [(None, ""), ("", ""), (7, "7"), (MAP, [text_part("A map"), IMAGE])],
-    ids=["null", "empty", "number", "a picture of a tool"],
+    [
+        (None, ""),
+        ("", ""),
+        (7, "7"),
+        ({"rain": True, "city": "Zürich"}, '{"rain": true, "city": "Zürich"}'),
+        (MAP, [text_part("A map"), IMAGE]),
+    ],
+    ids=["null", "empty", "number", "object", "a picture of a tool"],
 )
 def test_output_is_a_text_or_a_list_with_pictures(content: object, output: Any) -> None:
     """A call without its output would be refused."""
