@@ -17,6 +17,7 @@ from openai_responses.items import (
     arguments_text,
     content_parts,
     message_text,
+    part_text,
     text_message,
 )
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
@@ -204,7 +205,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
+            # A refusal is what the model said, as a part or next to the content.
+            text = _plain_text(content) or as_text(message.get("refusal"))
             details = message.get(DETAILS_FIELD)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
@@ -307,7 +309,7 @@ def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
-    return "".join(as_text(part.get("text")) for part in parts)
+    return "".join(part_text(part) for part in parts)
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:

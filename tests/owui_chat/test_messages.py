@@ -235,6 +235,21 @@ def test_text_of_an_answer_is_its_only_part(
     assert parse_messages([said("assistant", content)])[1] == parts
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"content": [{"type": "refusal", "refusal": "No."}]},
+        {"content": None, "refusal": "No."},
+    ],
+    ids=["as a part", "next to the content"],
+)
+def test_refusal_is_what_the_model_said(fields: Json) -> None:
+    """Both forms are those of Chat Completions; else two questions would follow."""
+    assert parse_messages([{"role": "assistant", **fields}])[1] == [
+        AssistantText("No.")
+    ]
+
+
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
     """A round of tools as Chat Completions writes it."""
     function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
