@@ -60,6 +60,11 @@ class UserMessage(NamedTuple):
         """The parts of the input message."""
         return self.item.get("content") or []
 
+    @property
+    def is_question(self) -> bool:
+        """Whether the user wrote it; a filter may put instructions after a question."""
+        return self.item.get("role") == "user"
+
     def with_content(self, parts: Sequence[Item]) -> Self:
         """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
@@ -317,7 +322,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     return {
         index: part
         for index, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+        if isinstance(part, UserMessage) and part.is_question
     }
 
 
@@ -362,7 +367,7 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
     marked: list[ChatPart] = []
     is_old = False
     for part in parts:
-        if isinstance(part, UserMessage):
+        if isinstance(part, UserMessage) and part.is_question:
             answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
             is_old = bool(answer) and not answer.get("output")
         elif is_old and isinstance(part, AssistantText):

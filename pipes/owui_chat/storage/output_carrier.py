@@ -140,12 +140,14 @@ def restore_from_outputs(
     answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
+        if not isinstance(part, UserMessage):
+            answer.append(part)
+            continue
+        if answer or part.is_question:  # else an instruction in front of the answer
+            restored += _merge_output(answer, run)
             answer = []
             run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
+        restored.append(part)
     return [*restored, *_merge_output(answer, run)]
 
 

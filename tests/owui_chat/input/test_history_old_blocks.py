@@ -2,10 +2,12 @@
 
 import pytest
 
+from openai_responses.items import text_message
 from owui_chat.input.history import build_input
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
+    UserMessage,
     attach_stored_messages,
     mark_old_answers,
     parse_messages,
@@ -115,6 +117,17 @@ def test_calls_of_an_old_answer_stay_as_they_are() -> None:
         AssistantText(OURS[1], may_have_blocks=True)
     ]
     assert len(marked) == len(stored) == 5
+
+
+def test_an_old_answer_is_old_after_an_instruction_of_a_filter() -> None:
+    """Some filters put one after each question."""
+    asked, answer, again = answered(OURS[1])
+    told = UserMessage(text_message("developer", "Be brief."))
+    rows = {"a1": {"role": "assistant", "content": OURS[1]}}
+
+    marked = mark_old_answers([asked, told, AssistantText(OURS[1]), again], rows)
+
+    assert marked == [asked, told, answer, again]
 
 
 def test_without_a_row_nothing_is_known_to_be_old() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.items import text_message
 from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
@@ -159,6 +160,21 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
     with_stored = restore_from_outputs([AssistantText("Yes."), *chat], runs)
 
     assert with_stored == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
+
+
+def test_an_answer_has_its_records_after_an_instruction_of_a_filter() -> None:
+    """Some filters put one after each question; none comes in the middle of a run."""
+    told = UserMessage(text_message("developer", "Be brief."))
+    run = [kept(A, "msg_1"), message("1", "Rain.")]
+
+    assert restored([told, AssistantText("Rain.")], run) == [
+        told,
+        AssistantText("Rain.", [A]),
+    ]
+    assert restored([AssistantText("Rain."), told], run) == [
+        AssistantText("Rain.", [A]),
+        told,
+    ]
 
 
 def test_record_without_text_is_restored_at_the_end() -> None:
