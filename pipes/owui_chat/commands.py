@@ -36,15 +36,23 @@ def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
     return kept
 
 
+_ROLE = "(?:USER|ASSISTANT|SYSTEM|TOOL|user|assistant|assistant_final): "
 _QUOTED_COMMAND = re.compile(
-    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    # A command may have several lines. Of the last messages of a chat the first may be
+    # an answer.
+    f'(?:^(?:USER|user): (?:""")?\\s*/(?i:check|usage)\\b[^\n]*\n(?:(?!{_ROLE})[^\n]*\n)*'
+    '|\\A|(?<=[>:]\n))(?:ASSISTANT|assistant|assistant_final): (?:""")?(?:'
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
-    # Up to the next message, or to what an administrator's prompt says below them.
-    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    # Up to the next message, or to what the prompt says below them.
+    + f").*?(?=^{_ROLE}|^</|^#|^Query: |\\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""In the form in which Open WebUI quotes a chat in the prompt of a task
-(`get_messages_content`, utils/misc.py of 0.12.4)."""
+"""In the forms in which Open WebUI 0.12.4 quotes a chat in the prompt of a task:
+
+    USER: /usage                 `get_messages_content` (utils/misc.py:221)
+    USER: \"""/usage\"""           choice of a tool (utils/middleware.py:1031)
+    user: /usage                 review of memories (utils/memory.py:505)
+"""
 
 
 def without_quoted_commands(prompt: str) -> str:

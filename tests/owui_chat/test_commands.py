@@ -101,10 +101,76 @@ def test_tasks_are_told_nothing_of_them(answer: str) -> None:
     assert without_quoted_commands(last).endswith("</chat_history>\nAnswer in JSON.")
 
 
+FIRST_IS_AN_ANSWER = f"ASSISTANT: {USED}\nUSER: Why?\nASSISTANT: So."
+TOOL_PROMPT = "History:\n{}\nQuery: And now?"
+TOOL_CHAT = 'USER: """Why?"""\nASSISTANT: """So."""'
+TOOL_COMMAND = f'USER: """/usage"""\nASSISTANT: """{USED}"""'
+REVIEW = "Existing memories:\n(none)\n\nConversation:\n{}\n"
+REVIEWED = "user: Hi\n\nassistant: Hello.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "left"),
+    [
+        (PROMPT.format(FIRST_IS_AN_ANSWER), PROMPT.format(quoted("Why?", "So."))),
+        (FIRST_IS_AN_ANSWER, quoted("Why?", "So.")),
+        (
+            PROMPT.format(quoted("/usage\n90d\n\ncsv", USED, "Why?")),
+            PROMPT.format(quoted("Why?")),
+        ),
+        (
+            TOOL_PROMPT.format(f"{TOOL_COMMAND}\n{TOOL_CHAT}"),
+            TOOL_PROMPT.format(TOOL_CHAT),
+        ),
+        (
+            TOOL_PROMPT.format(f"{TOOL_CHAT}\n{TOOL_COMMAND}"),
+            TOOL_PROMPT.format(TOOL_CHAT),
+        ),
+        (
+            REVIEW.format(f"{REVIEWED}user: /usage\n\nassistant_final: {USED}"),
+            REVIEW.format(REVIEWED).rstrip("\n"),
+        ),
+        (
+            REVIEW.format(f"assistant: {USED}\n\n{REVIEWED}"),
+            REVIEW.format(REVIEWED),
+        ),
+    ],
+    ids=[
+        "the first of the last five messages",
+        "nothing before it",
+        "of several lines",
+        "choice of a tool, in the middle",
+        "choice of a tool, at the end",
+        "review of memories",
+        "review of memories, at the beginning",
+    ],
+)
+def test_no_form_of_a_quote_tells_a_task_of_them(prompt: str, left: str) -> None:
+    """What a follow-up, a tool or a memory is made of."""
+    told = without_quoted_commands(prompt)
+
+    assert told.split() == left.split()
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        PROMPT.format(quoted("What was it?", USED)),
+        PROMPT.format(quoted("/usage", "What do you mean?", "Cost?", USED)),
+        TOOL_PROMPT.format(f'USER: """Cost?"""\nASSISTANT: """{USED}"""'),
+    ],
+)
+def test_quoted_answer_of_a_model_stays(prompt: str) -> None:
+    """Nobody has asked a command right before it."""
+    assert without_quoted_commands(prompt) == prompt
+
+
 def test_a_long_prompt_takes_no_time() -> None:
     """A user writes what looks like a thousand commands that have no end."""
     prompt = f"USER: /usage\nASSISTANT: {USAGE_HEADING}\n" * 20_000
     begin = time.process_time()
     without_quoted_commands(prompt)
     without_quoted_commands(f"USER: /usage\nASSISTANT: {USAGE_HEADING}{'x' * 10**6}")
+    without_quoted_commands("USER: /usage\n\n" * 20_000 + "\n" * 10**6)
+    without_quoted_commands(f"USER: /usage\n{'x' * 10**6}")
     assert time.process_time() - begin < 1
