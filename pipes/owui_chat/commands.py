@@ -23,15 +23,19 @@ _HEADINGS = {
 def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat without commands and their answers."""
     kept: list[ChatPart] = []
+    place = -1  # of the last message that is no filter's instruction
     for part in parts:
-        asked = kept[-1] if kept else None
+        asked = kept[place] if place >= 0 else None
         if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
             words = asked.stored.words if asked.stored else message_text(asked.item)
             command = words.split(maxsplit=1)[:1]
             headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
             if headings and part.text.lstrip().startswith(headings):
-                kept.pop()
+                del kept[place]
+                place = -1
                 continue
+        if not isinstance(part, UserMessage) or part.is_question:
+            place = len(kept)
         kept.append(part)
     return kept
 

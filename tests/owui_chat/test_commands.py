@@ -44,6 +44,17 @@ def test_a_command_and_its_answer_are_left_out(command: str, answer: str) -> Non
     assert without_commands(parts) == said("Hi", "Hello.", "And now?")
 
 
+def test_a_command_is_known_before_an_instruction_of_a_filter() -> None:
+    """Some filters put one after each question."""
+    told: ChatPart = UserMessage(text_message("developer", "Be brief."))
+    hello, question = said("Hi", "Hello."), said("And now?")
+    command, answer = said("/usage", USED)
+
+    parts = [*hello, command, told, answer, *question, told]
+
+    assert without_commands(parts) == [*hello, told, *question, told]
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
