@@ -235,6 +235,11 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
+"""The fields with places in the text; a file's citation has `index`. Some servers write
+-1 for none."""
+
+
 def find_call_ids(items: Iterable[Item]) -> set[str]:
     """Return the ids of all calls that our side has to answer."""
     return {as_text(item.get("call_id")) for item in items if is_call(item)}

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from openai_responses.items import (
+    ANNOTATION_PLACES,
     Item,
     content_parts,
     is_call,
@@ -492,9 +493,9 @@ def _answer_part(part: Item) -> Item:
     annotations: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         moved = dict(annotation)
-        for name in ("start_index", "end_index"):
+        for name in ANNOTATION_PLACES:
             index = annotation.get(name)
-            if isinstance(index, int):
+            if isinstance(index, int) and index >= 0:
                 # An index moves by the characters of the thoughts before it.
                 moved[name] = len(answer_text(text[:index]))
         annotations.append(moved)

@@ -200,12 +200,18 @@ def test_citations_keep_their_words() -> None:
     text = "<think>Hm.</think>\n\nIt rains."
     span = {"start_index": text.index("rains"), "end_index": len(text)}
     item = message("1", text)
-    item["content"][0]["annotations"] = [{"type": "url_citation", **span}]
+    item["content"][0]["annotations"] = [
+        {"type": "url_citation", **span},
+        {"type": "file_citation", "index": text.index("rains")},
+        {"type": "url_citation", "start_index": -1, "end_index": -1},
+    ]
     *_, ended = shown([item])
 
     assert isinstance(ended, RunDone)
     [part] = ended.output[-1]["content"]
-    [annotation] = part["annotations"]
+    annotation, file, placeless = part["annotations"]
+    assert part["text"][file["index"] :] == "rains."
+    assert placeless == item["content"][0]["annotations"][2]
     start = annotation["start_index"]
     end = annotation["end_index"]
     assert part["text"][start:end] == "rains."

@@ -23,7 +23,12 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from openai_responses.items import Item, content_parts, item_type
+from openai_responses.items import (
+    ANNOTATION_PLACES,
+    Item,
+    content_parts,
+    item_type,
+)
 from openai_responses.loop.events import (
     NO_THOUGHT,
     HiddenMessage,
@@ -412,9 +417,10 @@ class TaggedThoughts:
             before = len(text) - len(answer)
             first["annotations"] = [dict(annotation) for annotation in annotations]
             for annotation in first["annotations"]:
-                for name in ("start_index", "end_index"):
-                    if isinstance(annotation.get(name), int):
-                        annotation[name] = max(0, annotation[name] - before)
+                for name in ANNOTATION_PLACES:
+                    place = annotation.get(name)
+                    if isinstance(place, int) and place >= 0:
+                        annotation[name] = max(0, place - before)
         return thought, {**message, "content": [first, *parts[1:]]}
 
 

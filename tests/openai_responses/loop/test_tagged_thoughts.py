@@ -300,6 +300,7 @@ def test_citations_keep_their_words() -> None:
     text = "<think>Hm.</think>\n\nIt rains."
     span = {"start_index": text.index("rains"), "end_index": len(text)}
     cited = [{"type": "url_citation", **span}, {"start_index": 2, "end_index": None}]
+    cited += [{"index": text.index("rains")}, {"start_index": -1, "end_index": -1}]
     item = message("1", text, annotations=cited)
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     for event in wire_events(item, [text]):
@@ -308,9 +309,11 @@ def test_citations_keep_their_words() -> None:
     (_, _), (_, shown) = tagged.items([(0, item)])
 
     [part] = shown["content"]
-    first, second = part["annotations"]
+    first, second, file, placeless = part["annotations"]
     assert part["text"][first["start_index"] : first["end_index"]] == "rains."
     assert second == {"start_index": 0, "end_index": None}
+    assert part["text"][file["index"] :] == "rains."
+    assert placeless == {"start_index": -1, "end_index": -1}
     assert item["content"][0]["text"] == text
 
 
