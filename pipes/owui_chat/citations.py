@@ -411,8 +411,10 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
-    start = annotation.get("start_index", annotation.get("index"))
-    last = annotation.get("end_index", annotation.get("index"))
+    start = annotation.get("start_index")
+    last = annotation.get("end_index")
+    if start is None and last is None:  # some servers write null for what is not there
+        start = last = annotation.get("index")
     if not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]

@@ -189,6 +189,15 @@ def test_number_without_a_place_is_at_the_end(places: tuple[object, object]) -> 
     assert shown(message("1", "It rains.", annotations=[note]))[1] == "It rains.[1]"
 
 
+def test_file_is_cited_at_its_place_among_nulls() -> None:
+    """Servers that write all fields of a class write null for those that are absent."""
+    note = {**file_note("a.md", 5), "start_index": None, "end_index": None}
+
+    stands = shown(message("1", "Rain. And snow.", annotations=[note]))[1]
+
+    assert stands == "Rain.[1] And snow."
+
+
 def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
     """Whichever link of the text it is, and wherever it ends."""
     text = f"One {link(A)} two {link(B)} three."
