@@ -166,4 +166,6 @@ def _option_text(value: object) -> str:
         return _option_text(value["value"])
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1.0 is 1 in JSON Schema
     return str(value)

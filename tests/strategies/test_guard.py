@@ -121,6 +121,8 @@ def test_r19_value_that_is_an_option_passes() -> None:
     """So does what is not given, and what has no options."""
     assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
     assert painted(color=None) is None
+    assert painted(size=2.0) is None  # the same number in JSON Schema
+    assert painted(size=2.5) is not None
     assert painted(unknown=1) is None
 
 
