@@ -9,6 +9,7 @@ So a list says which endings a browser only shows or downloads. A file with any 
 ending, or with none, is stored under its name with `.bin`, which is only downloaded.
 """
 
+import re
 from types import MappingProxyType
 
 MAX_NAME_LENGTH = 200
@@ -112,6 +113,13 @@ _IMAGE_ENDINGS = MappingProxyType(
 )
 """The ending of each type of image that models and their tools generate."""
 
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What no file system or database takes, as NUL and the bytes of a name that is not
+UTF-8; what ends a line; and what turns the direction of a line around, so that another
+ending is read."""
+
 
 def shorten_name(name: str) -> str:
     """Return at most 200 characters of a foreign name: its beginning and its ending.
@@ -131,6 +139,7 @@ def stored_name(name: str) -> tuple[str, str]:
     that has the returned name.
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in _INERT_TYPES:
         return base, _INERT_TYPES[ending]

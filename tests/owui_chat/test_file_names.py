@@ -71,6 +71,13 @@ def test_no_name_is_one_that_a_browser_runs() -> None:
         ("Makefile", "Makefile.bin", "application/octet-stream"),
         ("a.html\\", "file.bin", "application/octet-stream"),
         ("", "file.bin", "application/octet-stream"),
+        ("r\udce9sum\udce9.pdf", "r_sum_.pdf", "application/pdf"),
+        ("a\0b.csv", "a_b.csv", "text/csv"),
+        ("a\nb\u2028c.csv", "a_b_c.csv", "text/csv"),
+        ("plan\u202egpj.zip", "plan_gpj.zip", "application/zip"),
+        ("a.png\r", "a.png_.bin", "application/octet-stream"),
+        ("報告\u3000二.pdf", "報告\u3000二.pdf", "application/pdf"),
+        ("می\u200cخواهم.pdf", "می\u200cخواهم.pdf", "application/pdf"),
     ],
 )
 def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
