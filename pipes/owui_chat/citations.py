@@ -69,8 +69,10 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
-_BEGUN_TRACKING = _beginnings_of(_TRACKED)
-_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
+# What follows a first parameter takes its place: the `?` is not shown without it.
+_UNFINISHED_TRACKING = (
+    rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+)
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")

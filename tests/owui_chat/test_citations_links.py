@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openai_responses.endings import COMPLETED
@@ -134,6 +134,8 @@ def test_cut_anywhere_the_same_links_are_found(text: str, size: int) -> None:
 
 
 @given(st.lists(pieces_of_links, max_size=20).map("".join), st.integers(1, 9))
+@example("https://a.example?utm_source=openai&b=1", 1)
+@example("https://a.example?utm_source=openai&utm_medium=1", 1)
 def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
     """For those who get the links themselves."""
     held = HoldbackBuffer(OPEN_TRACKING)
