@@ -54,7 +54,8 @@ class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary.
 
     `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind, and `_commentary` has its items by their output indexes.
+    the last text of each kind. `_commentary` has its items by their output indexes,
+    `_held` what is held back of each message.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -66,7 +67,7 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HoldbackBuffer(OPEN_TRACKING)
+        self._held: dict[int, HoldbackBuffer] = {}
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
@@ -77,12 +78,13 @@ class ChunkRenderer:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
-                shown = strip_tracking(self._held.feed(event.text))
-                if event.output_index in self._commentary:
+                index = event.output_index
+                held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
+                shown = strip_tracking(held.feed(event.text))
+                if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    gap = self._gap("text", event.output_index)
-                    yield from self._add_text(gap + shown)
+                    yield from self._add_text(self._gap("text", index) + shown)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -103,17 +105,24 @@ class ChunkRenderer:
 
     def _end_message(self, event: ItemDone) -> Chunks:
         """Yield the rest of a message, its citations and its files."""
-        rest = strip_tracking(self._held.rest())
+        yield from self._show_held(event.output_index)
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
-            yield from self._add_reasoning(rest)
         else:
-            yield from self._add_text(rest)
             before = self._length - len(_clean_text(event.item))
             annotations = chat_annotations(event.item, before)
             if annotations:
                 yield self._chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
+
+    def _show_held(self, index: int) -> Chunks:
+        """Yield what was held back of a message."""
+        held = self._held.pop(index, None)
+        rest = strip_tracking(held.rest()) if held else ""
+        if index in self._commentary:
+            yield from self._add_reasoning(rest)
+        else:
+            yield from self._add_text(rest)
 
     def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
@@ -136,7 +145,8 @@ class ChunkRenderer:
 
     def _end(self, event: RunDone) -> Chunks:
         """Yield the end of a run: open calls, a finish reason, the usage, or an error."""
-        yield from self._add_text(self._held.rest())
+        for index in list(self._held):
+            yield from self._show_held(index)
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
             gap = _GAP if self._length else ""

@@ -259,3 +259,14 @@ def test_text_that_broke_off_is_told_to_its_end() -> None:
     deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
 
     assert joined_text(deltas) == "Why?utm_sou"
+
+
+def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:
+    """Its last mark might have begun an address."""
+    events = run_of(message("1", "Shall I look?", "commentary"), message("2", "Rain."))
+    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemDone)]
+
+    deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
+
+    assert joined_text(deltas, "reasoning_content") == "Shall I look?"
+    assert joined_text(deltas) == "Rain."
