@@ -602,10 +602,16 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
+    """Return the addresses of the pages that a search found, each once.
+
+    The page makes links of them, so only addresses of the web are.
+    """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(addresses))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if address[:8].lower().startswith(("https://", "http://")):
+            pages[address] = None
+    return list(pages)
 
 
 def _texts(values: object) -> list[str]:

@@ -59,6 +59,9 @@ _REPLY_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _ROW_BYTES = 100
 """Of a file that is listed, without its texts, each of which counts as a byte."""
 _MORE_ROWS = 100
+_ENTRY_BYTES = 32 * 1024
+"""Of a file in the line of a workspace: its path, and where a link leads to, each byte
+as an escape of six."""
 
 
 def _is_quickly_read(line: bytes, limits: SandboxLimits) -> bool:
@@ -90,16 +93,25 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         if not isinstance(answer, dict):
             return None
         archive = file.tell()
-        has_archive = bool(file.readline())
+        # The line of the workspace may be as long as all that is written.
+        most = archive + _ENTRY_BYTES * (limits.files + 1)
+        while (piece := file.readline(_READ_BYTES)) and not piece.endswith(b"\n"):
+            if file.tell() > most:
+                return None
         begin = file.tell()
         end = path.stat().st_size
+    has_archive = begin > archive
     changed = answer.get("changed")
     slices: list[FileSlice] = []
+    left = end - begin
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
-                if offset >= 0 and size >= 0 and begin + offset + size <= end:
+                is_inside = offset >= 0 and size >= 0 and begin + offset + size <= end
+                # Files have no byte in common: together they are no more than all.
+                if is_inside and size <= left:
                     slices.append(FileSlice(name, begin + offset, size))
+                    left -= size
     returned = tuple(slices[: limits.returned_files])
     return SandboxReply(answer, archive if has_archive else None, returned)
 

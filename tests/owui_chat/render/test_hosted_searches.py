@@ -52,6 +52,21 @@ def test_pages_stand_in_one_status_line() -> None:
     assert status["done"] is True
 
 
+def test_pages_are_addresses_of_the_web() -> None:
+    """The page makes links of them, and whoever opens one runs what it says."""
+    odd = (
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//c.example",
+        " https://d.example",
+    )
+
+    [status] = pages(on_page(run_of(search_with(*odd, "HTTP://b.example", A)))[0])
+
+    assert status["urls"] == ["HTTP://b.example", A]
+    assert pages(on_page(run_of(search_with(*odd)))[0]) == []
+
+
 def test_search_that_found_nothing_has_no_line() -> None:
     """Nor has a page that was opened: the card says it."""
     action = {"type": "open_page", "url": f"{A}?utm_source=openai"}
