@@ -323,7 +323,7 @@ def _with_readable_images(
 
     The host puts the attached images into a message in their order, without names.
     """
-    images = [part for part in message.content if part.get("image_url")]
+    images = [part for part in message.content if item_type(part) == "input_image"]
     if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
@@ -333,7 +333,7 @@ def _with_readable_images(
     parts: list[Item] = []
     for part in message.content:
         readable: Item | str = part
-        if part.get("image_url"):
+        if item_type(part) == "input_image":
             readable = _readable_image(part, next(remaining), scale)
         parts.append(part_or_note(readable, is_asked=is_asked))
     return message.with_content(parts)
@@ -342,9 +342,10 @@ def _with_readable_images(
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
-    In place of a deleted image the host leaves the id of its file.
+    In place of a deleted image the host leaves the id of its file. One that a program
+    names by the id of a file at OpenAI has no address (`parse_messages`).
     """
-    url = str(part["image_url"])
+    url = str(part.get("image_url") or "")
     is_whole = url[:5].lower() == "data:"
     if is_whole and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))

@@ -251,6 +251,17 @@ def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
         resolved([input_message(image_part(url))])
 
 
+def test_picture_without_an_address_is_told_as_one_that_is_gone() -> None:
+    """The API would refuse each request of the chat."""
+    nameless = {"type": "input_image", "detail": "auto"}
+
+    with pytest.raises(InvalidRequest, match=r"^An image cannot be read: it is gone"):
+        resolved([input_message("?", nameless)])
+    earlier, _ = resolved([input_message("?", nameless), input_message("And now?")])
+    assert isinstance(earlier, UserMessage)
+    assert "cannot be read" in earlier.item["content"][1]["text"]
+
+
 def test_earlier_message_does_not_stop_the_chat() -> None:
     """It was never sent; the model is told."""
     parts: list[ChatPart] = [
