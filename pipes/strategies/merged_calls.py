@@ -30,8 +30,7 @@ class MergingProvider:
                 if isinstance(part, ModelAnswer):
                     yield part._replace(items=calls.merge(part.items))
                     continue
-                event = calls.check(part)
-                if event is not None:
+                for event in calls.check(part):
                     yield event
 
     def paused(self) -> AbstractContextManager[None]:
@@ -46,22 +45,29 @@ class _MergedCalls:
         self._indexes: dict[str, int] = {}
         self._dropped: set[int] = set()
 
-    def check(self, event: RunEvent) -> RunEvent | None:
-        """Return the event to pass on, None for one of a dropped call."""
+    def check(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events to pass on, none for one of a dropped call."""
         if not isinstance(event, ItemEvent):
-            return event
+            return [event]
         match event:
             case ItemAdded() if is_call(event.item):
                 call_id = str(event.item.get("call_id") or "")
                 if call_id and event.item.get("name") and call_id not in self._indexes:
                     self._indexes[call_id] = event.output_index
-                    return event
+                    return [event]
                 self._dropped.add(event.output_index)
-                return None
+                return []
             case ItemDone() if is_call(event.item):
                 index = self._find(event.item)
-                return None if index is None else event._replace(output_index=index)
-        return None if event.output_index in self._dropped else event
+                if index is not None:
+                    return [event._replace(output_index=index)]
+                call_id = str(event.item.get("call_id") or "")
+                if call_id and event.item.get("name"):
+                    # Some servers name a call at its end only.
+                    self._indexes[call_id] = event.output_index
+                    return [ItemAdded(event.output_index, event.item), event]
+                return []
+        return [] if event.output_index in self._dropped else [event]
 
     def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
         """Return the items of the answer, each call once."""

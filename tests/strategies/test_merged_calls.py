@@ -1,6 +1,7 @@
 """Answers in which a call occurs twice, or lacks what a call needs."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 import pytest
 
@@ -8,6 +9,8 @@ from agents.sample import calls
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.events import ModelAnswer, ResponseDone, RunEvent
+from openai_responses.loop.run import Provider
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import asking
 from runs.sample import custom_call, message, reasoning
@@ -22,9 +25,12 @@ NAMELESS = {**calls("", 3), "id": "fc_nameless"}
 
 async def merged(answer: Sequence[Item]) -> tuple[list[RunEvent], ModelAnswer]:
     """The events of an answer from index 5, and what it comes to."""
-    provider = MergingProvider(ScriptedProvider(list(answer)))
-    parts: AsyncGenerator[RunEvent | ModelAnswer, None]
-    parts = provider.generate(asking(), 5)
+    return await merged_of(ScriptedProvider(list(answer)))
+
+
+async def merged_of(provider: Provider) -> tuple[list[RunEvent], ModelAnswer]:
+    """What a provider tells of an answer from index 5."""
+    parts = MergingProvider(provider).generate(asking(), 5)
     events: list[RunEvent] = []
     async for part in parts:
         if isinstance(part, ModelAnswer):
@@ -55,6 +61,34 @@ def test_r12_each_call_occurs_once(
     assert isinstance(events[-1], ResponseDone)
     assert last.output == items
     assert [index for index, _ in last.items] == shown
+
+
+class NamingAtTheEnd(ScriptedProvider):
+    """A server that announces calls without their names."""
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the events of the script, the names left out of the beginnings."""
+        async with aclosing(super().generate(request, first_index)) as parts:
+            async for part in parts:
+                if isinstance(part, ItemAdded):
+                    yield part._replace(item={**part.item, "name": ""})
+                else:
+                    yield part
+
+
+def test_call_that_is_named_at_its_end_is_made() -> None:
+    """It begins there, once; the run without an agent makes it, too."""
+    provider = NamingAtTheEnd([FIRST, OTHER, AGAIN])
+
+    events, last = run_skipping(merged_of(provider))
+
+    begun = [e for e in events if isinstance(e, ItemAdded)]
+    assert [e.item["name"] for e in begun] == ["get_weather"] * 2
+    assert [e.output_index for e in begun] == [5, 6]
+    assert [index for index, _ in last.items] == [5, 6]
+    assert last.output == [AGAIN, OTHER]
 
 
 def test_time_is_counted_by_the_provider() -> None:
