@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from openai_responses.items import message_text
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
-from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
+from owui_chat.wording import CHECK_HEADING, NO_USAGE_HEADING, USAGE_HEADING
 
 _HEADINGS = {
     "/check": (CHECK_HEADING,),
-    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+    "/usage": (USAGE_HEADING, NO_USAGE_HEADING, "| Your use (UTC) |"),
 }
 """How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
 

@@ -73,7 +73,8 @@ _LARGEST_OF_PAGE = 2**53 - 1
 """JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
 as null, and cannot read an event that has Python's word for it."""
 
-CHECK_HEADING = "The setup of this pipe, tested with"
+CHECK_HEADING = "The setup of this pipe, "
 USAGE_HEADING = "### What it cost"
+NO_USAGE_HEADING = "Usage is not counted here, "
 """How the answers to commands begin; here, so that the filter need not import how chats
 are parsed."""

@@ -15,7 +15,7 @@ from owui_chat.messages import (
 )
 from owui_chat.wording import CHECK_HEADING, USAGE_HEADING
 
-CHECKED = f"{CHECK_HEADING} gpt-5.2 at api.openai.com:\n\n- fine"
+CHECKED = f"{CHECK_HEADING}tested with gpt-5.2 at api.openai.com:\n\n- fine"
 USED = f"{USAGE_HEADING}\n\n| ann@school.example | 5 |"
 
 

@@ -19,7 +19,7 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.wording import CHECK_HEADING
+from owui_chat.wording import CHECK_HEADING, NO_USAGE_HEADING
 from owui_host.files import store_file
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
@@ -110,7 +110,7 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
-        yield f"{CHECK_HEADING} {self._model.name} at {host}:\n"
+        yield f"{CHECK_HEADING}tested with {self._model.name} at {host}:\n"
         async with aclosing(_finding_lines(self._findings())) as lines:
             async for line in lines:
                 yield line
@@ -252,7 +252,7 @@ async def _unanswered_lines(
             yield Finding("Every chat", reason, "Problem")
         yield Finding("A small request", _NOT_SENT, "Warning")
 
-    yield "The setup of this pipe, with which no chat is answered:\n"
+    yield f"{CHECK_HEADING}with which no chat is answered:\n"
     async with aclosing(_finding_lines(findings())) as lines:
         async for line in lines:
             yield line
@@ -269,7 +269,7 @@ CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
 _USAGE_COMMAND = "/usage"
 _NO_RULES = (
-    "Usage is not counted here, because no rules are set. An administrator can set them "
+    f"{NO_USAGE_HEADING}because no rules are set. An administrator can set them "
     "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
 )
 _CHECK_TITLE = '{"title": "Setup check"}'

@@ -13,6 +13,8 @@ from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
+from owui_chat.commands import without_commands
+from owui_chat.messages import parse_messages
 from owui_manifold.call.config import SWITCH_CONTRACT
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -338,6 +340,11 @@ async def test_list_always_appears(
     assert message in line
     assert "CANARY" not in text
     assert "Result: 1 problem" in text
+    said = [
+        {"role": "user", "content": "/check"},
+        {"role": "assistant", "content": text},
+    ]
+    assert without_commands(parse_messages(said)[1]) == []  # no model is told later
 
 
 async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:

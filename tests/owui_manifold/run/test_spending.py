@@ -25,6 +25,8 @@ from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow, UsageTable
+from owui_chat.commands import without_commands
+from owui_chat.messages import parse_messages
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from owui_manifold.run.spending import event_words
@@ -131,7 +133,13 @@ async def test_nothing_is_counted_without_the_valve(
     """The host's database is not touched, nor is a model asked for `/usage`."""
     for command in ("/usage", "/Usage  7d csv\n", "/usage of commas?"):
         chunks = await chunks_of(pipe, chat(command), **NATIVE)
-        assert "Usage is not counted here" in grown(chunks)
+        text = grown(chunks)
+        assert "Usage is not counted here" in text
+        asked, answer = chat(command)["messages"][-1], {
+            "role": "assistant",
+            "content": text,
+        }
+        assert without_commands(parse_messages([asked, answer])[1]) == []
     assert database.opened == 0
 
     chunks = await chunks_of(pipe, chat("/usages of commas?"), **NATIVE)
