@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from manifold.learning import RepairLearning, repair_scope
 from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
-from openai_responses.json_input import as_list
+from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
@@ -126,7 +127,12 @@ class _Answer:
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
-        sources = [*as_list(call.host.metadata.get("sources"))]
+        sources: list[Any] = []
+        row = prepared.row
+        if row:  # of an answer that goes on the page has those of its first part
+            message = row.chat.messages.get(row.message_id)
+            sources += as_list(value_at(message, "sources"))
+        sources += as_list(call.host.metadata.get("sources"))
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from calls.outcomes import NATIVE, chunks_of, errors, stored
 from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
-from calls.turns import row_of
+from calls.turns import asked_as, row_of
 from calls.valves import expert
 from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import strip_for_replay
@@ -311,6 +311,27 @@ async def test_sources_that_the_host_retrieved_are_counted(
 
     text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
     assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
+
+
+async def test_sources_of_the_first_part_of_an_answer_are_counted(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """An answer that goes on after an approval: the page still has them."""
+    row_of(host, "sim:web-search")
+    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    first = {"document": ["A", "B"], "metadata": [{"source": "a"}, {"source": "b"}]}
+    messages["a0"]["sources"] = [first, first]
+    call = asked_as(
+        sim,
+        *("Be brief.", "sim:web-search"),
+        ENABLE_WEB_SEARCH=True,
+        metadata={"assistant_message_id": "a0"},
+    )
+
+    pairs = await all_told(call, connections)
+
+    text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
+    assert re.findall(r"\[(\d+)\]", text)[0] == "3"
 
 
 @pytest.mark.parametrize("continued", [{}, {"assistant_message_id": "m-1"}])
