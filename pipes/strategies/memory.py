@@ -9,6 +9,7 @@ from openai_responses.items import Item, text_message
 from openai_responses.json_input import as_mapping, as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import INSTRUCTING
+from owui_chat.wording import plural
 from strategies.guide import Guide
 
 Message = Mapping[str, Any]
@@ -40,8 +41,9 @@ def apply_memory_policy(
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     note = (
-        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
-        "of the chat changed, its cached prompt and its earlier reasoning are lost."
+        f"The agent remembers {plural(window, 'turn')}, so {turns} left out. Because the "
+        "beginning of the chat changed, its cached prompt and its earlier reasoning are "
+        "lost."
     )
     return [*instructions, *remembered], note
 

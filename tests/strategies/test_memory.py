@@ -57,6 +57,7 @@ def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
     left = apply_memory_policy([rules, greeting, *chat(3)[1:]], "sliding-window:1")
 
     assert left.messages == [rules, chat(3)[-1]]
+    assert left.note.startswith("The agent remembers 1 turn, so 2 earlier turns were")
 
 
 def test_window_that_is_not_full_drops_nothing() -> None:
