@@ -44,16 +44,19 @@ def parse_chat(
     sign: Sign | None,
     agent: StrategyParameters | None,
     detail: str = "auto",
+    *,
+    has_wish: bool = False,
 ) -> Chat:
     """Return a chat with what the details of its answers carry, signed by `sign`.
 
-    An `agent` may remember only the last turns. Images without a `detail` get this one.
+    An `agent` may remember only the last turns; `has_wish` says that the last message is
+    none (`apply_memory_policy`). Images without a `detail` get this one.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
     memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
-        messages, memory_note = apply_memory_policy(messages, policy)
+        messages, memory_note = apply_memory_policy(messages, policy, has_wish=has_wish)
     instructions, parts = parse_messages(messages, detail)
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)

@@ -20,15 +20,19 @@ _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
 def apply_memory_policy(
-    messages: Sequence[Message], policy: str
+    messages: Sequence[Message], policy: str, *, has_wish: bool = False
 ) -> tuple[Sequence[Message], str]:
     """Return what a memory policy leaves of a chat, and a note about the rest.
 
     It leaves whole turns: messages of the user, each with all that follows it.
-    Instructions before the first turn stay. Raises InvalidRequest for an unknown policy.
+    Instructions before the first turn stay. With `has_wish` the last message says how to
+    answer the turn before it again, and is none itself. Raises InvalidRequest for an
+    unknown policy.
     """
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
+    if has_wish:
+        starts = starts[:-1]
     if window == 0 or len(starts) <= window:
         return messages, ""
     before_first_turn = messages[: starts[0]]

@@ -214,6 +214,19 @@ async def test_a_window_forgets_the_oldest_turns(pipe: Pipe, sim: Simulator) -> 
     assert any("1 earlier turn was left out" in line for line in statuses(chunks))
 
 
+async def test_a_window_keeps_the_question_that_is_answered_again(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A wish how to do that is no turn of its own."""
+    configure(pipe, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
+    body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
+    await chunks_of(pipe, body, **given(regeneration_message_id="m-0"))
+
+    sent = [message_text(item) for item in sim.requests[-1].body["input"]]
+    assert sent[-3:] == ["Second.", "Two.", "In French."]
+    assert "First." not in sent
+
+
 async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
     configure(pipe, maximum_iterations="many", surprise=1, context=7)
     lines = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))

@@ -60,6 +60,18 @@ def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
     assert left.note.startswith("The agent remembers 1 turn, so 2 earlier turns were")
 
 
+def test_wish_how_to_answer_again_is_no_turn() -> None:
+    """The turn that it is about stays with it."""
+    wished = [*chat(1), {"role": "assistant", "content": "rain"}, *chat(1)[1:]]
+
+    assert apply_memory_policy(wished, "sliding-window:1", has_wish=True).note == ""
+    assert apply_memory_policy(chat(1), "sliding-window:1", has_wish=True).note == ""
+    left = apply_memory_policy(
+        [*chat(1), *wished[1:]], "sliding-window:1", has_wish=True
+    )
+    assert left.messages == wished
+
+
 def test_window_that_is_not_full_drops_nothing() -> None:
     """A window without a number has ten turns."""
     assert apply_memory_policy(chat(10), "sliding-window") == (chat(10), "")

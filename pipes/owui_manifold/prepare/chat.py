@@ -214,8 +214,10 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
         )
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
+    has_wish = bool(call.host.metadata.get("regeneration_message_id"))
     chat = await run_work(
-        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
+        size,
+        lambda: parse_chat(call.messages, keys.sign, agent, detail, has_wish=has_wish),
     )
     if not tells:
         return chat, ""
