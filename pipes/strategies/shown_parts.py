@@ -1,6 +1,6 @@
 """Parts of a message, as they are shown: thoughts in the form of reasoning, and texts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from openai_responses.items import Item
@@ -15,7 +15,8 @@ class ShownPart:
     index: int
     id: str
     is_thought: bool
-    text: str = ""
+    texts: list[str] = field(default_factory=list)
+    """In pieces: one text would be copied whole for each."""
 
     def start_event(self) -> ItemAdded:
         """Return the start event."""
@@ -23,13 +24,14 @@ class ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         """Add more text; return its event."""
-        self.text += text
+        self.texts.append(text)
         kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
         return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
+        text = "".join(self.texts).rstrip()
+        return ItemDone(self.index, self._build_item("completed", text))
 
     def events(self, text: str) -> list[RunEvent]:
         """Return the whole part at once."""

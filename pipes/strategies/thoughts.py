@@ -304,8 +304,9 @@ class ShownThoughts:
                 message.repeated.is_thought = True
                 turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
-                text = "".join(message.texts)
-                step = ShownPart(index, message.id, is_thought=True, text=text)
+                step = ShownPart(
+                    index, message.id, is_thought=True, texts=message.texts
+                )
                 turned.append(step.end_event())
             message.is_step = True
         return turned
@@ -415,7 +416,7 @@ class ShownThoughts:
                 text = "\n\n".join(text for text in texts if text)
                 if text:
                     owner = str(item.get("id") or "msg")
-                    thought = ShownPart(-1, owner, is_thought=True, text=text)
+                    thought = ShownPart(-1, owner, is_thought=True, texts=[text])
                     output.append(thought.end_event().item)
             output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
