@@ -41,6 +41,8 @@ _SIGNATURE = re.compile(
 )
 _HEAD = 24
 """Characters of base64 that contain every signature."""
+_MORE_THAN_A_LINE = 80
+"""Characters of base64: encoders for mail end a line after 64 or 76."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
 """Is before each frame of an animated GIF."""
 
@@ -73,6 +75,9 @@ def _readable_url(url: str) -> str:
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
+    beginning = payload[:_MORE_THAN_A_LINE]
+    if beginning.split() != [beginning]:
+        payload = "".join(payload.split())  # some servers decode up to the first break
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
         if media_type == "image/gif":  # an animation shows only in the whole of it

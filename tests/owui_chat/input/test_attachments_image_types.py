@@ -42,6 +42,17 @@ def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
         assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
 
 
+@pytest.mark.parametrize("width", [10, 64, 76])
+def test_base64_in_lines_is_one_line(width: int) -> None:
+    """As encoders for mail write it, whose first line may be empty."""
+    label, _, payload = data_url(PNG * 2, "image/png").partition(",")
+    lines = [payload[at : at + width] for at in range(0, len(payload), width)]
+
+    for start, end in (("", "\n"), ("\r\n", "\r\n"), (" ", "")):
+        wrapped = start + end.join(lines)
+        assert readable_url(f"{label},{wrapped}") == f"{label},{payload}"
+
+
 @pytest.mark.parametrize(
     "url", ["https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png"]
 )
