@@ -54,22 +54,21 @@ def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
     rules = {"role": "developer", "content": "Never name a price."}
     greeting = {"role": "assistant", "content": "Hello."}
 
-    left = apply_memory_policy([rules, greeting, *chat(3)[1:]], "sliding-window:1")
+    asked = [rules, greeting, *chat(3)[1:]]
+    left, note = apply_memory_policy(asked, "sliding-window:1")
 
-    assert left.messages == [rules, chat(3)[-1]]
-    assert left.note.startswith("The agent remembers 1 turn, so 2 earlier turns were")
+    assert left == [rules, chat(3)[-1]]
+    assert note.startswith("The agent remembers 1 turn, so 2 earlier turns were")
 
 
 def test_wish_how_to_answer_again_is_no_turn() -> None:
     """The turn that it is about stays with it."""
     wished = [*chat(1), {"role": "assistant", "content": "rain"}, *chat(1)[1:]]
 
-    assert apply_memory_policy(wished, "sliding-window:1", has_wish=True).note == ""
-    assert apply_memory_policy(chat(1), "sliding-window:1", has_wish=True).note == ""
-    left = apply_memory_policy(
-        [*chat(1), *wished[1:]], "sliding-window:1", has_wish=True
-    )
-    assert left.messages == wished
+    assert apply_memory_policy(wished, "sliding-window:1", has_wish=True)[1] == ""
+    assert apply_memory_policy(chat(1), "sliding-window:1", has_wish=True)[1] == ""
+    longer = [*chat(1), *wished[1:]]
+    assert apply_memory_policy(longer, "sliding-window:1", has_wish=True)[0] == wished
 
 
 def test_window_that_is_not_full_drops_nothing() -> None:
