@@ -150,7 +150,8 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        is_azure = Endpoint(f"https://{address}", "").is_azure
+        in_url = f"[{address}]" if ":" in address else address  # of IPv6
+        is_azure = Endpoint(f"https://{in_url}", "").is_azure
         attributes: _Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",

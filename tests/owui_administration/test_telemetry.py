@@ -192,6 +192,16 @@ async def test_failure_has_its_type_and_none_of_its_words(memory: Memory) -> Non
     assert ended.told["server.address"] == "a.openai.azure.com"
 
 
+async def test_server_may_have_an_address_of_numbers_alone(memory: Memory) -> None:
+    """That of IPv6 has colons; a run there is measured like others."""
+    events = (await account()).observe_run(run_of(DONE), "m", "fd00::5", event_words)
+    assert [event async for event in events] == [DONE]
+
+    [span] = memory.spans
+    assert span.told["server.address"] == "fd00::5"
+    assert span.told["gen_ai.provider.name"] == "openai"
+
+
 async def test_words_of_servers_are_bounded(memory: Memory) -> None:
     """A server that has a new word for each failure makes no series for each."""
     telemetry = await account()
