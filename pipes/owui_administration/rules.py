@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from openai_responses.json_input import as_mapping, load_json
 from shells.json_valve import describe_mistake
 
+_MAX_COLUMN = 2**63 - 1
+"""What a column of the table holds; a tenth more of some numbers is no float."""
+
 
 class LimitRule(BaseModel):
     """Whom a rule names, how much they may use in each period, and what.
@@ -27,7 +30,7 @@ class LimitRule(BaseModel):
     group: str = ""
     role: Literal["", "user", "admin"] = ""
     money: Annotated[float, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=_MAX_COLUMN)] | None = None
     per: Literal["", "day", "week", "month"] = ""
     models: list[str] | None = None
     efforts: list[str] | None = None

@@ -23,6 +23,10 @@ BROKEN = {
         {"user": "ann", "tokens": -1, "per": "day"},
         "`tokens` has to be at least 0",
     ),
+    "an amount that no total reaches": (
+        {"user": "ann", "tokens": 10**309, "per": "day"},
+        "`tokens` has a wrong value",
+    ),
     "a text as an amount": (
         {"user": "ann", "money": "5", "per": "day"},
         "`money` has a wrong value",
