@@ -257,7 +257,8 @@ def _cache_line(rows: Sequence[UsageRow], parts: Purchases) -> str:
     cached = sum(row.cached for row in rows)
     if not read:
         return ""
-    line = f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+    # Some servers leave what was cached out of the input.
+    line = f"**{100 * min(cached, read) / read:.0f} %** of the input came from the prompt cache."
     if not parts.itemized:
         return f"{line} What that saved is not known of these days."
     what = "more" if parts.saved >= 0 else "less"

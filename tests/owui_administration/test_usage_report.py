@@ -216,6 +216,15 @@ async def test_what_the_cache_saved(database: UsageDatabase) -> None:
     assert line["data"]["values"].splitlines()[-2:] == ["29,3.5", "30,3.5"]
 
 
+async def test_no_more_comes_from_the_cache_than_was_read(
+    database: UsageDatabase,
+) -> None:
+    """Some gateways leave what was cached out of the input."""
+    text = await told("/usage", MEMBER, rows=(ROW._replace(cached=5_000),))
+
+    assert "**100 %** of the input came from the prompt cache" in text
+
+
 async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> None:
     """Writing costs more than input; what is not itemized is told."""
     bought = Purchases(
