@@ -111,7 +111,9 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
 
     A cost that is not reported counts as none.
     """
-    details = as_mapping(usage.get("input_tokens_details"))
+    cached = 0.0
+    for name in ("input_tokens_details", "prompt_tokens_details"):
+        cached = cached or _number(as_mapping(usage.get(name)), "cached_tokens")
     input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     output_tokens = _number(usage, "output_tokens") or _number(
         usage, "completion_tokens"
@@ -123,7 +125,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         model=model,
         requests=1,
         input=int(input_tokens),
-        cached=int(_number(details, "cached_tokens")),
+        cached=int(cached),
         output=int(output_tokens),
         money=round(dollars * MILLIONTHS),
     )

@@ -97,6 +97,18 @@ async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
     await ask(limited, {"id": "others.llama-3.1", "pipeline": {}})
 
 
+async def test_other_pipelines_report_in_the_names_of_chat_completions(
+    limited: Filter,
+) -> None:
+    """What was cached, too."""
+    details = {"cached_tokens": 300}
+    used = {"prompt_tokens": 900, "completion_tokens": 100}
+    report(limited, AGENT, usage={**used, "prompt_tokens_details": details})
+
+    [row] = await counted(limited)
+    assert row[3:] == (1, 900, 300, 100, 0)
+
+
 async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> None:
     """So a limit of money needs no price of the model; a cost is bounded."""
     limit(limited, {"money": 1, "per": "day"})
