@@ -172,7 +172,7 @@ def _bars(
             },
         ],
         # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
-        "mark": "rect",
+        "mark": {"type": "rect", "clip": True},  # the last week may not be over
         "encoding": {
             "x": x,
             "x2": {"field": "to"},

@@ -47,7 +47,7 @@ DAYS: Json = json.loads(r"""
                           {"calculate": "names[datum.rank]", "as": "model"},
                           {"stack": "dollars", "groupby": ["place"],
                            "sort": [{"field": "rank"}], "as": ["low", "high"]}],
-            "mark": "rect",
+            "mark": {"type": "rect", "clip": true},
             "encoding": {"x": {"field": "from", "type": "temporal", "title": null,
                                "scale": {"type": "utc",
                                          "domain": [1795651200000, 1795910400000],
