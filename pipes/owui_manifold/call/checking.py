@@ -73,6 +73,9 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         call = call._replace(config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    # An address that cannot be used is an error of ours: the filter's, which would look
+    # at it next, have classes of another file.
+    endpoint.url("")
     if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))

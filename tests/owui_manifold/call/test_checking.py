@@ -39,6 +39,22 @@ async def test_unusable_setting_refuses_the_call(
     assert host.chats.writes == []
 
 
+async def test_address_is_refused_before_a_token_is_asked_for(
+    host: StandInHost,
+) -> None:
+    """The filter's errors have classes of another file, which the pipe does not know."""
+
+    async def entra_token(base_url: str, scope: str) -> None:
+        raise AssertionError
+
+    account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
+    valves = Valves(AUTH="entra_id", BASE_URL="ftp://example")
+    call = arrived_call(chat("Hi"), valves)._replace(account=account)
+
+    with pytest.raises(InvalidRequest, match="is not an http or https address"):
+        await check_call(call)
+
+
 @pytest.mark.parametrize(
     ("setting", "address", "is_told"),
     [
