@@ -49,7 +49,7 @@ def seal_secret(typed: str) -> str:
 
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    values = parse_json_object(typed)
+    values = parse_json_object(typed.strip())
     if values is None:
         return seal_secret(typed)
     sealed = {}
