@@ -15,7 +15,7 @@ from gpt5_agent.shell.inlet import AttachedToChat, replace_query
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.presets import find_preset
-from gpt5_agent.shell.sealing import reveal_secret, signing_secret
+from gpt5_agent.shell.sealing import is_sealed, reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, retirement
@@ -259,7 +259,11 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     if not key:
         raise missing_key_error(PIPELINE_SHELL)
     valve = "EXTRA_HEADERS"
-    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    stored = valves.EXTRA_HEADERS
+    text = reveal_secret(stored, valve)
+    # An object is never sealed as a whole. Whatever it would hold there was not compared
+    # with what this server allows (server_access.py).
+    sealed = read_headers(stored if is_sealed(stored) else text, PIPELINE_SHELL)
     endpoint = endpoint_of_valves(
         valves,
         api_key=key,

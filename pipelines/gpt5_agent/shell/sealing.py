@@ -61,6 +61,11 @@ def seal_values(typed: str) -> str:
     return json.dumps(sealed)
 
 
+def is_sealed(stored: str) -> bool:
+    """Say whether a whole text was sealed; anybody can copy it to another valve."""
+    return stored.strip().startswith(_SEALED_PREFIX)
+
+
 def signing_secret(api_key: str) -> str:
     """Return what signatures are made with: the API key, which no caller has.
 

@@ -65,6 +65,19 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
         assert f"`{entry}`" in "".join(problems)
 
 
+def test_no_reference_is_hidden_in_what_is_sealed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page shows what it has sealed: it can be copied to another valve."""
+    monkeypatch.setenv("KEY_OF_OURS", "secret")
+    sealed = Valves(PROXY='{"X-Team": "env:KEY_OF_OURS"}').PROXY
+    assert sealed.startswith("sealed:")
+
+    settings = usable_settings(Valves(API_KEY="sk-1", EXTRA_HEADERS=sealed))
+    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
+        build_endpoint(settings.valves, AgentLog("ID"))
+
+
 def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
