@@ -5,6 +5,7 @@ import hmac
 import os
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from errno import EIO
 from functools import partial
 
 from aiohttp import web
@@ -50,7 +51,12 @@ class StdinListener:
 
     def _read(self) -> bool:
         """Take what is there; returns whether more can come."""
-        piece = os.read(self._descriptor, _READ_BYTES)
+        try:
+            piece = os.read(self._descriptor, _READ_BYTES)
+        except OSError as error:
+            if error.errno != EIO:
+                raise
+            piece = b""  # the terminal is gone
         is_at_end = not piece
         text = self._partial_line + self._decoder.decode(piece, is_at_end)
         lines = text.split("\n")

@@ -153,6 +153,16 @@ async def test_lines_are_whole_and_the_last_needs_no_end() -> None:
     assert ear.heard == ["Zürich", "東京"]
 
 
+async def test_terminal_that_is_gone_has_no_more_lines() -> None:
+    """What is left of it can be read at any time, and gives an error each time."""
+    left, closed = os.openpty()
+    os.close(closed)
+
+    assert not StdinListener(left)._read()
+
+    os.close(left)
+
+
 async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
     """A file on a disk cannot be waited for."""
     path = tmp_path / "lines"
