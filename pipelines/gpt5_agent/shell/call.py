@@ -101,12 +101,15 @@ class PipelineCall(NamedTuple):
         return self.choose_text(key, self.valves.MODEL or DEFAULTS.model)
 
     def choose_text(self, key: str, default: str) -> str:
-        """Return a text of the request; an object or list in it as JSON."""
+        """Return a text of the request; an object or list in it as JSON.
+
+        Half a character, which JSON may have, is a question mark.
+        """
         value = self.body.get(key)
         if isinstance(value, Mapping | list):
             return json.dumps(value)
         if isinstance(value, str) and value.strip():
-            return value
+            return value.encode("utf-8", "replace").decode()
         return default
 
 

@@ -234,6 +234,14 @@ def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
     assert request.parameters.model == Valves().MODEL
 
 
+def test_half_a_character_names_a_model_that_no_server_has() -> None:
+    """Half a character is no text that could be checked, or sent."""
+    request = asked({"agent_model": "gpt\ud83d", "instruction": "Sell \ud83d."})
+
+    assert request.model.id == "gpt?"
+    assert request.parameters.instruction == "Sell ?."
+
+
 def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     """Built in, or from the folder; another name is refused with a message."""
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
