@@ -51,17 +51,19 @@ def _split_name(name: str) -> list[str]:
 
     `deleteFile`, `DELETE_FILE` and `HTTPDelete2` have two, `chatIDs` ends with `ids`.
     """
-    words = [""]
+    words: list[str] = []
+    start = 0
     for index, character in enumerate(name):
         if not character.isalpha():
-            words.append("")
-            continue
-        if character.isupper():
+            words.append(name[start:index])
+            start = index + 1
+        elif character.isupper():
             # One in a row of capitals goes on with it, unless it begins the next word.
-            is_in_row = words[-1][-1:].isupper()
+            is_in_row = index > start and name[index - 1].isupper()
             if not (is_in_row and _ROW_GOES_ON.match(name, index + 1)):
-                words.append("")
-        words[-1] += character
+                words.append(name[start:index])
+                start = index
+    words.append(name[start:])
     return [word.lower() for word in words if word]
 
 

@@ -178,6 +178,11 @@ def test_warning_goes_by_the_words_of_a_name(name: str, harmful: bool) -> None:
     assert bool(find_security_warning(name)) is harmful
 
 
+def test_long_name_takes_linear_work() -> None:
+    """A server may write anything in the name of an argument; this is done in a second."""
+    assert find_security_warning("a" * 1_000_000 + "Delete")
+
+
 def test_question_has_the_form_of_the_host_s_card() -> None:
     """Three questions, two options each, within its lengths (utils/ask_user.py)."""
     items = [
