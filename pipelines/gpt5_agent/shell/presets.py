@@ -19,8 +19,8 @@ def find_preset(name: str, folder: str = "") -> Guide:
         return NO_GUIDE
     path = ""
     if folder.strip():
-        root = realpath(folder.strip())
         with suppress(OSError, ValueError):
+            root = realpath(folder.strip())
             found = realpath(join(root, f"{name}.json"))
             getsize(found)  # raises if there is no such file
             # A name cannot lead out of the folder, not even by a link.

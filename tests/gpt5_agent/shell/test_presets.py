@@ -51,6 +51,12 @@ def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
     assert "find things out" in researcher.system_prompt
 
 
+@pytest.mark.parametrize("folder", ["/no/such/folder", "/pre\0sets"])
+def test_folder_that_cannot_be_has_no_guides(folder: str) -> None:
+    """Not even one with a zero byte, which no folder has."""
+    assert find_preset("engineer", folder) == find_preset("engineer")
+
+
 @pytest.mark.parametrize("name", ["", "  "])
 def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
     """Without a name no file is looked for."""
