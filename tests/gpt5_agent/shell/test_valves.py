@@ -84,6 +84,7 @@ def test_iterations_are_clamped(stored: object, meant: int) -> None:
 
 
 BAD: list[object] = [None, [], {"a": 1}, "nonsense", -1, 10**400, math.nan, b"\xff"]
+BAD.append("half \ud83d")
 
 
 @pytest.mark.parametrize("value", BAD, ids=repr)
@@ -94,6 +95,7 @@ def test_nothing_that_is_stored_is_refused(value: object) -> None:
 
         assert Valves.model_validate(valves.model_dump()) == valves, name
         json.dumps(valves.model_dump(), allow_nan=False)
+        assert valves.model_dump_json()  # the page asks for them
 
 
 def test_an_unset_text_is_null() -> None:
