@@ -226,17 +226,19 @@ def write_file(request: dict) -> dict:
 
 def edit_file(request: dict) -> dict:
     full_path = resolve_path(request["path"])
-    old = request["old"]
+    old, new = request["old"], request["new"]
     with open(full_path, "rb") as file:
         text = file.read().decode("utf-8")
     if not old:
         raise Refused("The passage to replace is empty.")
+    if old not in text and "\r\n" in text:  # a model does not see how lines end
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     first = text.find(old)
     if first < 0:
         raise Refused("The passage does not occur in the file. Read the file first.")
     if text.find(old, first + 1) >= 0:
         raise Refused("The passage occurs more than once. Give more text around it.")
-    changed = text[:first] + request["new"] + text[first + len(old) :]
+    changed = text[:first] + new + text[first + len(old) :]
     content = changed.encode("utf-8", "replace")
     with open(full_path, "wb") as file:
         file.write(content)

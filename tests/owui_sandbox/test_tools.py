@@ -108,6 +108,17 @@ async def test_edit_requires_exactly_one_match(tools: Tools) -> None:
 
 
 @pytest.mark.asyncio
+async def test_edit_keeps_the_line_ends_of_a_file(tools: Tools) -> None:
+    """Of Windows, which a model does not see, and would write as its own."""
+    await tools.sandbox_fs_write("a", "one\r\ntwo\r\nsix", **asked())
+
+    edited = await tools.sandbox_fs_edit("a", "one\ntwo", "1\n2\n3", **asked())
+
+    assert edited == "Replaced the passage. The file has 12 bytes now."
+    assert await tools.sandbox_fs_read("a", **asked()) == "1\r\n2\r\n3\r\nsix"
+
+
+@pytest.mark.asyncio
 async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     """And no packages are installed by default: only those of `wheels` (R40)."""
     command = "ls -d /packages; no-such-program"
