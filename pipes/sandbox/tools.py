@@ -54,6 +54,8 @@ class OfferedFile(NamedTuple):
 
 _MOST_OFFERED = 50
 """Attached files that a workspace receives."""
+_MAX_NAME_BYTES = 240
+"""A folder takes 255 in a name, and two files of one name get a number."""
 
 
 class _SandboxCallFailed(Exception):
@@ -378,11 +380,12 @@ class SandboxTools:
                 if file.id in workspace.received:
                     continue
                 path = printable_name(file.name)[-80:]
+                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
                     name = await self._receive_file(
                         sandbox, workspace, key.user, file, path
                     )
-                    if name != path:
+                    if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
                             "workspace."

@@ -549,9 +549,10 @@ async def test_attached_file_is_there_once(chat: Chat) -> None:
         asked.append("f-1")
         return content
 
-    for _ in range(2):
-        offered = [OfferedFile("f-1", "../a/da\nta.bin", read)]
-        assert await chat.tools.receive(chat.key, offered) == []
+    offered = [OfferedFile("f-1", "../a/da\nta.bin", read)]
+    [note] = await chat.tools.receive(chat.key, offered)
+    assert note.endswith(" is named da_ta.bin in the workspace.")
+    assert await chat.tools.receive(chat.key, offered) == []
     ran = await chat.run("open('da_ta.bin', 'rb').read() == bytes(range(256))")
 
     assert ran.result is True
@@ -636,8 +637,21 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
         "The attached .env is named .env (2) in the workspace.",
         "The attached data.tar.gz is named data.tar (2).gz in the workspace.",
         "The attached a (2).csv is named a (2) (2).csv in the workspace.",
+        f"The attached {names[-1]} is named {'long' * 19}.csv in the workspace.",
     ]
     assert again == []
+
+
+async def test_attached_file_keeps_as_much_of_its_name_as_a_folder_takes(
+    chat: Chat,
+) -> None:
+    """That is counted in bytes, of which an emoji has four."""
+    name = "\U0001f600" * 80
+    notes = await chat.tools.receive(chat.key, [offer("f-1", name, b"data")])
+    ran = await chat.run("import os\nos.listdir()")
+
+    assert ran.result == [name[-60:]]
+    assert notes == [f"The attached {name} is named {name[-60:]} in the workspace."]
 
 
 async def test_attached_file_of_a_call_without_chat_is_told() -> None:
