@@ -167,7 +167,9 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            text = f"It is not text; the user gets the file of {size} bytes."
+            text = "It is not text, and files of a cache are not given to the user."
+            if files:
+                text = f"It is not text; the user gets the file of {size} bytes."
             return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer

@@ -371,6 +371,20 @@ async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
     assert [file.path.read_bytes() for file in answer.files] == [bytes(range(256))]
 
 
+async def test_file_that_is_not_returned_is_not_promised(chat: Chat) -> None:
+    """What programs cache for themselves is no result."""
+    await chat.run(
+        "import os\nos.mkdir('.cache')\nopen('.cache/a.png', 'wb').write(b'\\0')"
+    )
+
+    answer = await chat.file("read", path=".cache/a.png")
+
+    assert (
+        answer.text == "It is not text, and files of a cache are not given to the user."
+    )
+    assert answer.files == ()
+
+
 async def test_long_text_is_read_in_part(chat: Chat) -> None:
     """Up to the limit of the output, also through the middle of a character."""
     await chat.run(
