@@ -89,6 +89,8 @@ async def _read_attached_file(
         content = await read_file(stored, bytes, max_bytes + 1)
     except HostTooOld as missing:
         return str(missing)
+    except Exception as error:  # the host's database is away
+        return f"It cannot be read: Open WebUI reports a {type(error).__name__}."
     if content is None:
         return "It cannot be read."
     if len(content) > max_bytes:

@@ -148,6 +148,29 @@ async def test_database_that_is_locked_costs_no_output(
 
 
 @pytest.mark.asyncio
+async def test_database_that_is_locked_costs_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is told which file is missing, and the code runs without it."""
+    host = StandInHost(monkeypatch, tmp_path)
+
+    async def locked(*_: Any, **__: Any) -> Any:
+        raise LookupError("database is locked: SELECT secret")
+
+    monkeypatch.setattr(host.users, "get_user_by_id", locked)
+    attached = {"files": [{"type": "file", "id": "f-1", "name": "a.txt"}]}
+    call = read_sandbox_call({"id": "u"}, {**SAVED, **attached}, None, None)
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
+
+    assert await receive_attached(sandbox, call) == [
+        "a.txt is not in the workspace. It cannot be read: Open WebUI reports a "
+        "LookupError."
+    ]
+    await sandbox.close()
+
+
+@pytest.mark.asyncio
 async def test_host_without_a_name_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
