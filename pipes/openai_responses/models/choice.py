@@ -45,14 +45,15 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models` with their last days.
 
     The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
-    end, and so has each name.
+    end, and so has each name. Half a character in one would keep the host from sending
+    its whole list.
     """
     days: dict[str, str] = {}
     for entry in _listed_rows(answer):
         row = as_mapping(entry)
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if 0 < len(name) <= _MAX_MODEL_ID:
+        if 0 < len(name) <= _MAX_MODEL_ID and name.isprintable():
             days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break

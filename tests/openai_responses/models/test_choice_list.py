@@ -124,6 +124,12 @@ def test_the_last_day_of_a_model(given: object, day: str) -> None:
     assert read_models(answer) == {"gpt-5": day}
 
 
+@pytest.mark.parametrize("name", ["half \ud83d", "zero \0", "two\nlines"])
+def test_name_that_is_no_text_is_not_listed(name: str) -> None:
+    """A host could not send its list with it, and a database not count its use."""
+    assert read_models({"data": [{"id": name}, {"id": "gpt-5"}]}) == {"gpt-5": ""}
+
+
 def test_list_and_its_names_have_an_end() -> None:
     """It is remembered for an hour, and a gateway writes it."""
     rows = [{"id": f"model-{number}"} for number in range(2000)]
