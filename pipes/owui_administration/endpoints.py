@@ -215,7 +215,10 @@ class EndpointChoice:
     def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        is_same_server = host in ("", endpoint.host)
+        try:
+            is_same_server = host in ("", endpoint.host)
+        except InvalidRequest:  # that of the valves; the pipe tells it if it is chosen
+            return False
         is_same_account = scope_id in ("", endpoint.reasoning_scope_id())
         return is_same_server and is_same_account
 

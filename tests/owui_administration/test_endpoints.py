@@ -241,6 +241,15 @@ def test_chat_returns_to_the_account_that_wrote_its_reasoning(
     assert endpoints.lost_reasoning_notice(host, scope) == ("" if can_read else LOST)
 
 
+def test_chat_does_not_return_to_an_address_that_cannot_be_used() -> None:
+    """That of the valves, which the second entry has; nothing is asked of it."""
+    entries = [entry(**EAST), entry(api_key="sk-2")]
+    endpoints = EndpointChoice(entries, "none", UserReports(), "ada")
+
+    assert endpoints.return_to("west.example", "") is False
+    assert first_of(endpoints) == EAST["base_url"]
+
+
 def test_chat_does_not_return_to_a_server_that_is_down() -> None:
     failures = UserReports()
     choice(WEST, failures=failures).mark_failed("unreachable", None, 0)
