@@ -42,4 +42,6 @@ class Sandboxes:
             for earlier in list(self._sandboxes):
                 if earlier != self._newest and not self._calls[earlier]:
                     del self._calls[earlier]
-                    await self._sandboxes.pop(earlier).close()
+                    closed = self._sandboxes.pop(earlier, None)
+                    if closed:  # not by another call that ended meanwhile
+                        await closed.close()

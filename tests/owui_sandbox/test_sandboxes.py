@@ -106,6 +106,37 @@ async def test_packages_of_earlier_options_go_with_their_last_call(
 
 
 @pytest.mark.asyncio
+async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
+    """Another call may end meanwhile, and close the next one."""
+    gate = asyncio.Event()
+
+    class Slow(SandboxTools):
+        async def close(self) -> None:
+            await gate.wait()
+
+    sandboxes = Sandboxes(lambda _options, _shared: Slow(), WorkspacePool())
+
+    async def call(options: str, answer: asyncio.Event) -> None:
+        async with sandboxes.lend(options):
+            await answer.wait()
+
+    answers = [asyncio.Event() for _ in range(3)]
+    calls: list[asyncio.Task[None]] = []
+    for options, answer in zip(("first", "second", "third"), answers, strict=True):
+        calls.append(asyncio.create_task(call(options, answer)))
+        await asyncio.sleep(0)
+        if options == "first":  # it is the newest, so it is not closed with its call
+            answer.set()
+            await calls[0]
+    for answer in answers[:0:-1]:
+        answer.set()
+        await asyncio.sleep(0)  # the third closes the first, the second itself
+    gate.set()
+
+    assert await asyncio.gather(*calls) == [None] * 3
+
+
+@pytest.mark.asyncio
 async def test_runs_of_all_options_count_together(folder: Path) -> None:
     """Else each change of the options would allow as many runs again."""
     server = Server(folder, SharedLimits(runs=2))
