@@ -63,7 +63,7 @@ def run_conversation(arguments: Sequence[str] | None = None) -> int:
     except InvalidRequest as error:
         sys.stderr.write(f"{error_message(error, PIPELINE_SHELL)}\n")
         return 1
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # of an address, or its port
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

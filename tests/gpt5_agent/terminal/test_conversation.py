@@ -46,6 +46,18 @@ def test_token_that_can_be_guessed_opens_no_port(
     assert "listening" not in written.out
 
 
+def test_port_that_no_machine_has_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python reports it in another way than one that is taken."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
+    monkeypatch.setenv("GPT5_AGENT_TOKEN", "a" * 16)
+
+    assert run_conversation(["--listen=70000"]) == 1
+
+    assert "port must be 0-65535" in capsys.readouterr().err
+
+
 def test_terminal_that_ends_releases_its_address(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
