@@ -220,7 +220,7 @@ class UsageReport:
         address = await self._save_file(name, f"{content}\n")
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
-        return f"[{name}]({address}): {len(rows):,} lines for a spreadsheet."
+        return f"[{name}]({address}): {_counted(len(rows), 'lines')} for a spreadsheet."
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -242,7 +242,7 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         yield _NOTHING
         return
     money = sum(row.money for row in rows)
-    yield f"\n**{_money(money)}** for {requests:,} requests.\n"
+    yield f"\n**{_money(money)}** for {_counted(requests, 'requests')}.\n"
     saved = _cache_line(rows, parts)
     if saved:
         yield f"{saved}\n"
@@ -319,7 +319,7 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, f"{count:,} {unit}", f"{amount / MILLIONTHS:.4f}"))
+            rows.append((name, _counted(count, unit), f"{amount / MILLIONTHS:.4f}"))
 
     add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
@@ -350,6 +350,11 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
         sum(row.cached for row in rows),
         sum(row.output for row in rows),
     )
+
+
+def _counted(count: int, nouns: str) -> str:
+    """Return a number with its noun, whose plural is given."""
+    return f"{count:,} {nouns if count != 1 else nouns.removesuffix('s')}"
 
 
 def _money(amount: int) -> str:

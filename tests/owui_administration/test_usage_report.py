@@ -315,8 +315,8 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
         "| Answers | 40 tokens | 0.4000 |",
         "| Searches | 3 calls | 0.0300 |",
         "| Images | 2 calls | 0.0400 |",
-        "| Python | 1 containers | 0.0300 |",
-        "| Not itemized | 1 requests | 0.1000 |",
+        "| Python | 1 container | 0.0300 |",
+        "| Not itemized | 1 request | 0.1000 |",
         "| All | 10 requests | 2.0000 |",
         "| of these: titles and other tasks | 4 requests | 0.0500 |",
         "| of these: agents | 5 requests | 0.7000 |",
@@ -397,7 +397,7 @@ async def test_csv_is_a_file(database: UsageDatabase) -> None:
     own = Files()
     await told("/usage csv", MEMBER, own)
 
-    assert "[usage-2026-11-28.csv](/files/usage-2026-11-28.csv): 1 lines" in text
+    assert "[usage-2026-11-28.csv](/files/usage-2026-11-28.csv): 1 line for" in text
     assert "school.example" not in text
     assert "Your use" not in text
     assert files.stored["usage-2026-11-28.csv"].splitlines() == [
