@@ -37,6 +37,8 @@ BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
 _BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
 """The valves with addresses, and what takes the place of one that is not allowed."""
+_HOST = "Host"
+"""The header that chooses among the servers that share an address."""
 _WHEELS = "wheels"
 """Of SANDBOX_OPTIONS: a folder of packages."""
 
@@ -55,6 +57,11 @@ def usable_settings(valves: Valves) -> ValveSettings:
         values = parse_json_object(secret) or {}  # of the headers it may be one value
         if UNREADABLE_SECRET in (secret, *values.values()):
             inactive.append(name)
+    headers = parse_json_object(secrets.get(_HEADERS, valves.EXTRA_HEADERS)) or {}
+    kept = {name: headers[name] for name in headers if name.strip().lower() != "host"}
+    if len(kept) < len(headers) and _HOST not in allowed:
+        secrets[_HEADERS] = json.dumps(kept)
+        inactive.append(_HOST)
     sandbox = settings.sandbox
     if sandbox.wheels.strip() and _WHEELS not in allowed:
         sandbox = sandbox.model_copy(update={_WHEELS: ""})

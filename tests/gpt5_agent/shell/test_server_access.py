@@ -78,6 +78,24 @@ def test_no_reference_is_hidden_in_what_is_sealed(
         build_endpoint(settings.valves, AgentLog("ID"))
 
 
+@pytest.mark.parametrize("allowed", ["", "Host"])
+def test_no_header_names_another_server(
+    allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several servers may share an address, and this header chooses among them."""
+    monkeypatch.setenv(ACCESS_VARIABLE, allowed)
+    typed = {"hOST": "evil.example", "X-Color": "blue"}
+
+    settings = usable_settings(Valves(API_KEY="sk-1", EXTRA_HEADERS=json.dumps(typed)))
+    endpoint = build_endpoint(settings.valves, AgentLog("ID"))
+
+    if allowed:
+        assert (endpoint.extra_headers, settings.problems) == (typed, ())
+    else:
+        assert endpoint.extra_headers == {"X-Color": "blue"}
+        assert "add `Host` to" in " ".join(settings.problems)
+
+
 def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
