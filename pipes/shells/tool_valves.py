@@ -71,9 +71,13 @@ def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
     An invalid entry is skipped.
     """
     entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    default = _DEFAULT_TIMEOUT
+    patterns: list[tuple[str, float]] = []
+    for pattern, seconds in entries:
+        if pattern.lower() == _DEFAULT_ENTRY:
+            default = seconds
+        else:
+            patterns.append((pattern, seconds))
     timeouts = ToolTimeouts(default, patterns)
     if not unread:
         return timeouts, ""

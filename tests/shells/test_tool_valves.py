@@ -82,6 +82,11 @@ def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> 
     assert read_timeouts(text, PIPE_SHELL) == ((120, limits), "")
 
 
+def test_default_may_begin_with_a_capital() -> None:
+    """As a line of a text does; else it would be the limit of no tool."""
+    assert read_timeouts("Default: 7\nx: 5", PIPE_SHELL) == (7, [("x", 5)], "")
+
+
 @pytest.mark.parametrize(
     "entry",
     ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
