@@ -432,10 +432,12 @@ def print_error(error: Exception, code: str) -> None:
 def write_result(value: object, limit: int) -> None:
     if value is None:
         return
+    text = ""
     try:
         text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps({"repr": repr(value)})
+        pass  # an error of `repr` is the code's own, without this one
+    text = text or json.dumps({"repr": repr(value)})
     if len(text) > limit:  # a character of the repr may take twelve in JSON
         text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:

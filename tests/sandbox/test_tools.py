@@ -545,6 +545,17 @@ async def test_wheel_that_cannot_be_installed_is_logged(
     assert why in line
 
 
+async def test_value_that_cannot_be_shown_is_an_error_of_the_code(chat: Chat) -> None:
+    """The model reads the lines of its own code alone."""
+    number = await chat.run("10 ** 5000")
+    instance = await chat.run("class A:\n  def __repr__(self): return 1 / 0\nA()")
+
+    assert number.told["stderr"].startswith("ValueError: Exceeds the limit")
+    assert "line 2, in __repr__" in instance.told["stderr"]
+    assert "ZeroDivisionError" in instance.told["stderr"]
+    assert '"<string>"' not in instance.told["stderr"]
+
+
 async def test_missing_package_and_large_file_name_the_setting(chat: Chat) -> None:
     package = await chat.run("import numpy")
     code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
