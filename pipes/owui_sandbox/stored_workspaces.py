@@ -80,8 +80,9 @@ class StoredWorkspaces:
             await asyncio.sleep(_LOCK_SECONDS)
         try:
             for path in folder.glob(f"{_RUN}*"):  # what a killed server left
-                if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                    remove_folder(path)
+                with suppress(FileNotFoundError):  # another process removed it
+                    if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                        remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
             # A server that was killed when it replaced an archive has left both.

@@ -168,6 +168,19 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
 
 
 @pytest.mark.asyncio
+async def test_what_another_process_removes_meanwhile_costs_no_run(
+    tmp_path: Path,
+) -> None:
+    """It discards what its run returned without a lock, as here between two looks."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"old", "f-1")
+    [archive] = found(tmp_path, "archive.*")
+    (archive.parent / "run-gone").symlink_to(tmp_path / "gone")
+
+    assert await stored(tmp_path) == (b"old", ["f-1"])
+
+
+@pytest.mark.asyncio
 async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) -> None:
     """Not at once: another call of the chat may still read what it returned."""
     async with store(tmp_path).acquire(KEY) as workspace:
