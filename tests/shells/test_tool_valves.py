@@ -84,7 +84,7 @@ def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> 
 
 def test_default_may_begin_with_a_capital() -> None:
     """As a line of a text does; else it would be the limit of no tool."""
-    assert read_timeouts("Default: 7\nx: 5", PIPE_SHELL) == (7, [("x", 5)], "")
+    assert read_timeouts("Default: 7\nx: 5", PIPE_SHELL) == ((7, [("x", 5)]), "")
 
 
 @pytest.mark.parametrize(
