@@ -82,7 +82,7 @@ async def store_file(
     request: Any,
     name: str,
     content: bytes,
-    message: Mapping[str, str],
+    place: Mapping[str, str],
     user: HostUser,
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
@@ -90,9 +90,10 @@ async def store_file(
     A model or its code chose the `name`. It becomes one whose file no browser runs, here
     and nowhere else: whoever stores a file goes through this function.
 
-    The file is linked with the saved `message`, whose `chat_id` and `message_id` it
-    has; it is empty if there is none. None: the host refused the file, for example for
-    its size (docs/reference/open-webui.md, "Events and stored files").
+    The `place` decides who else may read the file: whoever may read the saved message
+    of a `chat_id` and a `message_id`, or the members of the channel of a `channel_id`;
+    nobody if it is empty. None: the host refused the file, for example for its size
+    (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
@@ -102,13 +103,14 @@ async def store_file(
     )
     try:
         row = await upload(
-            request, file=arriving, metadata=dict(message), process=False, user=user
+            request, file=arriving, metadata=dict(place), process=False, user=user
         )
     except refused:
         return None
-    if message:
+    # The host itself links a file with the channel that its metadata name.
+    if "chat_id" in place:
         chats = host_name("models.chats", "Chats")
-        await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
         "type": "image" if media_type.startswith("image/") else "file",

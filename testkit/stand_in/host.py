@@ -235,6 +235,7 @@ class Files:
 
     folder: Path
     rows: dict[str, SimpleNamespace] = field(default_factory=dict)
+    in_channels: list[tuple[str, str]] = field(default_factory=list)
     shared: set[tuple[str, str]] = field(default_factory=set)
     threads: list[str] = field(default_factory=list)
     most_bytes: int = 10_000
@@ -275,7 +276,10 @@ class Files:
         if process or len(content) > self.most_bytes:
             raise Refused("413: too large")
         kind = file.headers["content-type"]
-        return self.rows[self.add(content, file.filename, user.id, content_type=kind)]
+        file_id = self.add(content, file.filename, user.id, content_type=kind)
+        if "channel_id" in metadata:
+            self.in_channels.append((metadata["channel_id"], file_id))
+        return self.rows[file_id]
 
     async def has_access_to_file(self, file_id: str, kind: str, user: Any) -> bool:
         """Say whether a file is shared with a user (utils/access_control/files.py)."""

@@ -45,6 +45,11 @@ class Caller(ChatCaller):
         return self.chat_id.startswith(_CHANNEL)
 
     @property
+    def channel_id(self) -> str:
+        """The channel in which the model was mentioned; empty in a chat."""
+        return self.chat_id.removeprefix(_CHANNEL) if self.is_in_channel else ""
+
+    @property
     def drops_errors(self) -> bool:
         """Whether the reader of a stream shows its text alone.
 

@@ -36,6 +36,7 @@ Json = dict[str, Any]
 ON = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
 SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
+IN_CHANNEL = Caller(MODEL, "user-1", "channel:talk", "m-1", streams=True)
 PLAIN = Caller(MODEL, "user-1", streams=True)
 AT_ONCE = Caller(MODEL, "user-1", streams=False)
 FIRST = draw_picture(200)
@@ -110,6 +111,16 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
         "output_format": "png",
         "stored": row.id,
     }
+
+
+async def test_file_of_a_channel_is_for_all_its_members(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """A link in the text is all that they have: no event names the file."""
+    await events_of(sim, connections, "sim:count", IN_CHANNEL)
+
+    assert host.files.in_channels == [("talk", id) for id in host.files.rows]
+    assert host.chats.links == []
 
 
 async def test_without_a_request_of_the_host_nothing_can_be_stored(
