@@ -12,7 +12,8 @@ text grows. Sources that only annotations name are inserted when the message end
 At the end of a message are the addresses of its numbers, as definitions of links of
 Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
 aloud, but what people copy, edit and export has them, and there `[1]` is a link
-(docs/reference/open-webui.md, "Sources and citations").
+(docs/reference/open-webui.md, "Sources and citations"). A channel shows no sources, and
+`[1]` would lead nowhere: there they are a list that is drawn.
 
 For plain HTTP clients annotations have the form of Chat Completions.
 """
@@ -143,8 +144,14 @@ class Citations:
     `_waiting` holds the sources that the page does not know yet.
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        """Continue after the sources that the page already has, given by their keys."""
+    def __init__(
+        self, known: Iterable[str] = (), *, shows_addresses: bool = False
+    ) -> None:
+        """Continue after the sources that the page already has, given by their keys.
+
+        With `shows_addresses` the sources below a message are drawn.
+        """
+        self._shows_addresses = shows_addresses
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._cited: dict[int, str] = {}
         """The numbers that were put into the last message, with their keys."""
@@ -202,22 +209,30 @@ class Citations:
         self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
         linked = link_files(text, ended.card)
-        return linked + self._definitions(linked, is_quoted=is_commentary(ended.item))
+        return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
 
-    def _definitions(self, text: str, *, is_quoted: bool) -> str:
+    def _addresses(self, text: str, *, is_quoted: bool) -> str:
         """Return the addresses of the numbers that were put into a text.
 
-        Not in a quotation, nor after code that does not end, where they were drawn.
+        Not in a quotation, nor after code that does not end, where definitions were
+        drawn, and links were not.
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
-            if _DEFINABLE.fullmatch(key) and key.isprintable():
-                name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+            name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+            is_address = bool(_DEFINABLE.fullmatch(key)) and key.isprintable()
+            if self._shows_addresses:
+                source = name
+                if is_address:
+                    source = f"[{name}](<{key}>)" if name else f"<{key}>"
+                lines.append(f"[{number}] {source}".rstrip())
+            elif is_address:
                 title = f' "{name}"' if name else ""
                 lines.append(f"[{number}]: {key}{title}")
         if not lines or is_quoted or _is_in_fence(text):
             return ""
-        return "\n\n" + "\n".join(lines)
+        # Two spaces at its end let the next line begin a line.
+        return "\n\n" + ("  \n" if self._shows_addresses else "\n").join(lines)
 
     def _sources(self, *, ended: bool) -> list[CitedEvent]:
         """Return the sources to show now, in the order of their numbers, as one event.

@@ -498,3 +498,47 @@ def test_what_is_no_address_has_no_definition(url: str) -> None:
     item = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
 
     assert definitions(item) == [""]
+
+
+def listed(*items: Item) -> list[str]:
+    """What is below the text of each message where no sources are shown."""
+    events = fed(Citations(shows_addresses=True), *run_of(*items))
+    ended = [event for event in events if isinstance(event, ItemDone)]
+    return [event.shown.partition("\n\n")[2] for event in ended]
+
+
+def test_where_no_sources_are_shown_the_text_lists_them() -> None:
+    """A channel of Open WebUI draws `[1]`, and nothing that it could mean."""
+    text = f"One {link(B)} two {link(A)}, three."
+    notes = [url_note(A, 'A "great"\npage'), file_note("a.pdf", 3)]
+
+    [below] = listed(message("1", text, annotations=notes))
+
+    assert below.splitlines() == [
+        f"[1] <{B}>  ",
+        f"[2] [A great page](<{A}>)  ",
+        "[3] a.pdf",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`", "a](b"]
+)
+def test_listed_titles_of_strangers_draw_nothing(name: str) -> None:
+    """They are the labels of links."""
+    notes = [url_note(A, name, 0, 4), file_note(name, 2)]
+
+    [below] = listed(message("1", "Rain.", annotations=notes))
+
+    page, file = below.splitlines()
+    label = page.removeprefix("[1] [").removesuffix(f"](<{A}>)  ")
+    assert not set("[]<>`") & {*label, *file.removeprefix("[2] ")}
+
+
+def test_what_is_no_address_is_listed_by_its_title() -> None:
+    """It would lead elsewhere for some readers."""
+    url = "https://a.example/\ufeffx"
+
+    [below] = listed(message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)]))
+
+    assert below == "[1] A"

@@ -153,6 +153,22 @@ async def test_page_without_streaming_gets_one_result(
 
 
 @pytest.mark.parametrize("stream", [True, False])
+async def test_sources_are_links_in_the_text_of_a_channel(
+    stream: bool, pipe: Pipe
+) -> None:
+    """It shows none beside it, as a chat does."""
+    metadata = {**IDS, "chat_id": "channel:1"}
+    given = {"__user__": USER, "__metadata__": metadata}
+    if stream:
+        text = stored(await chunks_of(pipe, chat("sim:annotations"), **given))
+    else:
+        result = await result_of(pipe, chat("sim:annotations"), **given)
+        text = message_text(result["output"][-1])
+
+    assert text.endswith("\n\n[1] [The chronicle](<http://127.0.0.1/chronicle>)")
+
+
+@pytest.mark.parametrize("stream", [True, False])
 async def test_task_gets_its_text_and_nothing_else(
     stream: bool, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:

@@ -146,7 +146,9 @@ class _Answer:
             # The page has those of an answer that goes on.
             if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
-        self._citations = Citations(source_keys(sources))
+        self._citations = Citations(
+            source_keys(sources), shows_addresses=call.caller.is_in_channel
+        )
         writer: RecordWriter | None = None
         scope = prepared.scope
         if prepared.row and scope and scope.carrier == "output":
