@@ -19,7 +19,8 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -165,6 +166,16 @@ calls itself.
 
 Pause = Callable[[], AbstractContextManager[None]]
 """Stops the clock of a run while the user decides."""
+
+_pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
+
+
+def pause_of_call() -> Pause:
+    """Return what stops all clocks of the call that runs, for a tool that asks the user.
+
+    The tool's own task has it, and the tasks that it starts.
+    """
+    return _pause_of_call.get()
 
 
 class CallableTools(Protocol):
@@ -382,8 +393,9 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    The user is asked once about all that need it, while the others run. Meanwhile the
-    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
+    The user is asked once about all that need it, while the others run; a tool may ask
+    something, too. Meanwhile the time of the batch stops: `_end`, its end by the loop's
+    clock, moves ahead.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -397,6 +409,11 @@ class _Batch:
         self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
+        self._pauses = 0
+        self._paused_at = 0.0
+        self._pauses_over = asyncio.Event()
+        """Whether the clock goes on."""
+        self._pauses_over.set()
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -419,15 +436,29 @@ class _Batch:
             self._question = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
-        began = self._loop.time()
         try:
-            with self._pause():
+            with self._paused():
                 refusals = await self._toolset.approver.refusals(self._asked)
             for call, refusal in zip(self._asked, refusals, strict=True):
                 self._refusals[call.call_id] = refusal
         finally:
-            self._end += self._loop.time() - began
             self._is_answered.set()
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """Stop the clocks of the batch and of the run; several pauses may overlap."""
+        if self._pauses == 0:
+            self._paused_at = self._loop.time()
+            self._pauses_over.clear()
+        self._pauses += 1
+        try:
+            with self._pause():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._end += self._loop.time() - self._paused_at
+                self._pauses_over.set()
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -443,9 +474,9 @@ class _Batch:
             seconds_left = self._end - self._loop.time()
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
-            elif self._question and not self._question.done():
+            elif self._pauses:
                 # The user is asked: the answer moves the end.
-                await asyncio.wait([self._question])
+                await self._pauses_over.wait()
             else:
                 return
 
@@ -466,12 +497,43 @@ class _Batch:
         match call.kind:
             case "limited":
                 async with self._slots:
-                    return await _call_tool(call, self._toolset)
+                    return await _call_tool(call, self._toolset, self._paused)
             case "question":
                 with self._pause():
                     return await _call_tool(call, self._toolset)
             case "task":
                 return await _call_tool(call, self._toolset)
+
+
+class _CallClock:
+    """The time limit of a call, which stands still while its tool asks the user."""
+
+    def __init__(self, scope: asyncio.Timeout, pause: Pause) -> None:
+        """Stop, with `pause`, the clocks that go on for other calls, too."""
+        self._scope = scope
+        self._pause = pause
+        self._pauses = 0
+        self._seconds_left = 0.0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop all clocks of the call; several pauses may overlap."""
+        now = asyncio.get_running_loop().time
+        if self._pauses == 0:
+            self._seconds_left = (self._scope.when() or now()) - now()
+            self._reschedule(None)
+        self._pauses += 1
+        try:
+            with self._pause():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._reschedule(now() + self._seconds_left)
+
+    def _reschedule(self, when: float | None) -> None:
+        with suppress(RuntimeError):  # the call is over, and its tool asks on
+            self._scope.reschedule(when)
 
 
 def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
@@ -522,8 +584,10 @@ def read_arguments(call: Item) -> object:
     return load_json(text) if text.strip() else {}
 
 
-async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return the result of a tool.
+async def _call_tool(
+    ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
+) -> ToolResult:
+    """Return the result of a tool; with a `pause`, which stops the batch, in time.
 
     A tool that raises SystemExit, or cancels itself, has failed and does not end the
     run. Only the cancellation of our own task does.
@@ -531,9 +595,10 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
-    timeout = seconds if ready.kind == "limited" else None
     try:
-        async with asyncio.timeout(timeout) as scope:
+        async with asyncio.timeout(seconds if pause else None) as scope:
+            if pause:
+                _pause_of_call.set(_CallClock(scope, pause).paused)
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)

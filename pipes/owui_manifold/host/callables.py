@@ -5,10 +5,13 @@ Every assumption about a function that is not ours is made here.
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from openai_responses.json_input import JsonObject, value_at
+from openai_responses.loop.tools import Pause
+from owui_manifold.host.context import EventCall
 
 HostFunction = Callable[..., Coroutine[Any, Any, Any]]
 """A tool's function as the host wraps it: async, even if the tool never waits."""
@@ -72,6 +75,46 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
         return done.value
     coroutine.close()
     raise RuntimeError("a tool that claims to be synchronous waited")
+
+
+_QUESTIONS = ("confirmation", "input", "request:user_input", "request:elicitation")
+"""The types of event calls that a person answers (`get_event_call` in socket/main.py)."""
+
+
+def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall:
+    """Return the event call of a tool, whose questions stop the clocks of some calls."""
+
+    async def call(event: Any) -> Any:
+        with ExitStack() as stopped:
+            if value_at(event, "type") in _QUESTIONS:
+                for pause in pauses:
+                    stopped.enter_context(pause())
+            return await event_call(event)
+
+    return call
+
+
+@contextmanager
+def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
+    """Let the questions of an MCP server stop the clocks of a call, while it runs.
+
+    The server asks beside its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
+    nothing says which of them a question belongs to: it stops those of all.
+    """
+    event_call = getattr(client, "event_caller", None)
+    if event_call is None:  # 0.11.4, or no page
+        yield
+        return
+    pauses: list[Pause] | None = getattr(event_call, "pauses", None)
+    if pauses is None:
+        pauses = []
+        client.event_caller = stopping_clocks(event_call, pauses)
+        client.event_caller.pauses = pauses
+    pauses.append(pause)
+    try:
+        yield
+    finally:
+        pauses.remove(pause)
 
 
 async def call_server(function: HostFunction, params: JsonObject) -> Any:

@@ -533,12 +533,9 @@ def scale_image(encoded: str) -> bytes:
     return scaled.getvalue()
 
 
-async def update_tool(
-    function: HostFunction, messages: list[Any], files: list[Any]
-) -> HostFunction:
-    """Return a tool's function with the current messages and files of the chat."""
+async def update_tool(function: HostFunction, **fresh: Any) -> HostFunction:
+    """Return a tool's function with what it is given of the chat as it is now."""
     update = host_name("utils.tools", "get_updated_tool_function")
-    fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)
     return updated
 

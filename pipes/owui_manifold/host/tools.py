@@ -21,7 +21,7 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
-from openai_responses.loop.tools import CallKind, ToolResult
+from openai_responses.loop.tools import CallKind, ToolResult, pause_of_call
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
@@ -30,7 +30,9 @@ from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import (
     call_server,
     is_blocking,
+    pausing_for_server,
     run_at_once,
+    stopping_clocks,
     tool_secrets,
 )
 from owui_manifold.host.context import HostContext
@@ -234,10 +236,18 @@ class HostTools:
                 "session_id": self._host.metadata.get("session_id"),
             }
             return await self._host.event_call({"type": "execute:tool", "data": data})
-        files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._user.messages, files)
+        pause = pause_of_call()
+        fresh = {
+            "__messages__": self._user.messages,
+            "__files__": self._host.metadata.get("files") or [],
+        }
+        if self._host.event_call:
+            asks = stopping_clocks(self._host.event_call, [pause])
+            fresh["__event_call__"] = asks
+        function = await update_tool(tool["callable"], **fresh)
         if tool.get("type") == "mcp":
-            return await call_server(function, params)
+            with pausing_for_server(tool.get("client"), pause):
+                return await call_server(function, params)
         if not is_blocking(function):
             return await function(**params)
         # A thread has no context of its own, and the host's tools may read theirs.

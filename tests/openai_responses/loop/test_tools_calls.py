@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from openai_responses.loop.tools import (
     CallLimits,
     ToolResult,
     Toolset,
+    pause_of_call,
     run_calls,
     tool_error,
 )
@@ -441,6 +442,103 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
     assert [result.failed for result in results] == [False, False, True]
     assert "the tools took over 600 s" in str(results[2].output)
     assert ended == [900, 1_500]
+
+
+async def asking(arguments: Json) -> str:
+    """Work for a minute, ask a person for so many seconds, work for a minute."""
+    await asyncio.sleep(60)
+    with pause_of_call()():
+        await asyncio.sleep(arguments["days"])
+    await asyncio.sleep(59)
+    return "done"
+
+
+async def asking_twice(arguments: Json) -> str:
+    """Ask a person two things at once, then work for two minutes."""
+    pause = pause_of_call()
+
+    async def ask(seconds: float) -> None:
+        with pause():
+            await asyncio.sleep(seconds)
+
+    await asyncio.gather(ask(arguments["days"]), ask(2 * arguments["days"]))
+    await asyncio.sleep(arguments["days"])
+    return "done"
+
+
+def test_time_in_which_a_tool_asks_a_person_counts_for_no_limit() -> None:
+    """Neither for its own, nor for that of the batch; others keep theirs."""
+    tools = MemoryTools(asking=asking, endless=endless)
+    arguments = json.dumps({"city": "x", "days": 5_000})
+    calls = [calling("asking", 1, arguments), calling("endless", 2)]
+    limits = CallLimits(seconds=120, batch_seconds=125)
+
+    results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+
+    assert results == [
+        ToolResult("done"),
+        tool_error("endless did not finish within 120 s."),
+    ]
+
+
+def test_two_questions_of_a_tool_at_once_stop_its_time_once() -> None:
+    """Until the second has an answer; then it goes on where it was."""
+    tools = MemoryTools(asking_twice=asking_twice)
+    calls = [
+        calling("asking_twice", days, json.dumps({"city": "x", "days": days}))
+        for days in (119, 121)
+    ]
+
+    results = answered(calls, tools)
+
+    assert results == [
+        ToolResult("done"),
+        tool_error("asking_twice did not finish within 120 s."),
+    ]
+
+
+def test_question_of_a_tool_counts_for_no_limit_of_the_run() -> None:
+    """As a question that the host asks."""
+    stopped: list[str] = []
+
+    @contextmanager
+    def pause() -> Iterator[None]:
+        stopped.append("began")
+        yield
+        stopped.append("ended")
+
+    async def run() -> list[tuple[Item, ToolResult]]:
+        calls = [calling("asking", 1, json.dumps({"city": "x", "days": 1}))]
+        toolset = Toolset(MemoryTools(asking=asking), limits=LIMITS)
+        return [pair async for pair in run_calls(calls, toolset, pause)]
+
+    run_skipping(run())
+
+    assert stopped == ["began", "ended"]
+
+
+def test_question_that_outlives_its_call_changes_nothing() -> None:
+    """A tool may leave a task behind, which asks on."""
+    left: list[asyncio.Task[None]] = []
+
+    async def leaving(_: Json) -> str:
+        pause = pause_of_call()
+
+        async def ask() -> None:
+            with pause():
+                await asyncio.sleep(50)
+
+        left.append(asyncio.create_task(ask()))
+        await asyncio.sleep(1)
+        return "done"
+
+    async def run() -> list[ToolResult]:
+        toolset = Toolset(MemoryTools(leaving=leaving), limits=LIMITS)
+        results = await answers_of([calling("leaving")], toolset)
+        await left[0]
+        return results
+
+    assert run_skipping(run()) == [ToolResult("done")]
 
 
 @pytest.mark.parametrize("kind", ["question", "task"])

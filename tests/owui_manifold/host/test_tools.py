@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,13 @@ import pytest
 
 from calls.sample import IDS, call_of, chat, host_context
 from chats.pictures import PIXEL, PNG
-from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
+from openai_responses.loop.tools import (
+    Approver,
+    CallLimits,
+    ToolResult,
+    Toolset,
+    run_calls,
+)
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -70,6 +77,97 @@ def host_tools(
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
     """What a tool returned."""
     return await tools.call(name, given or {"city": "Bern"})
+
+
+# ---------------------------------------------------------------- tools that ask
+
+
+class Clock:
+    """The clock of a run; `asked` has what was asked, and whether it stood still."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.asked: list[tuple[str, bool]] = []
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Stand still."""
+        self.stops += 1
+        yield
+        self.stops -= 1
+
+    async def event_call(self, event: Json) -> Any:
+        """Answer as the page, which is asked in the name of a person."""
+        self.asked.append((event["type"], self.stops > 0))
+        return "Ada"
+
+    async def run(self, tools: HostTools, *names: str) -> list[str]:
+        """What the model reads of calls at once."""
+        calls = [calling(name, number) for number, name in enumerate(names)]
+        toolset = Toolset(tools)
+        answers = [pair[1] async for pair in run_calls(calls, toolset, self.pause)]
+        assert self.stops == 0
+        return [str(answer.output) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stands_still"),
+    [("confirmation", True), ("input", True), ("execute", False)],
+)
+async def test_time_of_a_tool_stands_still_while_it_asks_a_person(
+    kind: str, stands_still: bool, host: StandInHost
+) -> None:
+    """The host's own dialogs have no limit of time; a script of the page is work."""
+    clock = Clock()
+
+    async def ask(city: str, __event_call__: Any) -> str:
+        name = await __event_call__({"type": kind, "data": {"title": city}})
+        return f"{name} lives in {city}."
+
+    tools = host_tools({"look": tool(ask)}, event_call=clock.event_call)
+
+    assert await clock.run(tools, "look") == ["Ada lives in Bern."]
+    assert clock.asked == [(kind, stands_still)]
+
+
+async def test_question_of_an_mcp_server_stops_the_time_of_its_calls(
+    host: StandInHost,
+) -> None:
+    """It comes beside the calls, in the connection's own task, and names none."""
+    clock = Clock()
+    client = SimpleNamespace(event_caller=clock.event_call)
+    questions: asyncio.Queue[asyncio.Future[str]] = asyncio.Queue()
+
+    async def connection() -> None:
+        while True:
+            answered = await questions.get()
+            event = {"type": "request:elicitation", "data": {}}
+            answered.set_result(await client.event_caller(event))
+
+    async def given(**_: Any) -> str:
+        answered: asyncio.Future[str] = asyncio.Future()
+        await questions.put(answered)
+        return await answered
+
+    served = asyncio.create_task(connection())
+    kept = {**result(""), "callable": given, "type": "mcp", "client": client}
+    tools = host_tools({"look": kept})
+
+    assert await clock.run(tools, "look", "look") == ["Ada", "Ada"]
+    assert await client.event_caller({"type": "request:elicitation"}) == "Ada"
+    served.cancel()
+
+    during, after = clock.asked[:2], clock.asked[2:]
+    assert during == [("request:elicitation", True)] * 2
+    assert after == [("request:elicitation", False)]
+
+
+async def test_mcp_server_of_an_older_host_asks_nothing(host: StandInHost) -> None:
+    """Its client has no way to."""
+    clock = Clock()
+    tools = host_tools({"look": result("Rain.", type="mcp", client=object())})
+
+    assert await clock.run(tools, "look") == ["Rain."]
 
 
 # ---------------------------------------------------------------- who runs where
