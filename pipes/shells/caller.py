@@ -20,6 +20,10 @@ HOST_TASKS = frozenset(
 """The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
 
 
+CHANNEL = "channel:"
+"""How the chat id of a model that was mentioned in a channel begins."""
+
+
 def is_program(task: str) -> bool:
     """Say whether a task is none of the host's.
 
@@ -55,10 +59,17 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def is_in_channel(self) -> bool:
+        """Whether the model was mentioned in a channel."""
+        return self.chat_id.startswith(CHANNEL)
+
+    @property
     def drops_errors(self) -> bool:
         """Whether the reader of a stream shows its text alone.
 
         While the page merges answers, it stops at an error without a word, and looks as
-        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4). In a channel Open
+        WebUI drops errors of a stream, and the answer would be empty
+        (socket/main.py:1369 of 0.12.4).
         """
-        return self.task == "moa_response_generation"
+        return self.is_in_channel or self.task == "moa_response_generation"

@@ -734,3 +734,42 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     counts = ", ".join(f"{count} {kind}" for kind, count in expected.skipped.items())
     line = f"left out events of the stream that cannot be read: {counts}"
     assert caplog.text.count(line) == (2 if expected.skipped else 0)
+
+
+# ------------------------------------------------------------------ in a channel
+
+
+CHANNEL = {**METADATA, "chat_id": "channel:talk"}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [("quota", "no credit"), ("cut", "broke before"), ("incomplete", "length limit")],
+)
+async def test_channel_reads_how_an_answer_ended_in_its_text(
+    scenario: str, reason: str, pipeline: Pipeline
+) -> None:
+    """It shows neither errors nor status lines."""
+    told = await pieces(pipeline, f"sim:{scenario}", CHANNEL)
+
+    chunks = [piece for piece in told if isinstance(piece, dict)]
+    assert reason in plain_text(chunks)
+    assert not [chunk for chunk in chunks if "error" in chunk]
+
+
+async def test_channel_reads_a_refusal_in_its_text(pipeline: Pipeline) -> None:
+    """Nothing was sent."""
+    set_valves(pipeline, PRESET="none of ours")
+
+    told = await pieces(pipeline, "sim:chat", CHANNEL)
+
+    chunks = [piece for piece in told if isinstance(piece, dict)]
+    assert "Error id" in plain_text(chunks)
+
+
+async def test_sources_are_links_in_the_text_of_a_channel(pipeline: Pipeline) -> None:
+    """It shows none beside it, as a chat does."""
+    told = await pieces(pipeline, "sim:annotations", CHANNEL)
+
+    ended = "[1] [The chronicle](<http://127.0.0.1/chronicle>)"
+    assert ended in json.dumps(told)

@@ -65,7 +65,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
             async with _open_run(call) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
-                        yield chunk
+                        yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
         metadata = _report_refusal(call, error)
         message = report_exception(call.log, error, PIPELINE_SHELL)
@@ -128,7 +128,12 @@ async def _open_run(
         renderer: _Renderer
         if caller.is_open_webui:
             origin = origin_at(request.model.family, request.endpoint)
-            renderer = HostRenderer(emits_thoughts, origin, request.sign)
+            renderer = HostRenderer(
+                emits_thoughts,
+                origin,
+                request.sign,
+                is_in_channel=caller.is_in_channel,
+            )
         else:
             renderer = ClientRenderer(emits_thoughts, caller.host_model)
         async with (

@@ -110,10 +110,22 @@ def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
 class HostRenderer:
     """Shows a run in Open WebUI."""
 
-    def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
-        """`origin` made the reasoning that is carried, `sign` signs it."""
-        self._native = NativeRenderer(monotonic_seconds)
-        self._citations = Citations()
+    def __init__(
+        self,
+        emits_thoughts: bool,
+        origin: Origin,
+        sign: Sign,
+        *,
+        is_in_channel: bool = False,
+    ) -> None:
+        """`origin` made the reasoning that is carried, `sign` signs it.
+
+        A channel shows neither status lines nor sources.
+        """
+        self._native = NativeRenderer(
+            monotonic_seconds, has_status_lines=not is_in_channel
+        )
+        self._citations = Citations(shows_addresses=is_in_channel)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign

@@ -18,11 +18,10 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
-from shells.caller import ChatCaller, is_program
+from shells.caller import CHANNEL, ChatCaller, is_program
 from shells.caller_settings import left_out_line
 
-_CHANNEL = "channel:"
-_ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
+_ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
@@ -40,23 +39,9 @@ class Caller(ChatCaller):
         return self.is_open_webui and not self.task
 
     @property
-    def is_in_channel(self) -> bool:
-        """Whether the model was mentioned in a channel."""
-        return self.chat_id.startswith(_CHANNEL)
-
-    @property
     def channel_id(self) -> str:
         """The channel in which the model was mentioned; empty in a chat."""
-        return self.chat_id.removeprefix(_CHANNEL) if self.is_in_channel else ""
-
-    @property
-    def drops_errors(self) -> bool:
-        """Whether the reader of a stream shows its text alone.
-
-        In a channel Open WebUI drops errors of a stream, and the answer would be empty
-        (socket/main.py:1369 of 0.12.4).
-        """
-        return self.is_in_channel or super().drops_errors
+        return self.chat_id.removeprefix(CHANNEL) if self.is_in_channel else ""
 
     @property
     def may_have_row(self) -> bool:
