@@ -88,7 +88,7 @@ class Approver:
         tool can allow what a later one for many denies.
         """
         strictest = _first_match(self.rules, name) or default_rule or self.default_rule
-        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        unmatched = [rule for rule in self.rules if not _is_about(rule, name)]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
             strictest = max(strictest, other_rule, key=STRICTNESS.index)
@@ -140,10 +140,18 @@ def _not_approved(name: str) -> str:
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
     """Return the value of the first pattern that matches a name."""
-    for pattern, value in rows:
-        if fnmatchcase(name, pattern):
-            return value
+    for row in rows:
+        if _is_about(row, name):
+            return row[1]
     return None
+
+
+def _is_about(row: tuple[str, object], name: str) -> bool:
+    """Say whether a row is about a name; one that allows has to spell it as it is."""
+    pattern, value = row
+    if value == "auto":
+        return fnmatchcase(name, pattern)
+    return fnmatchcase(name.lower(), pattern.lower())
 
 
 class ToolResult(NamedTuple):

@@ -34,12 +34,14 @@ async def refusal(approver: Approver, name: str = "get_weather") -> str | None:
 
 
 async def test_first_rule_that_fits_counts() -> None:
-    """Names are compared as they are written."""
-    approver = Approver([("delete_*", "deny"), ("*_file", "ask")], "auto")
+    """It denies in upper and lower case, and allows what is written as it is alone."""
+    rules: ApprovalRules = [("Read_*", "auto"), ("Delete_*", "deny"), ("*_file", "ask")]
+    approver = Approver(rules, "auto")
 
     assert approver.rule_for("delete_file") == "deny"
+    assert approver.rule_for("DELETE_x") == "deny"
+    assert approver.rule_for("Read_file") == "auto"
     assert approver.rule_for("read_file") == "ask"
-    assert approver.rule_for("Delete_x") == "auto"
 
 
 @pytest.mark.parametrize(

@@ -294,11 +294,11 @@ async def test_names_are_mapped_back(host: StandInHost) -> None:
 async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> None:
     """It runs; the rules are those of the tool that runs."""
     offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
-    context = host_context({**offered, "Delete_All": tool(look)})
+    context = host_context({**offered, "Get_Weather": tool(look)})
     call = call_of({}, Valves(API_KEY="sk-1"), host=context)
     tools = HostTools(call.host, tool_user(call), ToolNames((*offered,)))
     toolset = Toolset(tools, Approver([("delete_all", "deny")]))
-    names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
+    names = ("functions.get_weather", "functions.delete_all", "Get_Weather", "weather")
 
     calls = [calling(name, n) for n, name in enumerate(names)]
     outputs = [str(result.output) for result in await answers_of(calls, toolset)]
