@@ -636,7 +636,8 @@ def test_model_that_cannot_see(message: str, status: int, is_lasting: bool) -> N
     """Ollama's cloud, and OpenRouter, whose other providers may be back tomorrow."""
     tried = find(words(message), status)
 
-    assert tried and tried.repair == LeaveOutImages()
+    assert tried
+    assert tried.repair == LeaveOutImages()
     assert tried.is_lasting == is_lasting
 
 
