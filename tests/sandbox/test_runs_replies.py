@@ -1,6 +1,7 @@
 """Answers of a sandbox are read with distrust."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,37 @@ async def test_files_outside_the_workspace_are_no_files(
     answer = {"done": "x", "changed": changed}
 
     assert (await read(spool, answer, MANIFEST + b"bytes")).changed == ()
+
+
+async def test_files_have_no_more_bytes_than_the_workspace(spool: Path) -> None:
+    """Ten names for the same bytes are no ten copies on the server's disk."""
+    names = [[name, 0, 5] for name in "abcdefghij"]
+
+    reply = await read(spool, {"done": "x", "changed": names}, MANIFEST + b"bytes")
+
+    assert [part.name for part in reply.changed] == ["a"]
+
+
+async def test_line_in_front_of_the_files_has_an_end(spool: Path) -> None:
+    """None of it is held by the server, and not all of it is read."""
+    reply, held = read_measured(spool, LIMITS)
+
+    assert reply is not None
+    assert reply.archive
+    assert held < 2 << 20
+    assert read_measured(spool, LIMITS._replace(files=10))[0] is None
+
+
+def read_measured(
+    spool: Path, limits: SandboxLimits
+) -> tuple[SandboxReply | None, int]:
+    """Read an answer with 4 MB of such a line; return the bytes that this held."""
+    spool.write_bytes(b'{"done": "x"}\n' + bytes(4 << 20))
+    tracemalloc.start()
+    reply = _read_reply(spool, limits)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return reply, held
 
 
 INVALID = "Error: The sandbox returned an invalid answer."
