@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, container_ids, is_call, maker_of
+from openai_responses.items import (
+    Item,
+    container_ids,
+    is_call,
+    is_image_call,
+    maker_of,
+)
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -12,11 +18,17 @@ from openai_responses.loop.events import (
     RunEvent,
     RunEvents,
     Status,
+    ToolOutput,
 )
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from openai_responses.transport.stream import (
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
+)
 from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
@@ -64,7 +76,13 @@ def counted_run(
     def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
         return counts.add(usages, output) or limits.count_response(usages, output)
 
-    events = _run(prepared, limits._replace(count_response=spent), connections)
+    def wait(is_waiting: bool) -> None:
+        if is_waiting:
+            counts.begin_response()
+        limits.set_waiting(is_waiting)
+
+    counting = limits._replace(count_response=spent, set_waiting=wait)
+    events = _run(prepared, counting, connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
@@ -152,9 +170,9 @@ def _count_characters(sent: object) -> int:
 class _RunCounts:
     """Counts the responses of a run.
 
-    The API reports no usage of a response that is stopped, so it is estimated: its input
-    from the response before it, which the same run sent again, or from the texts; its
-    output from the texts. Hidden reasoning is not known.
+    The API reports no usage of a response that is stopped or fails, so it is estimated:
+    its input from the response before it, which the same run sent again with the outputs
+    of tools, or from the texts; its output from the texts. Hidden reasoning is not known.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
@@ -168,17 +186,34 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._finished: list[Item] = []
-        """What OpenAI's tools made in the current response."""
+        self._made = 0
+        """The text of tools that the current response is asked with."""
+        self._hosted: dict[int, Item] = {}
+        """What OpenAI's tools make, or have made, in the current response."""
+
+    def begin_response(self) -> None:
+        """Note that a response is asked for: its input is billed from here on."""
+        self._characters = self._characters or 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
-        """Count the responses that are new; return why the run ends, or nothing."""
-        prepared = self._prepared
-        new = usages[self._counted :]
+        """Count the responses that are new; return why the run ends, or nothing.
+
+        One that failed, or whose server reports no usage, counts if any text came.
+        """
+        new = [*usages[self._counted :]]
         self._counted = len(usages)
+        if not new and self._characters:
+            new = [self._estimate(self._characters)]
+            output = [*self._hosted.values()]
+        return self._count(new, output)
+
+    def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
+        """Count responses with their output; return why the run ends, or nothing."""
+        prepared = self._prepared
         self._last = (self._last, *new)[-1]
         self._characters = None
-        self._finished = []
+        self._made = 0
+        self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
         for item in output:
@@ -204,31 +239,48 @@ class _RunCounts:
         try:
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, TextDelta):
-                        self._characters = (self._characters or 0) + len(event.text)
-                    elif isinstance(event, ItemAdded) and not is_call(event.item):
-                        # It begins to think. A call may be shown after its response.
-                        self._characters = self._characters or 0
-                    elif isinstance(event, ItemDone) and maker_of(event.item).type:
-                        self._characters = self._characters or 0
-                        self._finished.append(event.item)
+                    self._note(event)
                     yield event
         finally:
             if self._characters is not None:
-                self._add_stopped(self._characters)
+                # What OpenAI's tools did until then is billed all the same.
+                used = [*self._hosted.values()]
+                self._count([self._estimate(self._characters)], used)
 
-    def _add_stopped(self, received: int) -> None:
-        """Count a response that was stopped after this many characters.
+    def _note(self, event: RunEvent) -> None:
+        """Note what an event brings of the current response."""
+        match event:
+            case TextDelta():
+                self._characters = (self._characters or 0) + len(event.text)
+            case ItemAdded() if maker_of(event.item).type:
+                self._characters = self._characters or 0
+                # A search, and a container, cost from their beginning; a picture once
+                # something of it is there.
+                if not is_image_call(event.item):
+                    self._hosted[event.output_index] = event.item
+            case PartialImage():
+                drawing: Item = {"type": "image_generation_call"}
+                for tool in self._prepared.request.tools or ():
+                    if tool.get("type") == "image_generation":
+                        drawing = {**tool, **drawing}  # its quality and size
+                self._hosted.setdefault(event.output_index, drawing)
+            case ItemDone() if maker_of(event.item).type:
+                self._characters = self._characters or 0
+                self._hosted[event.output_index] = event.item
+            case ItemAdded() if not is_call(event.item):
+                # It begins to think. A call may be shown after its response.
+                self._characters = self._characters or 0
+            case ToolOutput():
+                self._made += _count_characters(event.item.get("output"))
 
-        What OpenAI's tools did until then is billed all the same.
-        """
+    def _estimate(self, received: int) -> Usage:
+        """Return the usage of a response of which so many characters came."""
         request = self._prepared.request
         sent = _count_characters([request.instructions, request.tools, request.input])
         last = self._last
-        estimate = Usage(
-            input=max(sent // _CHARACTERS_PER_TOKEN, last.input + last.output),
+        again = last.input + last.output + self._made // _CHARACTERS_PER_TOKEN
+        return Usage(
+            input=max(sent // _CHARACTERS_PER_TOKEN, again),
             cached=last.cached,
             output=received // _CHARACTERS_PER_TOKEN,
         )
-        self._counted = 0  # `add` expects the usages of a whole run
-        self.add([estimate], self._finished)

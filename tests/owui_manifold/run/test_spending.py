@@ -254,7 +254,21 @@ async def test_later_round_that_is_stopped_is_estimated(
     [row] = await counted(administration)
     first = usage_of(sim)[0]
     assert row.requests == 2
-    assert row.input == 2 * first["input_tokens"] + first["output_tokens"]
+    read_again = 2 * first["input_tokens"] + first["output_tokens"]
+    assert read_again < row.input < read_again + 100  # with the output of the tool
+
+
+@pytest.mark.parametrize("way", ["failed", "late-reason", "error-flat", "cut"])
+async def test_answer_that_fails_is_estimated(
+    way: str, limited: Pipe, administration: Filter
+) -> None:
+    """Words at its end that a filter stops would make a long answer cost nothing."""
+    await chunks_of(limited, chat(f"sim:{way} " + "word " * 400), **NATIVE)
+
+    [row] = await counted(administration)
+    assert row.requests == 1
+    assert 400 <= row.input <= 800
+    assert row.output > 0
 
 
 async def test_own_key_at_a_gateway_counts(
@@ -682,11 +696,59 @@ ANSWER: Json = {
 }
 
 
-def response_of(*output: Json) -> Answerer:
+USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+
+
+def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
     """A whole response with these items."""
-    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     whole = {"id": "resp_1", "object": "response", "status": "completed"}
     return replying(json.dumps({**whole, "output": output, "usage": usage}))
+
+
+async def test_answer_of_a_server_without_usage_is_estimated(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Else a limit in tokens is none there."""
+    async with Upstream(response_of(ANSWER, usage=None)) as upstream:
+        limited.valves = valves_for(
+            sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False
+        )
+        await chunks_of(limited, chat("word " * 400), **NATIVE)
+
+    [row] = await counted(administration)
+    assert row.requests == 1
+    assert 400 <= row.input <= 800
+
+
+async def test_next_round_is_estimated_with_what_tools_returned(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Whoever leaves before its first word has had a long text read for nothing."""
+    asked = asyncio.Event()
+
+    async def wait(_: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def weather(city: str = "") -> str:
+        return "rain " * 8_000
+
+    tools = {"get_weather": {**tool_row(), "callable": host_callable(weather)}}
+    body = chat("Hi", tools=[TOOL])
+    async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
+        limited.valves = valves_for(
+            sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False
+        )
+        given = {**NATIVE, "__metadata__": {**IDS, "user_id": "user-1"}}
+        answer = chunks_of(limited, body, **given, __tools__=tools)
+        answering = asyncio.create_task(answer)
+        await asked.wait()
+        answering.cancel()
+        await asyncio.wait([answering])
+
+    [row] = await counted(administration)
+    assert row.requests == 2
+    assert row.input >= 10_000
 
 
 async def test_a_container_is_paid_for_once_in_all_rounds(
@@ -726,3 +788,32 @@ async def test_a_picture_of_a_stopped_answer_counts(
     [row] = await counted(administration)
     assert row.output < 100
     assert row.money >= 272 * 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "sign", "least"),
+    [
+        ("sim:draw,delay=200", "chat:message:files", 272 * 30),
+        ("sim:count,delay=200", "open_webui:code_interpreter", 30_000),
+    ],
+)
+async def test_what_a_stopped_answer_began_counts(
+    asked: str, sign: str, least: int, limited: Pipe, administration: Filter
+) -> None:
+    """A sketch shows all of a picture, and a container is paid for from its start."""
+    limited.valves = limited.valves.model_copy(
+        update={
+            "ENABLE_IMAGE_GENERATION": True,
+            "ENABLE_CODE_INTERPRETER": True,
+            "IMAGE_GENERATION_OPTIONS": '{"partial_images": 2, "quality": "low"}',
+        }
+    )
+    answer = await limited.pipe(chat(asked), **NATIVE)
+    async for chunk in answer:
+        if sign in str(chunk):
+            break
+    await answer.aclose()
+
+    [row] = await counted(administration)
+    assert row.output < 100
+    assert least <= row.money < 2 * least
