@@ -5,6 +5,7 @@ agent that is called again would continue without the picture, and its request w
 begin differently from the one before, which costs the prompt cache.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import NamedTuple
@@ -29,6 +30,7 @@ class _SeenOutput(NamedTuple):
     `end` is until when it is kept, unless its answer goes on.
     """
 
+    user: str
     answer: str
     call_id: str
     output: list[Item]
@@ -39,9 +41,10 @@ class _SeenOutput(NamedTuple):
 class PictureMemory:
     """Outputs with pictures of answers that are not complete, oldest first.
 
-    If there are too many, the oldest go, and those of an answer that did not go on for
-    an hour: such answers continue with the text alone, as they do after a restart of
-    the server. An `answer` is named with its chat and its user, because two models can
+    If there are too many, whoever has the most loses the oldest, so that the answers of
+    one user cannot push out those of others; and those of an answer go that did not go
+    on for an hour. Such answers continue with the text alone, as they do after a restart
+    of the server. An `answer` is named with its chat and its user, because two models can
     answer in one chat at the same time.
     """
 
@@ -51,8 +54,8 @@ class PictureMemory:
         self._lock = Lock()
         """Requests are prepared in threads."""
 
-    def keep(self, answer: str, item: Item) -> None:
-        """Remember the output of a call if it has pictures."""
+    def keep(self, answer: str, item: Item, user: str = "") -> None:
+        """Remember the output of a call in an answer for a user, if it has pictures."""
         output = item.get("output")
         if not answer or not isinstance(output, list):
             return
@@ -61,13 +64,26 @@ class PictureMemory:
             return
         call_id = str(item.get("call_id"))
         now = self._now()
-        seen = _SeenOutput(answer, call_id, output, size, now + _KEPT_SECONDS)
+        seen = _SeenOutput(user, answer, call_id, output, size, now + _KEPT_SECONDS)
         with self._lock:
             self._outputs = [kept for kept in self._outputs if now < kept.end]
             self._outputs.append(seen)
-            total = sum(kept.size for kept in self._outputs)
-            while total > _MAX_CHARACTERS or len(self._outputs) > _MAX_OUTPUTS:
-                total -= self._outputs.pop(0).size
+            while surplus := self._find_surplus():
+                self._outputs.remove(surplus)
+
+    def _find_surplus(self) -> _SeenOutput | None:
+        """Return the output to drop next; None if there are not too many."""
+        counts = Counter(kept.user for kept in self._outputs)
+        sizes = Counter[str]()
+        for kept in self._outputs:
+            sizes[kept.user] += kept.size
+        if sizes.total() > _MAX_CHARACTERS:
+            [(most, _)] = sizes.most_common(1)
+        elif counts.total() > _MAX_OUTPUTS:
+            [(most, _)] = counts.most_common(1)
+        else:
+            return None
+        return next(kept for kept in self._outputs if kept.user == most)
 
     def restore(self, answer: str, items: Sequence[Item]) -> list[Item]:
         """Return the items of a chat with the pictures in the outputs of its calls."""

@@ -60,6 +60,26 @@ def test_oldest_pictures_go_first(
     ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_MAX_OUTPUTS", 3), ("_MAX_CHARACTERS", 30)]
+)
+def test_pictures_of_one_user_push_out_no_others(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though those of the others are older."""
+    monkeypatch.setattr(pictures, limit, value)
+    memory = PictureMemory()
+    memory.keep(ANSWER, drawn("call_1", "data:image"), "u-1")
+    for number in range(5):
+        memory.keep(f"u-2/c-{number}/m-1", drawn("call_1", "data:image"), "u-2")
+
+    assert [kept.answer for kept in kept_container(memory)] == [
+        ANSWER,
+        "u-2/c-3/m-1",
+        "u-2/c-4/m-1",
+    ]
+
+
 def test_pictures_of_an_answer_that_never_goes_on_go() -> None:
     """Nobody tells that it was stopped; each round of another one begins the hour again."""
     clock = [0.0]

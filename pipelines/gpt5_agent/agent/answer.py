@@ -197,8 +197,10 @@ class _Agent:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
-                    answer = self._request.caller.answer
-                    self._request.pictures.keep(answer, event.item)
+                    caller = self._request.caller
+                    self._request.pictures.keep(
+                        caller.answer, event.item, caller.user_id
+                    )
                 yield event
                 step = self._call_steps.pop(event.item["call_id"], None)
                 if step:
