@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject
 from owui_chat.file_names import shorten_name
+from owui_chat.wording import as_plain_markdown
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 """Of one file that a tool returns, as specified (docs/reference/specification.md, P12)."""
@@ -60,6 +61,8 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = card.get("links") or {}
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines: list[str] = []
+    for address, url in links.items():
+        lines.append(f"[{as_plain_markdown(_address_name(address))}]({url})")
     lines += card.get("notes", ())
     return "".join(f"\n\n{line}" for line in lines)

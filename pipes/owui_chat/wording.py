@@ -39,6 +39,14 @@ def with_escapes(text: str) -> str:
     return "".join(shown)
 
 
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+
+
+def as_plain_markdown(name: str) -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+
+
 _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 

@@ -7,7 +7,6 @@ for the model come from the specification of the agent.
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from mimetypes import guess_type
 from posixpath import basename
@@ -22,6 +21,7 @@ from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
 from owui_chat.file_names import shorten_name
 from owui_chat.files import MAX_TOOL_FILE_BYTES
+from owui_chat.wording import as_plain_markdown
 
 _MAX_FILES = 10
 """Of one call; each is an upload."""
@@ -203,7 +203,7 @@ class OwnTools:
         """
         if file_count >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
-        name = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)  # as Markdown shows it
+        name = as_plain_markdown(file.name)
         text = (
             f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
         )

@@ -28,6 +28,7 @@ from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import image_name, shorten_name
 from owui_chat.files import container_addresses, file_citations
+from owui_chat.wording import as_plain_markdown
 from owui_host.files import store_file
 from owui_host.users import user_model
 from owui_manifold.call.context import CheckedCall
@@ -124,7 +125,7 @@ class ArtifactStore:
             name = shorten_name(path.rpartition("/")[2]) or "file"
             entry = await self._store_cited_file(citation, name, deadlines)
             if isinstance(entry, str):
-                notes.append(f"*{entry}*")
+                notes.append(f"*{as_plain_markdown(entry)}*")
                 continue
             addresses = container_addresses(text, name)
             for address in addresses:
@@ -134,7 +135,7 @@ class ArtifactStore:
                 files.append(entry)
                 shown_ids.add(entry["id"])
             elif not is_image and not addresses:
-                notes.append(f"[{name}]({entry['url']})")
+                notes.append(f"[{as_plain_markdown(name)}]({entry['url']})")
         return _build_card(files=files, notes=notes, links=links)
 
     async def _store_cited_file(

@@ -182,7 +182,7 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     ]
     assert outcome.card == {
         "notes": [
-            "[a\\_note\\[1\\].txt](/files/1)",
+            "[a_note\\[1\\].txt](/files/1)",
             "[file](/files/2)",
             "[no-ending](/files/3)",
             "[empty](/files/4)",

@@ -347,6 +347,22 @@ async def test_file_without_a_link_gets_one_below_the_text(
     assert cards(events) == [{"notes": [f"[people.csv]({url})"]}]
 
 
+@pytest.mark.parametrize("status", [200, 404])
+async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
+    host: StandInHost, connections: Connections, status: int
+) -> None:
+    """An archive of a stranger has it; without slashes the page fetches it, too."""
+    address = b"[people.csv](sandbox:/mnt/data/people.csv)"
+    stream = transcript("count-late.sse").replace(address, b"this")
+    stream = stream.replace(b"people.csv", b"![a](http:evil.example).csv")
+    events = await events_of_file(connections, stream, TABLE, status=status)
+
+    [card] = cards(events)
+    [note] = card["notes"]
+    assert note.replace("\\[", "").replace("\\]", "").count("[") == (status == 200)
+    assert r"!\[a\](http:evil.example).csv" in note
+
+
 @pytest.mark.parametrize(("caller", "count"), [(PLAIN, 2), (AT_ONCE, 0)])
 async def test_file_is_fetched_where_its_address_can_be_told(
     sim: Simulator,
