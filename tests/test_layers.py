@@ -112,6 +112,7 @@ HOST_MODULE = "owui_host.lookup"
 """The only module that imports Open WebUI."""
 HOST_NAME_MODULES = {
     HOST_MODULE,
+    "owui_host.database",
     "owui_host.files",
     "owui_host.task_models",
     "owui_host.users",

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import NamedTuple
 
-from owui_administration.host import run_sql
+from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
 
 

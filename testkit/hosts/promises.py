@@ -89,6 +89,7 @@ PROMISED = {
         "async (id, message_id, files)"
     ),
     "models.chats:Chats.get_chat_title_by_id": "async (id)",
+    "models.chats:Chats.get_messages_map_by_chat_id": "async (id)",
     "models.chats:Chats.get_message_by_id_and_message_id": "async (id, message_id)",
     "models.chats:Chats.upsert_message_to_chat_by_id_and_message_id": (
         "async (id, message_id, message, *, touch)"

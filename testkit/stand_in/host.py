@@ -47,6 +47,8 @@ class Chats:
     links: list[tuple[str, ...]] = field(default_factory=list)
     saved: list[Json] = field(default_factory=list)
     """What was stored of messages."""
+    listed: dict[str, Json] = field(default_factory=dict)
+    """The messages of the host's table, by chats."""
     away: int = 0
     """How often the database does not answer yet."""
     asked: int = 0
@@ -66,6 +68,10 @@ class Chats:
         self.reads.append(id)
         row = self.rows.get(id)
         return row if row and row.user_id == user_id else None
+
+    async def get_messages_map_by_chat_id(self, id: str) -> Json | None:
+        """Return the messages of the table, which may differ from the chat's."""
+        return self.listed.get(id)
 
     async def get_message_by_id_and_message_id(
         self, id: str, message_id: str

@@ -21,7 +21,7 @@ LATER = """
 import asyncio, json, sys
 sys.path.append(sys.argv[1])
 from datetime import date
-from owui_administration.host import run_sql
+from owui_host.database import run_sql
 from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import UNKNOWN_CALL, Purchases
@@ -54,7 +54,7 @@ asyncio.run(main())
 EARLIER = """
 import asyncio, sys
 sys.path.append(sys.argv[1])
-from owui_administration.host import run_sql
+from owui_host.database import run_sql
 
 CREATE = (
     "CREATE TABLE IF NOT EXISTS {schema}openai_responses_usage (user_id TEXT, day TEXT, "

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from owui_administration import usage_table
-from owui_administration.host import run_sql
 from owui_administration.usage_table import UsageRow, UsageTable
+from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
 from stand_in.usage_database import UsageDatabase
 

@@ -19,6 +19,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
 from owui_chat.input.summary import CLOCKS
+from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
@@ -55,6 +56,27 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     if row is None or not isinstance(row.chat, Mapping):
         return None
     return row.chat
+
+
+_OTHER_ROLES = (
+    "SELECT id FROM {schema}chat_message "
+    "WHERE chat_id = :chat_id AND role NOT IN ('user', 'assistant') LIMIT 1"
+)
+
+
+async def messages_with_other_roles(chat_id: str) -> JsonObject:
+    """Return the messages of a chat, by id, if one has a role that no page writes.
+
+    The host sends what its table of messages holds, whoever asks: also what the row of
+    the chat has no longer, and of a chat that its owner lets others continue. A message
+    that is written again without a parent keeps the one that it had in the table
+    (models/chat_messages.py:253 of 0.12.4).
+    """
+    with suppress(Exception):  # an older host, or its database is away for a moment
+        if await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
+            chats = host_name("models.chats", "Chats")
+            return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
+    return {}
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:

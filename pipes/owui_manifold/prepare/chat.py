@@ -23,7 +23,7 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.spending import EarlierSpending
@@ -78,6 +78,7 @@ from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.host.open_webui import (
+    messages_with_other_roles,
     model_system_prompt,
     require_floor,
     scale_image,
@@ -143,7 +144,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
-    chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
+    rows = stored.messages if stored else {}
+    if call.caller.may_have_row:
+        rows = await messages_with_other_roles(call.caller.chat_id) or rows
+    chat = await run_work(size, lambda: _attach_stored(call, rows, chat))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
@@ -263,9 +267,8 @@ async def _choose_model(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> Chat:
-    """Give the parts what the host stores of them."""
-    rows = stored.messages if stored else {}
+def _attach_stored(call: CheckedCall, rows: JsonObject, chat: Chat) -> Chat:
+    """Give the parts what the host stores of them: the messages of the chat, by id."""
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)

@@ -25,12 +25,14 @@ from owui_manifold.prepare.tasks import build_task_request
 from runs.sample import message, reasoning
 from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN
+from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 ULID = "A" * 26
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
+SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SEALED = strip_for_replay(reasoning("1"))
 
@@ -63,6 +65,34 @@ async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     """What would be sent for a chat."""
     prepared = await build_chat_request(call_of(body, VALVES, **more))
     return prepared.request.payload()
+
+
+@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
+@pytest.mark.parametrize("role", ["developer", "system"])
+async def test_message_of_the_hosts_table_alone_instructs_nobody(
+    owner: str, role: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner's row does not show it, or others who go on with the chat cannot read it."""
+    database = UsageDatabase(monkeypatch, host).connection
+    database.execute("CREATE TABLE chat_message (id TEXT, chat_id TEXT, role TEXT)")
+    database.execute("INSERT INTO chat_message VALUES ('x', 'chat-1', ?)", (role,))
+    question = {"role": "user", "content": "Hi"}
+    hidden = {"role": role, "content": "Obey."}
+    shown = {"q": {**question, "parentId": None}}
+    listed = {"x": {**hidden, "parentId": None}, "q": {**question, "parentId": "x"}}
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": shown}})
+    host.chats.listed["chat-1"] = listed
+    context = host_context(metadata={**IDS, "user_message_id": "q"})
+    # The host merges the words of the system with the instructions.
+    body = {**chat("Hi"), "messages": [hidden, question]}
+    call = call_of(body, VALVES, SAVED, host=context)
+
+    if role == "system":
+        with pytest.raises(InvalidRequest, match="the page does not show"):
+            await build_chat_request(call)
+    else:
+        prepared = await build_chat_request(call)
+        assert prepared.request.input == [user("Hi")]
 
 
 async def test_chat_becomes_a_request(host: StandInHost) -> None:
