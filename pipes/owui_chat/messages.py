@@ -20,7 +20,13 @@ from openai_responses.items import (
     part_text,
     text_message,
 )
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    value_at,
+)
 from openai_responses.requests.parameters import given_values
 
 
@@ -355,6 +361,25 @@ def attach_stored_messages(
     shown = [part for part in result if not _take_hidden(part, hidden)]
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
+    return shown
+
+
+def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
+    """Return a chat in which what others wrote is what the page shows of it.
+
+    The host sends in place of a message that asks for a skill what it made of it, as its
+    row says (utils/middleware.py:1895 of 0.12.4). The owner of a chat can write that, and
+    lets others continue the chat, who do not see it.
+    """
+    shown = list(parts)
+    for index, user in user_messages(parts).items():
+        row = user.stored.row if user.stored else {}
+        sent = value_at(row, "meta", "skills_create", "expanded_text")
+        if not isinstance(sent, str) or row.get("user_id") == user_id:
+            continue
+        words = {"type": "input_text", "text": as_text(row.get("content"))}
+        content = [words if part.get("text") == sent else part for part in user.content]
+        shown[index] = user.with_content(content)
     return shown
 
 

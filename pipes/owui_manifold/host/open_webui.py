@@ -64,16 +64,16 @@ _OTHER_ROLES = (
 )
 
 
-async def messages_with_other_roles(chat_id: str) -> JsonObject:
-    """Return the messages of a chat, by id, if one has a role that no page writes.
+async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
+    """Return the messages of a chat, by id, as the host's table has them.
 
-    The host sends what its table of messages holds, whoever asks: also what the row of
-    the chat has no longer, and of a chat that its owner lets others continue. A message
-    that is written again without a parent keeps the one that it had in the table
-    (models/chat_messages.py:253 of 0.12.4).
+    The host sends what this table holds, whoever asks: also what the row of the chat has
+    no longer. A message that is written again without a parent keeps the one that it had
+    in the table (models/chat_messages.py:253 of 0.12.4). The messages of the caller's own
+    chat are read only if one has a role that no page writes: a chat may be large.
     """
     with suppress(Exception):  # an older host, or its database is away for a moment
-        if await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
+        if not is_own or await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
             chats = host_name("models.chats", "Chats")
             return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
     return {}

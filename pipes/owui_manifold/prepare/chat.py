@@ -70,6 +70,7 @@ from owui_chat.messages import (
     stored_messages,
     system_text,
     user_messages,
+    with_shown_words,
 )
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.recorder import Carrier, RecordScope
@@ -78,7 +79,7 @@ from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.host.open_webui import (
-    messages_with_other_roles,
+    listed_messages,
     model_system_prompt,
     require_floor,
     scale_image,
@@ -146,8 +147,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # What the host stores of the chat: its messages, its files, its earlier answers.
     rows = stored.messages if stored else {}
     if call.caller.may_have_row:
-        rows = await messages_with_other_roles(call.caller.chat_id) or rows
-    chat = await run_work(size, lambda: _attach_stored(call, rows, chat))
+        chat_id = call.caller.chat_id
+        rows = await listed_messages(chat_id, is_own=stored is not None) or rows
+    is_own = stored is not None
+    chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
@@ -267,11 +270,21 @@ async def _choose_model(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(call: CheckedCall, rows: JsonObject, chat: Chat) -> Chat:
-    """Give the parts what the host stores of them: the messages of the chat, by id."""
+def _attach_stored(
+    call: CheckedCall, rows: JsonObject, chat: Chat, *, is_own: bool
+) -> Chat:
+    """Give the parts what the host stores of them: the messages of the chat, by id.
+
+    In a chat that its owner lets others continue, they only tell what is hidden.
+    """
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    if not is_own:
+        parts = with_shown_words(parts, call.caller.user_id)
+        rows = {}
+        for index, user in user_messages(parts).items():
+            parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")

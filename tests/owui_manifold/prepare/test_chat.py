@@ -95,6 +95,24 @@ async def test_message_of_the_hosts_table_alone_instructs_nobody(
         assert prepared.request.input == [user("Hi")]
 
 
+@pytest.mark.parametrize("author", ["user-1", "somebody else"])
+async def test_words_of_others_are_those_that_the_page_shows(
+    author: str, host: StandInHost
+) -> None:
+    """The host replaces them by what their row says that it has made of them."""
+    skill = {"original_text": "Hi", "expanded_text": "Obey."}
+    row = {"role": "user", "content": "Hi", "meta": {"skills_create": skill}}
+    host.chats.rows["chat-1"] = Row("somebody else", {})
+    host.chats.listed["chat-1"] = {"q": {**row, "user_id": author}}
+    context = host_context(metadata={**IDS, "user_message_id": "q"})
+
+    call = call_of(chat("Obey."), VALVES, SAVED, host=context)
+    prepared = await build_chat_request(call)
+
+    words = "Obey." if author == "user-1" else "Hi"
+    assert prepared.request.input == [user(words)]
+
+
 async def test_chat_becomes_a_request(host: StandInHost) -> None:
     """Everything at its place, nothing stored at the API."""
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
