@@ -38,6 +38,7 @@ from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDel
 from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.file_names import shorten_name
 from owui_chat.files import link_files
+from owui_chat.wording import as_plain_markdown
 
 # What a model writes arrives in pieces, and a link must be whole to be replaced:
 #
@@ -258,8 +259,11 @@ class Citations:
         if first.startswith("http"):
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
-        cited = {"source": source, "document": [*names.values()], "metadata": metadata}
-        return [SourceCited(cited)]
+        # The page shows a source that is opened as Markdown.
+        shown = [as_plain_markdown(name) for name in names.values()]
+        return [
+            SourceCited({"source": source, "document": shown, "metadata": metadata})
+        ]
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""

@@ -480,6 +480,17 @@ def test_titles_of_strangers_draw_nothing(name: str) -> None:
     assert not set("[]<>`") & set(below.partition(A)[2])
 
 
+def test_source_that_is_opened_draws_nothing() -> None:
+    """The page shows it as Markdown."""
+    note = url_note(A, "![x](https://e.example/p.png) <b>", 0, 4)
+
+    events = fed(Citations(), *run_of(message("1", "Rain.", annotations=[note])))
+
+    [cited] = sources_in(events)
+    assert cited["document"] == ["!\\[x\\](https://e.example/p.png) \\<b\\>"]
+    assert cited["source"]["name"] == "![x](https://e.example/p.png) <b>"
+
+
 def test_address_that_ends_for_some_readers_has_no_definition() -> None:
     """U+FEFF is a space in JavaScript, and not in Python: the rest would be drawn."""
     note = url_note("https://a.example/\ufeffx", "![x](https://e.example/p.png)", 0, 4)
