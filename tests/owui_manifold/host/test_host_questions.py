@@ -11,6 +11,7 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import Toolset
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import resolve_dispatched
 from owui_manifold.prepare.request import call_toolset
 from runs.tools import CITY, calling
 from stand_in.host import StandInHost
@@ -78,11 +79,12 @@ async def test_all_calls_of_a_chat_that_asks_are_the_hosts() -> None:
 
 @pytest.mark.usefixtures("newest")
 async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
-    """The host makes calls of functions alone."""
-    custom = {"type": "custom_tool_call", "call_id": "c", "name": "note", "input": "x"}
+    """The host makes calls of functions alone, whatever else a server writes."""
+    call = calling("note", 1, '{"input": "x"}')
+    custom = {**call, "type": "custom_tool_call", "input": "x"}
 
     assert await left(toolset(ASKS), custom) == []
-    assert await left(toolset(ASKS), calling("note", 1)) == ["call_1"]
+    assert await left(toolset(ASKS), call) == ["call_1"]
 
 
 @pytest.mark.usefixtures("newest")
@@ -180,10 +182,14 @@ async def test_host_is_left_only_the_call_that_was_checked(
 
 
 @pytest.mark.usefixtures("newest")
-async def test_call_of_another_kind_is_made_here() -> None:
-    """The host reads function calls alone."""
-    call = {"type": "custom_tool_call", "call_id": "call_1", "name": "get_weather"}
-    assert await left(toolset(ASKS), {**call, "input": "x"}) == []
+async def test_call_that_the_host_answers_with_an_error_is_no_call() -> None:
+    """It leaves the name of the tool that passes calls on, which it has."""
+    made = [
+        resolve_dispatched("call_tool", json.dumps(given), HOST_TOOLS)
+        for given in ({"tool_name": "note", "params": "{}"}, {"tool_name": "note"})
+    ]
+
+    assert made == [("note", "{}"), None]
 
 
 @pytest.mark.usefixtures("newest")
@@ -216,6 +222,9 @@ async def test_question_to_the_user_is_the_hosts(mode: str) -> None:
     assert await left(toolset(mode, "ask_user=deny"), QUESTION) == []
     assert await left(toolset(mode, "ask_user=ask"), QUESTION) == []
     assert await left(toolset(mode), {**QUESTION, "arguments": "{}"}) == []
+    # Nor what another tool is given that looks like one.
+    alike = {**QUESTION, "name": "note"}
+    assert await left(toolset(mode, "note=auto"), alike) == []
 
 
 @pytest.mark.usefixtures("newest")

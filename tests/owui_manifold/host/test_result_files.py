@@ -116,7 +116,9 @@ FORMS: dict[str, Callable[[int], Any]] = {
     "unpacked": lambda size: "data:text/plain," + "x" * size,
     "headers": lambda size: (whole(size), {"Content-Type": "image/png"}),
     "picture": lambda size: [{"type": "image", "mimeType": "x", "data": encoded(size)}],
+    "drawing": lambda size: [{"type": "image", "blob": encoded(size)}],
     "sound": lambda size: [{"type": "audio", "mimeType": "x", "blob": encoded(size)}],
+    "song": lambda size: [{"type": "audio", "data": encoded(size)}],
     "resource": lambda size: [
         {"type": "resource", "resource": {"uri": "a:b", "blob": encoded(size)}}
     ],
@@ -141,7 +143,7 @@ async def test_files_are_looked_for_in_64_levels(levels: int, *, is_read: bool) 
     """What is deeper is nobody's file: the host looks no further."""
     value: Any = whole(LIMIT + 1)
     for level in range(levels):
-        value = [value] if level % 2 else {"a": value}
+        value = ([value], {"a": value}, (value,))[level % 3]
 
     assert (LEFT_OUT in str(without_large_files(value))) is is_read
 

@@ -54,9 +54,10 @@ def tool(function: Callable[..., Any], **more: Any) -> Json:
 
 
 def result(value: Any, **more: Any) -> Json:
-    """A tool without a function behind it, which returns this."""
+    """A tool without a function behind it, which waits for a server and returns this."""
 
     async def given(**_: Any) -> Any:
+        await asyncio.sleep(0)
         return value
 
     spec = {"name": "look", "parameters": CITY}
@@ -222,14 +223,17 @@ async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
     assert await answer(tools) == ToolResult('{"rain": 1}')
 
 
-async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
+@pytest.mark.parametrize("server", [{"server": {"url": "u"}}, {}])
+async def test_tool_of_the_browser_is_run_there(
+    server: Json, host: StandInHost
+) -> None:
     shown: list[Json] = []
 
     async def event_call(event: Json) -> Any:
         shown.append(event)
         return {"rain": 1}
 
-    direct = {"spec": {"parameters": CITY}, "direct": True, "server": {"url": "u"}}
+    direct = {"spec": {"parameters": CITY}, "direct": True, **server}
     tools = host_tools({"look": direct}, event_call=event_call)
 
     assert await answer(tools) == ToolResult('{"rain": 1}')
@@ -239,7 +243,7 @@ async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
     assert event["data"] == {
         "name": "look",
         "params": {"city": "Bern"},
-        "server": {"url": "u"},
+        "server": server.get("server", {}),
         "session_id": "s-1",
     }
 
@@ -254,11 +258,15 @@ async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
-    [("", {"city": "Bern"}), ("mcp", {"city": "Bern", "extra": 1})],
+    ("kind", "schema", "given"),
+    [
+        ("", CITY, {"city": "Bern"}),
+        ("", {"type": "object"}, {}),
+        ("mcp", CITY, {"city": "Bern", "extra": 1}),
+    ],
 )
 async def test_arguments_that_a_tool_does_not_know_are_left_out(
-    kind: str, given: Json, host: StandInHost
+    kind: str, schema: Json, given: Json, host: StandInHost
 ) -> None:
     """But not those of MCP servers, which check for themselves."""
     seen: list[Json] = []
@@ -267,7 +275,7 @@ async def test_arguments_that_a_tool_does_not_know_are_left_out(
         seen.append(arguments)
         return [{"type": "text", "text": "ok"}]
 
-    recording = {"callable": record, "spec": {"parameters": CITY}, "type": kind}
+    recording = {"callable": record, "spec": {"parameters": schema}, "type": kind}
     tools = host_tools({"look": recording})
 
     await answer(tools, city="Bern", extra=1)
@@ -360,14 +368,13 @@ async def test_calls_about_the_task_list_run_one_by_one(
 
 async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     """A toolkit's tool of the same name has the limit of the others."""
-    tools = {
-        "delegate_task": tool(look, type="builtin"),
-        "edit_image": tool(look),
-        "look": tool(look, type="builtin"),
-    }
-    context = host_context(tools)
+    slow = ("delegate_task", "generate_image", "edit_image")
+    builtin = {name: tool(look, type="builtin") for name in (*slow, "look")}
 
-    assert long_running_tools(context) == [("delegate_task", 3600)]
+    limits = long_running_tools(host_context(builtin))
+
+    assert limits == [(name, 3600) for name in slow]
+    assert long_running_tools(host_context({"edit_image": tool(look)})) == []
 
 
 @pytest.mark.parametrize(
@@ -512,6 +519,10 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     ("name", "capabilities", "cites"),
     [
         ("fetch_url", None, True),
+        ("query_chat_files", None, True),
+        ("query_knowledge_files", None, True),
+        ("view_file", None, True),
+        ("view_knowledge_file", None, True),
         ("fetch_url", {"citations": False}, False),
         ("look", None, False),
     ],
@@ -556,10 +567,14 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     ("text", "failed"),
     [
         ("Error: no such city", True),
+        ("Exception: no such city", True),
+        ("Traceback (most recent call last):", True),
         (" HTTP error! 500", True),
         ('{"error": {"code": 7}}', True),
         ('{"status": "FAILED"}', True),
+        ('{"status": "error"}', True),
         ('{"ok": false, "message": "no rain"}', True),
+        ('{"success": false, "error": "no rain", "message": ""}', True),
         ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
         ('{\n  "error": "no such city"\n}', True),
         ('{"success": false, "message": ""}', False),
@@ -777,18 +792,23 @@ async def test_share_of_a_user_goes_when_nothing_of_it_runs(
 
 
 async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:
-    """The coroutine that it returned is closed, so Python warns of nothing."""
+    """The coroutine that it returned is closed at once: the tool can clean up."""
+    cleaned_up: list[str] = []
 
-    async def waiting(**_: Any) -> str:
-        await asyncio.sleep(0)
-        return "never"
+    async def waiting(**_: Any) -> None:
+        try:
+            await asyncio.sleep(0)
+        finally:
+            cleaned_up.append("now")
 
     vars(waiting).update(__function__=look, __extra_params__={})
     host.provide("utils.tools", get_updated_tool_function=unchanged)
     given = {"look": {"callable": waiting, "spec": {"parameters": CITY}}}
 
-    with pytest.raises(RuntimeError, match="claims to be synchronous"):
+    with pytest.raises(RuntimeError, match="claims to be synchronous") as raised:
         await answer(host_tools(given))
+    assert raised  # its traceback still holds the coroutine
+    assert cleaned_up == ["now"]
 
 
 async def unchanged(function: Any, extra_params: Json) -> Any:
