@@ -85,11 +85,12 @@ async def test_chat_that_could_not_be_read_is_read_again(
 
     The answer would forget the earlier reasoning, and keep none of its own.
     """
+    host.provide("env", DATABASE_URL="postgresql://db")
+    host.chats.away = 2
     read = host.chats.get_chat_by_id_and_user_id
-    errors = ["", "database is locked"]
 
     async def read_or_hide(chat_id: str, user_id: str) -> Any:
-        return await read(chat_id, user_id) if not errors.pop() else None
+        return None if host.chats.away else await read(chat_id, user_id)
 
     monkeypatch.setattr(host.chats, "get_chat_by_id_and_user_id", read_or_hide)
 
