@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, as_text
 from owui_chat.file_names import stored_name
 from owui_host.lookup import host_name
 from owui_host.users import HostUser
@@ -42,8 +42,8 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
     size = facts.get("size")
     return StoredFile(
         path=row.path,
-        name=str(row.filename or ""),
-        media_type=str(facts.get("content_type") or ""),
+        name=row.filename,
+        media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
     )
 

@@ -75,13 +75,23 @@ async def test_document_stands_in_front_of_the_question(host: StandInHost) -> No
     assert parts == [document("a.pdf", PDF), text("?")]
 
 
-async def test_caller_without_a_name_gets_the_stored_one(host: StandInHost) -> None:
-    """Over plain HTTP a file is an id."""
-    file_id = host.files.add(b"a,b", "t.csv", content_type="text/csv")
+@pytest.mark.parametrize(
+    ("name", "declared", "stored"),
+    [
+        ("t.csv", "", None),
+        ("table", "", "text/csv"),
+        ("table", "text/csv", "application/zip"),
+    ],
+)
+async def test_caller_without_a_name_gets_the_stored_one(
+    name: str, declared: str, stored: str | None, host: StandInHost
+) -> None:
+    """Over plain HTTP a file is an id. A name tells the type, else the caller, the host."""
+    file_id = host.files.add(b"a,b", name, content_type=stored)
 
-    parts = await asked_with(attachment(file_id, "", ""))
+    parts = await asked_with(attachment(file_id, "", declared))
 
-    assert parts[0] == document("t.csv", b"a,b", "text/csv")
+    assert parts[0] == document(name, b"a,b", "text/csv")
 
 
 async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
@@ -163,14 +173,17 @@ async def test_files_beyond_the_limit_are_refused(
     is_declared: bool, host: StandInHost
 ) -> None:
     """The message names the file that was too much; a known size saves the reading."""
-    size = 50_000_001
-    content = PDF if is_declared else PDF.ljust(size)
-    file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
+
+    def add(size: int) -> Attachment:
+        content = PDF if is_declared else PDF.ljust(size)
+        file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
+        return attachment(file_id, "a.pdf")
 
     with pytest.raises(InvalidRequest, match=r"With a\.pdf .* exceed 50 MB"):
-        await asked_with(attachment(file_id, "a.pdf"))
-
+        await asked_with(add(50_000_001))
     assert len(host.files.threads) == (0 if is_declared else 1)
+
+    assert len(await asked_with(add(50_000_000))) == 2
 
 
 async def test_files_share_the_limit(host: StandInHost) -> None:
