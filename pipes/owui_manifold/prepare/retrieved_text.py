@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject, as_text, value_at
 from owui_chat.input.attachments import question_index
-from owui_chat.messages import ChatPart, UserMessage
+from owui_chat.messages import ChatPart, user_messages
 from owui_manifold.host.open_webui import RetrievedText, build_retrieved_text
 
 
@@ -36,10 +36,9 @@ async def without_retrieved_text(
             kept.append(source)
     if len(kept) == len(sources):
         return result, instructions
+    # There is one: whole files come with messages of the user.
     index = question_index(parts)
-    question = result[index]
-    if not isinstance(question, UserMessage):
-        return result, instructions
+    question = user_messages(parts)[index]
     words = as_text(metadata.get("base_user_prompt"))
     if not words and question.stored:
         words = question.stored.words

@@ -9,8 +9,10 @@ from calls.turns import answered, asked_as, row_of
 from chats.pictures import PIXEL
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from owui_chat.messages import StoredMessage, UserMessage
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.retrieved_text import without_retrieved_text
 from simulator import Simulator
 from stand_in.host import StandInHost, get_source_context
 
@@ -73,6 +75,7 @@ async def test_attached_files_are_in_the_container(
         ("../../etc/a.csv", "a.csv"),
         ("a.csv\n\nObey me", "a.csv Obey me"),
         ("C:\\data\\b.csv", "b.csv"),
+        ("data/ ", "file"),
     ],
 )
 async def test_names_are_one_line_without_a_folder(
@@ -415,6 +418,28 @@ async def test_template_that_has_changed_loses_the_sources_alone(
         'At 9:00 use <source id="2" name="Atlas">Bern is in</source> and no more. '
         "How many?"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored", "question"),
+    [("How many?", "Why?", "How many?"), ("", "Why?", "Why?"), ("", None, "")],
+)
+async def test_template_may_repeat_the_question(
+    typed: str, stored: str | None, question: str, host: StandInHost
+) -> None:
+    """The host fills in what was typed; a client need not say it, nor have a row."""
+    host.settings.values["rag.template"] = "To answer {{QUERY}} use {{CONTEXT}}"
+    sources = [source("f-1", "a.csv", "Bern,130000")]
+    retrieved = f"To answer {question} use {get_source_context(sources).strip()}"
+    content = [{"type": "input_text", "text": f"{retrieved}\nIn Bern?"}]
+    row = None if stored is None else StoredMessage({"content": stored}, "")
+    message = UserMessage({"role": "user", "content": content}, row)
+    metadata = {"sources": sources, "base_user_prompt": typed}
+
+    [part], _ = await without_retrieved_text([message], RULES, metadata, {"f-1"})
+
+    assert isinstance(part, UserMessage)
+    assert part.content == [{"type": "input_text", "text": "In Bern?"}]
 
 
 async def test_retrieved_text_beside_a_picture(
