@@ -261,7 +261,7 @@ class Pipe:
             request = await build_task_request(call, with_task_model=with_task_model)
             async with aclosing(answer_events(request, self._connections)) as events:
                 async for event in events:
-                    if isinstance(event, RunDone) and with_task_model:
+                    if isinstance(event, RunDone):
                         is_refused = lacks_task_model(request, event)
                     if not is_refused:
                         yield event
