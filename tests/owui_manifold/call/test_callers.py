@@ -162,12 +162,13 @@ async def test_settings_stored_by_an_administrator_override_the_caller(
     assert "prompt_cache_retention" not in body
 
 
+@pytest.mark.parametrize("owner", ["user-1", "gone@example.com"])
 async def test_settings_stored_by_a_user_count_as_the_callers(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    owner: str, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """What is set for all models is the administrator's."""
     host.settings.values["models.default_params"] = {"safety_identifier": "ours"}
-    host.models.add(WORKSPACE, "user-1", service_tier="priority", extra_tools=HOSTED)
+    host.models.add(WORKSPACE, owner, service_tier="priority", extra_tools=HOSTED)
 
     body = await sent(pipe, sim, **OURS, extra_tools=HOSTED)
 

@@ -125,4 +125,4 @@ def test_a_chat_can_have_a_parameter_for_its_files(
     config = read_config(valves, person, {}, {"file_input": parameter})
 
     assert given == config.valves.FILE_INPUT
-    assert ("FILE_INPUT" in config.refused) is is_refused
+    assert list(config.refused) == ["FILE_INPUT"] * is_refused

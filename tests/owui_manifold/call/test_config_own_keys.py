@@ -79,6 +79,24 @@ def test_valve_names_what_goes_out_with_a_users_own_key(
     assert sent(user, EXPERT_JSON=expert(user_keys_get=given)) == (headers, tools)
 
 
+@pytest.mark.parametrize(
+    "name", ["Authorization", "API-Key", "openai-organization", "OpenAI-Project"]
+)
+def test_header_of_an_account_does_not_go_out_with_a_users_own_key(name: str) -> None:
+    """However it is written, and even where other headers do."""
+    given = {
+        "EXTRA_HEADERS": json.dumps({name: "canary"}),
+        "EXPERT_JSON": expert(user_keys_get="headers"),
+    }
+    shared, own = (
+        build_endpoint(chosen.valves, chosen.own_key).headers()
+        for chosen in (config(UserValves(), **given), config(OWN, **given))
+    )
+
+    assert shared[name] == "canary"
+    assert "canary" not in own.values()
+
+
 def test_own_key_that_is_not_allowed_changes_nothing() -> None:
     """The pipe's key is used, with all that belongs to it."""
     assert sent(OWN, USER_API_KEYS="off") == sent(UserValves())

@@ -135,6 +135,12 @@ def test_an_entry_that_cannot_be_meant(row: object) -> None:
         overrides(my_gpt=row)
 
 
+def test_long_key_is_named_by_its_beginning() -> None:
+    for key in ("k" * 40, "k" * 41):
+        with pytest.raises(InvalidRequest, match=f"unknown key `{'k' * 40}` "):
+            overrides(x={key: 1})
+
+
 @pytest.mark.parametrize("text", ["no JSON", "[]", "[" * 100_000])
 def test_text_that_is_no_object(text: str) -> None:
     with pytest.raises(InvalidRequest, match="for example"):

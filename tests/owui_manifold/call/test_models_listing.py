@@ -206,6 +206,28 @@ async def test_host_that_keeps_its_list_gets_no_guess(
         assert redis.deleted == ["open-webui:models:base"]
 
 
+async def test_host_is_made_to_ask_again_once_it_has_stored_its_list(
+    connections: Connections, host: StandInHost
+) -> None:
+    """It waits for its other servers first; what was forgotten before would return."""
+    state = keeping_host(host)
+    slow = Slow()
+
+    async def store() -> None:
+        await asyncio.sleep(10)
+        state.BASE_MODELS = ["of others", "mine"]
+
+    async with Upstream(slow) as upstream:
+        await list_models(valves_of(upstream), Listing(), connections)
+        slow.released.set()
+        storing = asyncio.create_task(store())
+        while connections._pool()._tasks:
+            await settled(connections)
+        await storing
+
+    assert state.BASE_MODELS == []
+
+
 @pytest.mark.usefixtures("hurried")
 async def test_list_of_a_corrected_address_is_completed(
     connections: Connections, host: StandInHost, monkeypatch: pytest.MonkeyPatch

@@ -215,6 +215,8 @@ def test_a_text_that_is_no_json_is_a_secret_as_a_whole() -> None:
 
 
 def test_labels_are_no_secrets() -> None:
-    """Else the log could name neither a server nor a tool."""
-    named = {**CLOCKS, "allowed_tools": ["timezones"]}
+    """Else the log could name neither a server nor a tool, nor what they are."""
+    named = {"type": "mcp", **CLOCKS, "allowed_tools": ["timezones"]}
+    named |= {"require_approval": "never", "server_description": "tells the time"}
     assert read(named).secrets == (URL, "")
+    assert read(DRIVE).secrets == ("token-of-drive",)
