@@ -296,22 +296,22 @@ async def test_active_content_is_stored_as_a_download(
 
 
 @pytest.mark.parametrize(
-    ("table", "method"),
-    [("users", "get_user_by_id"), ("chats", "insert_chat_files")],
+    "place", [("users", "get_user_by_id"), ("chats", "insert_chat_files")]
 )
 async def test_database_that_is_locked_costs_the_picture_alone(
     sim: Simulator,
     host: StandInHost,
     connections: Connections,
     monkeypatch: pytest.MonkeyPatch,
-    table: str,
-    method: str,
+    caplog: pytest.LogCaptureFixture,
+    place: tuple[str, str],
 ) -> None:
-    """The answer goes on to its end, and says what it lacks."""
+    """The answer goes on to its end, and says what it lacks; the log says why."""
 
     async def locked(*_: Any, **__: Any) -> Any:
         raise RuntimeError("database is locked")
 
+    table, method = place
     monkeypatch.setattr(getattr(host, table), method, locked)
     events = await events_of(sim, connections, "sim:draw")
 
@@ -319,6 +319,7 @@ async def test_database_that_is_locked_costs_the_picture_alone(
     assert "could not be stored" in card["notes"][0]
     (ended,) = [event for event in events if isinstance(event, RunDone)]
     assert ended.ending.kind == "completed"
+    assert "no file stored: RuntimeError at line" in caplog.text
 
 
 @pytest.mark.parametrize("user_id", ["", "gone@example.com"], ids=["nobody", "gone"])
@@ -361,6 +362,20 @@ async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
     [note] = card["notes"]
     assert note.replace("\\[", "").replace("\\]", "").count("[") == (status == 200)
     assert r"!\[a\](http:evil.example).csv" in note
+
+
+@pytest.mark.parametrize("named", [{}, {"filename": None}, {"filename": "data/"}])
+async def test_file_without_a_name_gets_one(
+    named: Json, host: StandInHost, connections: Connections
+) -> None:
+    cited = {"type": "container_file_citation", "container_id": "c", "file_id": "f"}
+    part = {"type": "output_text", "text": "Here.", "annotations": [{**cited, **named}]}
+    said = {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
+    body = json.dumps({"id": "r", "status": "completed", "output": [said]}).encode()
+    await events_of_file(connections, body, TABLE)
+
+    (row,) = host.files.rows.values()
+    assert row.filename == "file.bin"
 
 
 @pytest.mark.parametrize(("caller", "count"), [(PLAIN, 2), (AT_ONCE, 0)])

@@ -31,6 +31,16 @@ def test_value_opens_for_its_own_message_alone(
     assert opener.unseal(sealed, message_id) == (VALUE if opens else None)
 
 
+def test_value_that_an_earlier_version_encrypted_opens() -> None:
+    """Chats live longer than a release."""
+    sealed = (
+        "/A1QLVEBXaypjCe+xBVHcfsQTJeD0qWlN03vTQk+9pLkypJM7HBLxP4m"
+        "HlH7FuS28ChM4QV8QJd+DTbL4J6OeTL+FZBSR+pebnMgI60enSSHWFpu"
+    )
+
+    assert ChatKeys(SECRET, "user-1", "chat-1").unseal(sealed, "m-1") == VALUE
+
+
 @pytest.mark.parametrize("sealed", ["", "no base64!", base64.b64encode(b"x").decode()])
 def test_what_nobody_encrypted_is_nothing(sealed: str) -> None:
     """The owner of a chat can write anything there."""
