@@ -155,9 +155,29 @@ async def test_valves_are_what_a_caller_leaves_open(
     call = call_of(chat("Hi", **body), valves(**given))
     payload = (await build_chat_request(call)).request.payload()
 
+    assert "instructions" not in payload
     names = ("truncation", "service_tier", "max_output_tokens")
     found = {name: payload[name] for name in names if name in payload}
     assert found == sent
+
+
+@pytest.mark.parametrize(
+    ("given", "model", "cites"),
+    [
+        ({}, "gpt-5.6-sol", False),
+        ({"ENABLE_WEB_SEARCH": True}, "gpt-5.6-sol", True),
+        ({"AGENT_JSON": '{"model": "gpt-5.6-sol"}'}, "gpt5_function_calling", True),
+    ],
+)
+async def test_texts_that_may_be_shown_otherwise_are_recorded(
+    given: dict[str, Any], model: str, *, cites: bool, host: StandInHost
+) -> None:
+    """OpenAI's tools cite, and so do agents."""
+    caller = Caller(f"my_pipe.{model}", "user-1", "chat-1", "m-1", streams=True)
+    prepared = await build_chat_request(call_of(chat("Hi"), valves(**given), caller))
+
+    assert prepared.scope
+    assert prepared.scope.cites is cites
 
 
 async def test_the_api_counts_its_own_tools_to_the_same_limit(

@@ -43,6 +43,8 @@ def test_server_asks_where_a_rule_may_be_about_it(
     setting = put_under_rules(server, rules)["require_approval"]
 
     assert setting == ("always" if is_asked else "never")
+    own = {"type": "web_search"}
+    assert put_under_rules(own, rules) == own
 
 
 @pytest.mark.parametrize(

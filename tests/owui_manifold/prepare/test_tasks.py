@@ -6,6 +6,7 @@ import pytest
 
 from calls.sample import MODEL, call_of, chat
 from calls.valves import expert
+from owui_host.task_models import chosen_task_models
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.tasks import build_task_request
@@ -87,6 +88,38 @@ async def test_model_that_an_administrator_chose_for_tasks_does_them(
     assert made["model"] == expected
     assert ("reasoning" in made) is not is_chosen
     assert made["max_output_tokens"] == 50
+
+
+@pytest.mark.parametrize(
+    ("task", "setting"),
+    [
+        ("title_generation", "task.model"),
+        ("follow_up_generation", "task.model"),
+        ("tags_generation", "task.model"),
+        ("emoji_generation", "task.model"),
+        ("query_generation", "task.model"),
+        ("image_prompt_generation", "task.model"),
+        ("autocomplete_generation", "task.model"),
+        ("function_calling", "task.model"),
+        ("context_compaction", "chat.context_compaction"),
+        ("moa_response_generation", ""),
+    ],
+)
+async def test_each_task_has_its_setting(
+    task: str, setting: str, host: StandInHost
+) -> None:
+    """One that is not set chooses nothing."""
+    values = {
+        "task.model.default": "a",
+        "task.model.external": "b",
+        "chat.context_compaction.model": "c",
+    }
+    host.settings.values = values
+    named = {name for key, name in values.items() if setting and setting in key}
+
+    assert await chosen_task_models(task) == named
+    host.settings.values = dict.fromkeys(values, "")
+    assert await chosen_task_models(task) == set()
 
 
 async def test_model_chosen_for_tasks_may_be_one_of_the_workspace(
