@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 
 from calls.outcomes import chunks_of, statuses
-from calls.sample import USER, valves_for
+from calls.sample import USER, call_of, chat, valves_for
 from calls.valves import expert
+from openai_responses.endings import COMPLETED
+from openai_responses.loop.events import RunDone, Trace
+from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.present.report import report_end
 from simulator import Simulator
 from stand_in.host import StandInHost
 
@@ -75,17 +80,34 @@ async def test_an_answer_is_compared_with_the_one_before(
     row_of(host, {})
     first, usage = await ask(sim, "a0", **ON)
     row_of(host, usage)
-    again, _ = await ask(sim, "a1", {"verbosity": "low"}, **ON)
+    ttl = {"ttl": "30m"}
+    chosen: Json = {"verbosity": "low", "prompt_cache_options": ttl}
+    opened = expert(
+        prompt_cache_diagnostics=True, caller_may_set="prompt_cache_options"
+    )
+    again, _ = await ask(sim, "a1", chosen, **{**ON, "EXPERT_JSON": opened})
 
     assert "prompt_cache_options" not in first
     assert usage["response_id"].startswith("resp_")
     assert again["prompt_cache_options"] == {
-        "comparison_response_id": usage["response_id"]
+        **ttl,
+        "comparison_response_id": usage["response_id"],
     }
     [line] = [m for m in caplog.messages if "prompt cache: " in m]
     reason = "type cache_miss, reason verbosity_changed, cache_missed_tokens "
     assert reason in line
     assert int(line.partition(reason)[2]) > 1024
+
+
+async def test_only_the_beginning_of_a_diagnosis_is_logged(host: StandInHost) -> None:
+    """A server may write anything there."""
+    valves = Valves.model_validate({"API_KEY": "sk-1", **ON})
+    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+    diagnosis = {"type": "t" * 40, "reason": "r" * 41, "more": "x"}
+    report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", cache=diagnosis)))
+
+    line = f"prompt cache: type {'t' * 40}, reason {'r' * 40}, cache_missed_tokens None"
+    assert prepared.call.log.text().splitlines()[-1].endswith(line)
 
 
 @pytest.mark.parametrize(
