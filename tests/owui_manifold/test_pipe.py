@@ -839,6 +839,25 @@ async def test_end_waits_for_a_database_that_is_away(
     assert loop.time() - began == pytest.approx(0.25 + 0.5 + 1.0, abs=0.5)
 
 
+async def test_refusal_without_a_stream_waits_for_the_database_too(
+    pipe: Pipe, host: StandInHost
+) -> None:
+    """The page is told nothing else: there is no line of an agent."""
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    host.chats.away = 3
+    pipe.valves = pipe.valves.model_copy(update={"BASE_URL": "ftp://a.example"})
+    events: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        events.append(event)
+
+    result = await result_of(pipe, chat("Hi"), **NATIVE, __event_emitter__=emit)
+
+    assert "BASE_URL" in result["error"]["message"]
+    assert events == []
+    assert host.chats.away == 0
+
+
 async def test_end_of_a_stream_asks_the_database_once(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:

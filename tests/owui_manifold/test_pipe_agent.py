@@ -379,13 +379,17 @@ async def test_a_call_that_comes_twice_is_made_once(
 
 
 async def test_the_log_has_figures_and_no_words(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither of the chat nor of its tools (R16)."""
     caplog.set_level(logging.DEBUG)
     chunks = await chunks_of(pipe, asked("sim:tool my diary"), **given(Weather()))
 
     assert '"rounds": 2, "tool_calls": 1' in caplog.text
+    [metadata] = metadata_of(chunks)
+    usages = [request.response["usage"] for request in sim.requests if request.response]
+    tokens = sum(usage["total_tokens"] for usage in usages)
+    assert metadata["total_tokens"] == tokens > 0
     output = "Rain in Zürich."
     assert output in json.dumps(chunks, ensure_ascii=False)
     for words in ("my diary", "Zürich", output):
