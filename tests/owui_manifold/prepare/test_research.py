@@ -6,6 +6,7 @@ import pytest
 
 from calls.sample import TOOL, arrived_call, chat, host_context, valves_for
 from calls.turns import answered
+from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.checking import check_call
@@ -66,22 +67,25 @@ async def test_answer_begins_with_its_ceiling(
     assert prepared.beginning.startswith("Research takes several minutes: at most 60")
 
 
-async def test_callers_do_not_raise_the_ceiling(
-    sim: Simulator, host: StandInHost
+@pytest.mark.parametrize("tokens", [100_000, 100])
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "max_output_tokens", "max_completion_tokens"]
+)
+async def test_callers_do_not_set_the_ceiling(
+    name: str, tokens: int, sim: Simulator, host: StandInHost
 ) -> None:
     """Nor lower the effort, nor add functions, whose rounds would begin it anew."""
     wishes = {
-        "max_tokens": 100_000,
-        "max_output_tokens": 90_000,
-        "max_completion_tokens": 80_000,
+        name: tokens,
         "reasoning": {"effort": "low", "summary": "detailed"},
-        "max_tool_calls": 500,
+        "max_tool_calls": tokens // 20,
         "reasoning_effort": "low",
         "tools": [TOOL],
     }
     user = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
+    opened = expert(caller_may_set="max_tool_calls")
 
-    body = await sent(sim, body=wishes, user=user)
+    body = await sent(sim, body=wishes, user=user, EXPERT_JSON=opened)
 
     assert [tool["type"] for tool in body["tools"]] == ["web_search"]
     assert body["reasoning"]["effort"] == "high"
