@@ -131,16 +131,18 @@ async def test_images_are_a_part_of_their_own(
     assert bought.itemized_money == row.money
 
 
+@pytest.mark.parametrize("task", [None, "title_generation"])
 async def test_nothing_is_itemized_without_a_price(
-    pipe: Pipe, administration: Filter, sim: Simulator
+    task: str | None, pipe: Pipe, administration: Filter, sim: Simulator
 ) -> None:
     """The tokens are told all the same."""
     pipe.valves = valves_for(sim, CUSTOM_MODEL_PRICING_JSON="{")
-    await chunks_of(pipe, chat("sim:short"), **NATIVE)
+    await chunks_of(pipe, chat("sim:short"), **NATIVE, __task__=task)
 
     row, bought = await counted(administration)
 
     assert (row.money, bought.itemized, bought.itemized_money) == (0, 0, 0)
+    assert (bought.tasks, bought.task_money) == (row.requests * bool(task), 0)
     assert (bought.input, bought.answers + bought.reasoning) == (row.input, row.output)
 
 

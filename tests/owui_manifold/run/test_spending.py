@@ -271,6 +271,36 @@ async def test_answer_that_fails_is_estimated(
     assert row.output > 0
 
 
+async def test_denied_call_of_a_remote_tool_begins_no_response(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """It is shown after the response that asked, and the answer is stopped then."""
+    server = {"server_label": "wiki", "server_url": "https://wiki.example/mcp"}
+    limited.valves = valves_for(
+        sim, REMOTE_MCP_SERVERS_JSON=json.dumps(server), TOOL_APPROVAL="wiki_*=deny"
+    )
+    answer = await limited.pipe(chat("sim:mcp-approval"), **NATIVE)
+    async for chunk in answer:
+        if chunk.get("item", {}).get("type") == "function_call_output":
+            break
+    await answer.aclose()
+
+    [row] = await counted(administration)
+    assert row.requests == len(sim.requests) == 1
+
+
+async def test_response_that_begins_with_a_call_is_counted(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Its arguments are the first that comes of it."""
+    body = chat("sim:tool-twice", tools=[TOOL], reasoning_effort="none")
+    tools = {"get_weather": tool_row()}
+    assert not errors(await chunks_of(limited, body, **NATIVE, __tools__=tools))
+
+    [row] = await counted(administration)
+    assert row.requests == len(sim.requests) == 3
+
+
 async def test_own_key_at_a_gateway_counts(
     limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
@@ -366,16 +396,31 @@ async def test_log_says_what_limits_took(
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "allowed", "sent"),
+    [
+        ({"model": "my_pipe.gpt-5.6-sol-high"}, ["none", "low"], "low"),
+        # This one has no effort minimal; of an unknown one nobody knows.
+        ({"reasoning_effort": "low"}, ["minimal", "medium"], "medium"),
+        ({"model": "my_pipe.x", "reasoning_effort": "high"}, ["minimal"], "minimal"),
+    ],
+)
 async def test_effort_of_a_merge_is_lowered_too(
-    limited: Pipe, host: StandInHost, sim: Simulator
+    asked: Json,
+    allowed: list[str],
+    sent: str,
+    limited: Pipe,
+    host: StandInHost,
+    sim: Simulator,
 ) -> None:
     """It is done at the model's own effort, as an answer."""
-    limit(host, {"efforts": ["none", "low"]})
-    body = chat("Hi", model="my_pipe.gpt-5.6-sol-high")
+    limit(host, {"efforts": allowed})
 
-    await chunks_of(limited, body, **NATIVE, __task__="moa_response_generation")
+    await chunks_of(
+        limited, chat("Hi", **asked), **NATIVE, __task__="moa_response_generation"
+    )
 
-    assert sim.requests[-1].body["reasoning"] == {"effort": "low"}
+    assert sim.requests[-1].body["reasoning"] == {"effort": sent}
 
 
 @pytest.mark.parametrize(
@@ -582,6 +627,39 @@ async def test_administrators_see_the_usage_of_all_users(
         '"gone, gpt-5.2","2.0000","1","500","0","500"',
     ]
     assert lines[2] == "```"
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "most_bytes", "is_linked", "words"),
+    [
+        ("chat-1", 1000, True, ".csv](/api/v1/files/file-1/content): 1 lines"),
+        ("temporary:1", 1000, False, ".csv](/api/v1/files/file-1/content): 1 lines"),
+        ("chat-1", 1, None, "```csv"),
+        ("channel:1", 1000, None, "```csv"),
+    ],
+    ids=["row", "temporary", "refused by the host", "channel"],
+)
+async def test_page_gets_usage_in_a_file(
+    chat_id: str,
+    most_bytes: int,
+    is_linked: bool | None,
+    words: str,
+    limited: Pipe,
+    host: StandInHost,
+) -> None:
+    """It is the user's own, and goes with a chat that the host stores."""
+    host.files.most_bytes = most_bytes
+    await spent(SPENT)
+    given = {**NATIVE, "__metadata__": {**IDS, "chat_id": chat_id}}
+    told = grown(await chunks_of(limited, chat("/usage 90d csv"), **given))
+
+    assert words in told
+    assert "None" not in told
+    assert [row.user_id for row in host.files.rows.values()] == (
+        [] if is_linked is None else ["user-1"]
+    )
+    link = ("chat-1", "m-1", "file-1", "user-1")
+    assert host.chats.links == ([link] if is_linked else [])
 
 
 async def test_an_address_draws_nothing_in_the_table(
