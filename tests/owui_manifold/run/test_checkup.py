@@ -77,6 +77,9 @@ async def test_working_setup_passes_every_check(sim: Simulator) -> None:
     assert len(bodies) == 4
     assert all(body["store"] is False for body in bodies)
     assert all(body["max_output_tokens"] == 16 for body in bodies)
+    part = {"type": "input_text", "text": "ping"}
+    ping = {"type": "message", "role": "user", "content": [part]}
+    assert all(body["input"] == [ping] for body in bodies)
 
 
 async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
@@ -393,11 +396,16 @@ async def test_each_entry_of_the_endpoints_is_asked(
         {**works, "groups": ["staff"]},
         {**works, "api_key": "sk-wrong-CANARY", "groups": ["students"]},
         {**works, "models": ["gpt-4.1-research"]},
+        {**works, "models": ["gpt-4.1"]},
     ]
-    text = await checked(host, sim, entries=json.dumps(rows))
+    names = f"auto, {MODEL}, gpt-4.1, gpt-4.1-research"
+    text = await checked(host, sim, entries=json.dumps(rows), MODEL_ID=names)
 
-    assert "✅ **Entry 1 of ENDPOINTS_JSON**: " in text
+    assert "✅ **Entry 1 of ENDPOINTS_JSON**: GPT-5.2 answers at 127.0.0.1.\n" in text
     assert "❌ **Problem: Entry 2 of ENDPOINTS_JSON.** " in text
+    refused = "❌ **Problem: Entry 3 of ENDPOINTS_JSON.** GPT-4.1 Research cannot "
+    assert refused in text
+    assert "✅ **Entry 4 of ENDPOINTS_JSON**: GPT-4.1 answers at 127.0.0.1.\n" in text
     assert "CANARY" not in text
 
 
@@ -479,6 +487,7 @@ async def test_filter_for_administrators_that_is_not_asked(
     [
         ("title_generation", '{"title": "Setup check"}'),
         ("tags_generation", ""),
+        ("follow_up_generation", ""),
     ],
 )
 async def test_tasks_about_a_check_ask_no_model(
