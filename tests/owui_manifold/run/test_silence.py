@@ -12,7 +12,6 @@ from calls.outcomes import (
     chunks_of,
     closings,
     host_events,
-    statuses,
 )
 from calls.sample import TOOL, chat, valves_for
 from calls.valves import expert
@@ -75,6 +74,18 @@ async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
     assert host_events(chunks, "status")[-2]["hidden"]
 
 
+async def test_failure_hides_that_a_silence_has_ended(pipe: Pipe) -> None:
+    """The failure has a message of its own."""
+    page = Page()
+
+    chunks = await page.answer(pipe, "sim:failed,wait=30000")
+
+    assert page.lines == [SILENT.format("20 s")]
+    responded, hiding, *_ = host_events(chunks, "status")
+    assert responded["description"] == RESPONDED
+    assert hiding["hidden"]
+
+
 async def test_time_of_tools_and_of_waits_is_no_silence(
     pipe: Pipe, sim: Simulator
 ) -> None:
@@ -91,7 +102,9 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
     chunks = await page.answer(pipe, "sim:chat,status=503,times=1,retry-after=50")
 
     assert page.lines == []
-    assert statuses(chunks)[0].endswith("Trying again in 50 s.")
+    retry, *rest = [line["description"] for line in host_events(chunks, "status")]
+    assert retry.endswith("Trying again in 50 s.")
+    assert rest == [RESPONDED, *closings(chunks)]
 
 
 async def test_failure_leaves_no_empty_line(pipe: Pipe, sim: Simulator) -> None:
