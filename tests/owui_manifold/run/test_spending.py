@@ -632,8 +632,8 @@ async def test_administrators_see_the_usage_of_all_users(
 @pytest.mark.parametrize(
     ("chat_id", "most_bytes", "is_linked", "words"),
     [
-        ("chat-1", 1000, True, ".csv](/api/v1/files/file-1/content): 1 lines"),
-        ("temporary:1", 1000, False, ".csv](/api/v1/files/file-1/content): 1 lines"),
+        ("chat-1", 1000, True, ".csv](/api/v1/files/file-1/content): 1 line "),
+        ("temporary:1", 1000, False, ".csv](/api/v1/files/file-1/content): 1 line "),
         ("chat-1", 1, None, "```csv"),
         ("channel:1", 1000, None, "```csv"),
     ],
