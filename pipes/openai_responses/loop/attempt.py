@@ -248,7 +248,10 @@ class Attempt:
                 await reader.gather_deltas(events)
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
-            for event in await reader.read_reason():
+            reason = await reader.read_reason()
+            if is_new is None:  # else the response goes on behind the stream
+                reason += response.close()
+            for event in reason:
                 yield event
 
     def _feed_whole(self, response: JsonObject) -> list[RunEvent]:

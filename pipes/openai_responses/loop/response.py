@@ -88,9 +88,11 @@ from openai_responses.models.usage import Usage, read_usage
 from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
     AnnotationAdded,
+    EndMark,
     FinalResponse,
     ItemAdded,
     ItemDone,
+    LooseWords,
     PartialImage,
     StreamError,
     StreamEvent,
@@ -126,6 +128,10 @@ class ResponseState:
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
+        self._has_end_mark = False
+        """Whether the server has said that its stream ends here."""
+        self._loose_words = ApiError()
+        """The last message that came outside of all events."""
         self._ended_empty = False
         """Whether it was complete without any item: another one may follow."""
         self._tool_names: ToolNames | None = None
@@ -207,7 +213,29 @@ class ResponseState:
                 return self._finish(event)
             case StreamError():
                 self._fail("error", event.error)
+            case EndMark():
+                self._has_end_mark = True
+            case LooseWords():
+                self._loose_words = event.error
         return []
+
+    def close(self) -> list[RunEvent]:
+        """Take the end of a stream that did not break; return the run events.
+
+        Without an end of the response it was cut, unless the server has said why, or has
+        set its mark after a message or a call that had ended (decolua/9router 1648).
+        """
+        if self.ending is not None:
+            return []
+        if self._loose_words.message:
+            self._fail("error", self._loose_words)
+            return []
+        last = self._items[-1] if self._items else {}
+        is_answer = is_call(last) or item_type(last) == "message"
+        if not (self._has_end_mark and is_answer) or self._open or self._early:
+            return []
+        self.ending = COMPLETED
+        return [ResponseDone("completed")]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.

@@ -261,6 +261,19 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
+class EndMark(NamedTuple):
+    """The `[DONE]` with which streams of other servers end."""
+
+
+class LooseWords(NamedTuple):
+    """A message that is no event: the cause, if the stream ends without a response.
+
+    Bedrock sends `{"message": ...}` so (vercel/ai 20505).
+    """
+
+    error: ApiError
+
+
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -268,7 +281,7 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | EndMark | LooseWords | None
 """None means all other events."""
 
 
@@ -311,12 +324,12 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    Thousands of brackets are a
     RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
     Chat Completions.
     """
     if event.data == END_OF_STREAM:
-        return None
+        return EndMark()
     text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
@@ -337,6 +350,9 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
+        if "type" not in wire:
+            words = read_api_error(wire)
+            return LooseWords(words) if words.message else None
         return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words

@@ -40,6 +40,7 @@ from upstream.odd_streams import (
 from upstream.server import (
     Answerer,
     Upstream,
+    breaking,
     in_turn,
     replying,
     stalling,
@@ -436,3 +437,61 @@ async def test_queued_answer_does_not_blame_the_stream(
     assert (ending.kind, len(bodies)) == ("unreadable", 1)
     assert "only queued the request" in ending.message
     assert len(events) == 1
+
+
+MARK = b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "tools_called"),
+    [
+        (wire.message("Rain."), "completed", 0),
+        (wire.function_call("get_weather", CITY), "completed", 1),
+        (wire.message("Rain.")[:4], "cut", 0),
+        (wire.reasoning(["Hm."]), "cut", 0),
+        ([], "cut", 0),
+    ],
+    ids=["message", "call", "open message", "thought", "nothing"],
+)
+async def test_mark_of_the_end_completes_what_has_ended(
+    answer: wire.Events, kind: str, tools_called: int, connections: Connections
+) -> None:
+    """Gateways leave the last event out; a message or a call that ended is whole."""
+    marked = streaming(wire.on_the_wire(*answer) + MARK)
+
+    after = sending(LAST) if tools_called else marked
+    events, tools, _ = await events_of(connections, in_turn(marked, after))
+
+    assert end_of(events).ending.kind == kind
+    assert len(tools.called) == tools_called
+
+
+async def test_connection_that_breaks_after_the_mark_is_cut(
+    connections: Connections,
+) -> None:
+    """Only a server that ends its stream itself has sent all of it."""
+    begun = wire.on_the_wire(*wire.message("Rain.")) + MARK
+    events, _, _ = await events_of(connections, breaking(begun))
+    assert end_of(events).ending.kind == "cut"
+
+
+@pytest.mark.parametrize("begun", [wire.message("Rain.")[:4], []])
+async def test_message_outside_of_all_events_is_the_cause(
+    begun: wire.Events, connections: Connections
+) -> None:
+    """Bedrock ends a stream so; the chat is too long for the model."""
+    words = b'data: {"message": "Input is too long for requested model."}\n\n'
+    answer = streaming(wire.on_the_wire(*begun) + words)
+
+    events, _, _ = await events_of(connections, answer)
+
+    assert end_of(events).ending.message.startswith("This chat is longer than")
+
+
+async def test_message_outside_of_all_events_ends_no_response(
+    connections: Connections,
+) -> None:
+    words = b'data: {"message": "Working."}\n\n'
+    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Rain.")))
+    events, _, _ = await events_of(connections, streaming(words + whole))
+    assert end_of(events).ending.kind == "completed"

@@ -15,6 +15,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    LooseWords,
     PartialImage,
     ServerSentEvent,
     StreamError,
@@ -213,7 +214,7 @@ def test_error_without_json(text: str) -> None:
     ],
 )
 def test_event_that_is_no_error(wire_event: dict[str, Any]) -> None:
-    assert typed(**wire_event) is None
+    assert not isinstance(typed(**wire_event), StreamError)
 
 
 @pytest.mark.parametrize("kind", ["chat.completion", "chat.completion.chunk"])
@@ -372,6 +373,14 @@ def test_item_under_the_name_of_a_delta() -> None:
     wire = {"type": "response.output_item.done", "output_index": 0, "item": item}
     event = ServerSentEvent("response.output_text.delta", json.dumps(wire))
     assert parse_event(event) == ItemDone(0, item)
+
+
+def test_message_that_is_no_event_may_be_the_cause() -> None:
+    """Bedrock sends one alone; with a type it is an event that is not used here."""
+    words = {"message": "Too many tokens, please wait."}
+    assert typed(**words) == LooseWords(ApiError(message=words["message"]))
+    assert typed(type="notice", **words) is None
+    assert typed(progress=1) is None
 
 
 @pytest.mark.parametrize("name", ["created", "queued", "in_progress"])
