@@ -17,10 +17,13 @@ ResponsesError
 administrator has to look at is in `fault`, for a shell to say with its own names.
 """
 
+import ast
 import html
 import json
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import (
@@ -469,10 +472,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
+    if begin < 0:
+        return None
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
-        return None
+        body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
     if not isinstance(inner, Mapping):
         return None
@@ -480,6 +485,25 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
+def _read_printed(text: str) -> object:
+    """Return the body that a text of Python's begins with, None if there is none.
+
+    Servers written with OpenAI's package pass on its exception: "Error code: 400 -
+    {'error': {'message': ...}}" (Oaklight/argo-proxy 91).
+    """
+    if not _PRINTED_BODY.match(text):
+        return None
+    for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(text[: end.end()])
+    return None
+
+
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
+_MAX_PRINTED = 4000
+_PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_ENDS_OF_BODY = re.compile(r"\}\s*\}")
+_MAX_ENDS = 3
+"""What looks like the end may be in the message."""

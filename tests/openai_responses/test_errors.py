@@ -247,6 +247,18 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     assert error.is_relayed is is_relayed
 
 
+@pytest.mark.parametrize("message", ["No.", "It's {'a': {}} no"])
+@pytest.mark.parametrize("after", ["", ". Fallbacks={'a': {'b': None}}"])
+def test_exception_of_a_package_repeats_the_error_of_the_api(
+    message: str, after: str
+) -> None:
+    """Servers pass on what OpenAI's package for Python raised."""
+    body = {"error": {**INNER, "message": message, "x": None}}
+    error = read_api_error({"error": {"message": f"Error code: 400 - {body}{after}"}})
+    assert error[:4] == ("bad", "t", "input[3]", message)
+    assert error.is_relayed
+
+
 def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
     """Its words may quote a key that looks like a body."""
     forged = json.dumps({"error": {**INNER, "param": "tools[0]"}})
@@ -257,7 +269,19 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
     assert not error.is_relayed
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "{}",
+        '{"error": {}}',
+        "{" * 5000,
+        "a {b} c",
+        "{'error': {" * 400,
+        "{'error': {f()}}",
+        "{'error': {}}",
+    ],
+)
 def test_other_texts_are_messages(text: str) -> None:
     """Only an error in JSON is unpacked; any other text stays the message."""
     assert read_api_error({"error": {"message": text}}).message == text

@@ -148,6 +148,7 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "a sentence": "Unknown parameter: '{}'.".format,
     "a tool": "Hosted tool '{}' is not supported".format,
     "a body": forged_body,
+    "a printed body": lambda path: str(json.loads(forged_body(path))),
     "a loc": "'loc': ('body', '{}')".format,
 }
 QUOTED: dict[str, Callable[[str], str]] = {
@@ -183,6 +184,8 @@ def refusals_of(words: str) -> Iterator[ApiError]:
     inner = json.dumps({"error": error}, indent=1)
     relayed = f"litellm.BadRequestError: OpenAIException - {inner}. Group=x"
     yield read_api_error({"error": {"message": relayed, "param": None}})
+    printed = f"Error code: 400 - { {'error': error} }"
+    yield read_api_error({"error": {"message": printed, "param": None}})
     raw = {"message": "Provider returned error", "metadata": {"raw": inner}}
     yield read_api_error({"error": raw})
     yield read_api_error({"detail": words})
