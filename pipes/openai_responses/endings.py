@@ -140,6 +140,9 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREADABLE_MODEL = (
+    "The model wrote something that its server could not read{code}. Try again."
+)
 _NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
@@ -202,6 +205,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
+        "tool_use_failed": _UNREADABLE_MODEL,
+        "output_parse_failed": _UNREADABLE_MODEL,
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),

@@ -23,6 +23,7 @@ PASSING_CODES = frozenset(
         "gateway_timeout",
         "internal",
         "internal_server",
+        "output_parse_failed",
         "overloaded",
         "rate_limit",
         "rate_limit_exceeded",
@@ -32,13 +33,16 @@ PASSING_CODES = frozenset(
         "slow_down",
         "timeout",
         "too_many_requests",
+        "tool_use_failed",
         "upstream",
     }
 )
 """Codes and types of trouble that passes, without the ending `_error`.
 
 `service_unavailable_error` is OpenAI's own, as the first event of a stream (reported by
-users of other clients); gateways have the others.
+users of other clients); gateways have the others. Groq's `tool_use_failed` and
+`output_parse_failed` are 400, of what the model wrote: another time it writes otherwise
+(OpenHands 10187).
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})

@@ -77,6 +77,8 @@ def test_permanent_refusal_is_not_retried() -> None:
         ApiError("504"),
         ApiError(type="503"),
         ApiError("server_error", param="input[0]"),
+        ApiError("tool_use_failed", "invalid_request_error"),
+        ApiError("output_parse_failed", "invalid_request_error"),
     ],
     ids=lambda error: error.code or error.type,
 )
