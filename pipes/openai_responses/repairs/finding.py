@@ -50,6 +50,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
+    GUARDS,
     MAY_BE_LEFT_OUT,
     AskForStream,
     GatherInstructions,
@@ -65,8 +66,10 @@ from openai_responses.repairs.request_repairs import (
     MoveMessages,
     Repair,
     ReplaceEffort,
+    StateInstructions,
     effort_of,
     may_lose_field,
+    outer_name,
     value_digest,
 )
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
@@ -101,7 +104,13 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|provided without its required|Items are not persisted when"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
-    r"|Conflicting authenticated continuation",
+    r"|Conflicting authenticated continuation"
+    # What has the code of `_UNREAD` at OpenAI has another one, or none, at Copilot and
+    # OpenRouter; the rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363,
+    # hackerai-tech/hackerai 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
+    r"|encrypted content .{1,200}could not be verified"
+    r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
+    r"|encrypted_content\W{1,3}was not issued to this caller",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -139,6 +148,9 @@ _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 """What Ollama says of an effort for a model that does not reason."""
+_INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
+"""What Codex's own server says of a request without the field (vybestack/llxprt-code
+1197)."""
 _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
 """What Codex's own server says, and the gateways to it."""
 _INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
@@ -223,6 +235,9 @@ def blind_repair(
             and not is_about_address(error)
         )
     steps: tuple[Repair, ...] = ()
+    parameter = Refusal(error, sent).parameter
+    if outer_name(parameter) in GUARDS & sent.payload.keys():
+        return None  # it stays, and with it the refusal
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
     elif may_be_about_chat:
@@ -235,7 +250,7 @@ def blind_repair(
         # guards stays, and a request without others would be refused again.
         names_cause = error.names_a_place or has_known_cause(status, error)
         is_checked = status in _CHECKED_CAUSES and not knows_options
-        if is_checked and not names_cause and not Refusal(error, sent).parameter:
+        if is_checked and not names_cause and not parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
@@ -270,6 +285,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == _UNREAD:
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind("code_interpreter_call", last)
@@ -401,11 +417,13 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
     path = refusal.parameter
-    outer = re.split(r"[.\[]", path)[0]  # of a place inside, like `include[1]`
+    outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
+    if path == "instructions":  # a request that has them stays as it is
+        yield TriedRepair(StateInstructions(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
     if path == "reasoning.effort":

@@ -53,7 +53,9 @@ _NAME = r"([a-z_]{2,40}(?:\.[a-z_]{2,40})?)"
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
-    rf"[\"'`]{_NAME}[\"'`]",
+    rf"[\"'`]{_NAME}[\"'`]"
+    # OpenAI's and Azure's older one has no quotation marks.
+    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat."""

@@ -6,6 +6,7 @@ of what an item means, and a tool goes whole, because without its filters, its a
 tools or its approvals it would do more than its administrator permits.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -53,9 +54,21 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
-"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
-`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
-`max_tool_calls`, nor what the user asked for: the model, the input, the format."""
+"""Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
+model, the input, the format."""
+
+GUARDS = frozenset(
+    {
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "moderation",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "store",
+    }
+)
+"""Safeguards and limits, which stay whatever a server says of them."""
 
 _NO_OPTIONS = frozenset(
     {
@@ -465,6 +478,31 @@ class GatherInstructions(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class StateInstructions(RequestRepair):
+    """A request without `instructions` gets them: its first message, if it instructs."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server demands instructions: sending them in their own field."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if payload.get("instructions"):
+            return payload
+        items = payload["input"]
+        first = items[0] if items else {}
+        is_instructing = first.get("role") in ("developer", "system")
+        if is_instructing and message_text(first) and not has_media(first):
+            return {**payload, "instructions": message_text(first), "input": items[1:]}
+        return {**payload, "instructions": _NO_INSTRUCTIONS}
+
+
+_NO_INSTRUCTIONS = "Answer the user."
+"""What is said where a server demands instructions and there are none."""
+
+
+@dataclass(frozen=True, slots=True)
 class JoinMessages(RequestRepair):
     """Messages of one role that follow each other become one.
 
@@ -508,7 +546,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions())
+_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -573,6 +611,11 @@ def _apply_in_place(
         if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
             payload = repair.apply(payload)
     return payload
+
+
+def outer_name(path: str) -> str:
+    """Return the parameter of a path inside of it, like `include[1]`."""
+    return re.split(r"[.\[]", path)[0]
 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:

@@ -44,6 +44,7 @@ from openai_responses.repairs.request_repairs import (
     MoveMessages,
     Repair,
     ReplaceEffort,
+    StateInstructions,
 )
 from openai_responses.requests.build import ResponsesRequest
 
@@ -226,6 +227,35 @@ NO_EFFORT = LeaveOutParameter("reasoning.effort")
                 message="Conflicting authenticated continuation identities",
             ),
             LeaveOutReasoning(LAST),
+        ),
+        (
+            ApiError(
+                "bad_request",
+                message="The encrypted content gAAA...Qw== could not be verified. "
+                "Reason: Encrypted content could not be decrypted or parsed.",
+            ),
+            LeaveOutReasoning(LAST),
+        ),
+        (
+            words("Could not decrypt the provided encrypted_content. Ensure the value"),
+            LeaveOutReasoning(LAST),
+        ),
+        (
+            words("Could not decode the compaction blob. Ensure it is unmodified"),
+            LeaveOutReasoning(LAST),
+        ),
+        (
+            words("reasoning `encrypted_content` was not issued to this caller"),
+            LeaveOutReasoning(LAST),
+        ),
+        (words("Instructions are required"), StateInstructions()),
+        (
+            ApiError("missing_required_parameter", param="instructions"),
+            StateInstructions(),
+        ),
+        (
+            words("Unrecognized request argument supplied: prompt_cache_key"),
+            LeaveOutParameter("prompt_cache_key"),
         ),
         (words('"llama3.2" does not support thinking'), NO_EFFORT),
         (
@@ -698,6 +728,22 @@ def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> Non
     again = find(words(message), input=[quoted], **fields)
     assert again
     assert not again.is_lasting
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("unknown_parameter", param="safety_identifier"),
+        words("Unrecognized request argument supplied: safety_identifier"),
+        words("Unsupported parameter: max_output_tokens"),
+        ApiError("invalid_value", param="max_output_tokens"),
+    ],
+)
+def test_safeguard_that_is_refused_costs_the_chat_nothing(error: ApiError) -> None:
+    """It stays, so no step helps; the chat would lose its reasoning in vain."""
+    guards: dict[str, Any] = {"safety_identifier": "u", "max_output_tokens": 9}
+    assert find(error, **guards) is None
+    assert find(error)  # a request without it was refused for something else
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:

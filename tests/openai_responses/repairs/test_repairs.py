@@ -35,6 +35,7 @@ from openai_responses.repairs.request_repairs import (
     MoveMessages,
     Repair,
     ReplaceEffort,
+    StateInstructions,
     lowered_kinds,
     refused_tools,
     repair_request,
@@ -374,6 +375,29 @@ def test_later_instructions_move_to_the_beginning() -> None:
     assert moved["input"] == [HI, HELLO, HI]
     unchanged = body(instructions="Be kind.")
     assert GatherInstructions().apply(unchanged) is unchanged
+
+
+@pytest.mark.parametrize(
+    ("first", "stated"),
+    [
+        ([chat_message("developer", "Be kind.")], "Be kind."),
+        ([chat_message("system", "Be kind.")], "Be kind."),
+        ([], "Answer the user."),
+    ],
+)
+def test_instructions_are_stated_in_their_own_field(
+    first: list[Item], stated: str
+) -> None:
+    """Those of the first message, else something that says nothing."""
+    later = chat_message("developer", "It is Monday.")
+    asked = body(input=[*first, HI, later, HI])
+
+    request = sent_request(asked, [StateInstructions()])
+
+    assert request.payload == body(instructions=stated, input=[HI, later, HI])
+    assert [row.item for row in request.items] == [HI, later, HI]
+    unchanged = body(instructions="Be kind.")
+    assert StateInstructions().apply(unchanged) is unchanged
 
 
 def test_questions_without_an_answer_are_joined() -> None:
