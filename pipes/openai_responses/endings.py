@@ -114,6 +114,9 @@ NO_CREDIT_CODES = frozenset(
         "billing_hard_limit_reached",
         # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
         "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -703,6 +706,12 @@ _PHRASES = (
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex",
+        "model_not_found",
+    ),
+    (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
@@ -712,7 +721,10 @@ _PHRASES = (
     (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
-        r"|doesn't have any credits|used all available credits",
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
@@ -727,7 +739,15 @@ _CERTAIN_PHRASES = (
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
-    (r"\AIncorrect API key provided", WRONG_KEY),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its",

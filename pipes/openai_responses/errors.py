@@ -333,6 +333,8 @@ def _read_code(
     metadata = as_mapping(fields.get("metadata"))
     if metadata.get("reasons") or metadata.get("flagged_input"):
         return CONTENT_FILTER
+    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
+        return CONTENT_FILTER
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
@@ -388,8 +390,11 @@ def _error_fields(wire: object) -> JsonObject:
         return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
-    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
-        return {**fields, "message": _error_fields(fields["message"]).get("message")}
+    if isinstance(fields.get("message"), Mapping):
+        # LiteLLM's guardrails; Mistral, of what does not fit its types
+        inner = _error_fields(fields["message"])
+        param = fields.get("param") or inner.get("param")
+        return {**fields, "message": inner.get("message"), "param": param}
     return fields
 
 
@@ -404,6 +409,10 @@ _SAME_CODES = {
     "model_not_supported": "model_not_found",
     "unsupported_api_for_model": "model_not_found",
     "model_not_available": "model_not_found",
+    # Groq: gone, or for those who accepted its terms; GitHub
+    "model_decommissioned": "model_not_found",
+    "model_terms_required": "model_not_found",
+    "unknown_model": "model_not_found",
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",

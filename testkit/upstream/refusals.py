@@ -300,6 +300,110 @@ REFUSED_BODIES = {
         "The model's server does not allow this request: HTTP 403. An administrator "
         "can find the reason in the log.",
     ),
+    # ------------------------------------------------------- words of other servers
+    "Azure's role of Entra ID": RefusedBody(
+        401,
+        '{"error":{"code":"PermissionDenied","message":"The principal `p` lacks the '
+        "required data action `Microsoft.CognitiveServices/accounts/OpenAI/responses/"
+        'write` to perform `POST /openai/responses` operation."}}',
+        MISSING_SCOPE,
+    ),
+    "Azure's network rules": RefusedBody(
+        403,
+        '{"error":{"code":"403","message":"Access denied due to Virtual '
+        'Network/Firewall rules."}}',
+        FIREWALL.format(403),
+    ),
+    "Azure's version of the API": RefusedBody(
+        400,
+        '{"error":{"code":"BadRequest","message":"Azure OpenAI Responses API is enabled '
+        'only for api-version 2025-03-01-preview and later"}}',
+        ADDRESS,
+    ),
+    "Azure's model without this API": RefusedBody(
+        400,
+        '{"error":{"code":"OperationNotSupported","message":"The responses operation '
+        'does not work with the specified model, gpt-35-turbo."}}',
+        NOT_THERE,
+    ),
+    "Bedrock's model for others": RefusedBody(
+        403,
+        '{"message":"You don\'t have access to the model with the specified model ID."}',
+        NOT_FOR_THIS_KEY,
+    ),
+    "Google's wrong key": RefusedBody(
+        400,
+        '[{"error":{"code":400,"message":"API key not valid. Please pass a valid API '
+        'key.","status":"INVALID_ARGUMENT"}}]',
+        WRONG_KEY,
+    ),
+    "Groq's old model": RefusedBody(
+        400,
+        '{"error":{"message":"The model `x` has been decommissioned.","type":'
+        '"invalid_request_error","code":"model_decommissioned"}}',
+        NOT_THERE,
+    ),
+    "Snowflake's unknown model": RefusedBody(
+        400, '{"message":"unknown model \\"x\\"","request_id":"a"}', NOT_THERE
+    ),
+    "Cloudflare's unknown model": RefusedBody(
+        400,
+        '{"errors":[{"message":"AiError: No such model @cf/x or task","code":5007}],'
+        '"success":false,"result":{},"messages":[]}',
+        NOT_THERE,
+    ),
+    "Codex's model": RefusedBody(
+        400,
+        '{"detail":"The \'gpt-4.1\' model is not supported when using Codex with a '
+        'ChatGPT account."}',
+        NOT_THERE,
+    ),
+    "Codex's used up hours": RefusedBody(
+        429,
+        '{"error":{"type":"usage_limit_reached","message":"The usage limit has been '
+        'reached","plan_type":"plus","resets_in_seconds":12000}}',
+        NO_CREDIT,
+    ),
+    "Fireworks' unpaid account": RefusedBody(
+        412,
+        '{"error":{"object":"error","type":"invalid_request_error","message":"Account x '
+        "is suspended, possibly due to reaching the monthly spending limit or failure "
+        'to pay past invoices."}}',
+        NO_CREDIT,
+    ),
+    "Cloudflare's free neurons": RefusedBody(
+        429,
+        '{"errors":[{"message":"you have used up your daily free allocation of 10,000 '
+        'neurons","code":4006}],"success":false}',
+        NO_CREDIT,
+    ),
+    "API Management's quota": RefusedBody(
+        403,
+        '{"statusCode":403,"message":"Out of call volume quota. Quota will be '
+        'replenished in 01:10:10."}',
+        NO_CREDIT,
+    ),
+    "Portkey's guardrail": RefusedBody(
+        446,
+        '{"error":{"message":"The guardrail checks defined in the config failed.",'
+        '"type":"hooks_failed","param":null,"code":null},"hook_results":{}}',
+        FILTERED,
+    ),
+    "Groq's call that its model wrote badly": RefusedBody(
+        400,
+        '{"error":{"message":"Failed to call a function. Please adjust your prompt.",'
+        '"type":"invalid_request_error","code":"tool_use_failed","failed_generation":'
+        '"<function=x>"}}',
+        "The model wrote something that its server could not read. Try again.",
+    ),
+    "Mistral's list in its message": RefusedBody(
+        422,
+        '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":'
+        '["body","top_k"],"msg":"Extra inputs are not permitted"}]},"type":'
+        '"invalid_request_error","param":null,"code":null}',
+        "The model's server rejected the request with HTTP 422 at top_k. An "
+        "administrator can find the details in the log.",
+    ),
     # ------------------------------------------------------------------ 404
     "unknown path": RefusedBody(
         404,
