@@ -176,7 +176,8 @@ def clean_call(item: Item) -> Item:
     return {**item, **changed} if changed else item
 
 
-_MODES = ("auto", "none", "required")
+_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+"""Words for a choice, and the API's: Mistral and Anthropic say `any`."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
 _KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
@@ -250,13 +251,15 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted; what is neither a word nor an object is left out, as any
-    value of the wrong type is (docs/parameters.md). Raises InvalidRequest for a tool that
-    is not among `tools`.
+    A bare name is accepted, and Anthropic's `any` and `{"type": "auto"}`. What is
+    neither a word nor an object is left out, as any value of the wrong type is
+    (docs/parameters.md). Raises InvalidRequest for a tool that is not among `tools`.
     """
+    mode = as_text(choice.get("type") if isinstance(choice, Mapping) else choice)
+    is_name = any(tool.get("name") == choice for tool in tools)
+    if mode in _MODES and (mode in _MODES.values() or not is_name):
+        return _MODES[mode]
     if isinstance(choice, str):
-        if choice in _MODES:
-            return choice
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
         wanted = _flatten_choice(choice, names)
@@ -303,7 +306,9 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
         )
-    if kind == "function":
+    # Cursor describes functions as Anthropic does (askalf/dario 203), where `custom` is
+    # their type.
+    if kind == "function" or "input_schema" in flat:
         return _function_tool(flat, strict, strict_left)
     tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     # Chat Completions nests the grammar.
@@ -320,7 +325,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
 def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
-    parameters = as_mapping(function.get("parameters"))
+    own_schema = function.get("parameters") or function.get("input_schema")
+    parameters = as_mapping(own_schema)
     tool: Item = {"type": "function", "name": function["name"]}
     description = as_text(function.get("description"))
     if description:
@@ -361,6 +367,8 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
 def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
+    if kind == "tool":  # Anthropic's
+        kind = "function"
     wanted: Item = dict(choice)
     if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
         wanted = dict(choice[kind])

@@ -81,6 +81,15 @@ def test_functions_in_the_form_of_the_api() -> None:
     }
 
 
+@pytest.mark.parametrize("kind", [{}, {"type": "custom"}, {"type": "function"}])
+def test_function_as_anthropic_describes_it(kind: Item) -> None:
+    """Cursor sends such ones; without its schema the model could give no argument."""
+    spec = {**kind, "name": "f", "input_schema": PARAMETERS}
+    [tool] = responses_tools([spec])
+    own_form = responses_tools([{"name": "f", "parameters": PARAMETERS}])
+    assert [tool] == own_form
+
+
 def test_each_function_that_can_be_is_strict() -> None:
     open_map = {"type": "object", "properties": {"a": EMPTY | {"maxProperties": 1}}}
     specs: list[Item] = [
@@ -277,6 +286,11 @@ NESTED = {"type": "function", "function": {"name": "f"}}
         ("files", FILES),
         (NESTED, FUNCTION),
         ({"type": "custom", "custom": {"name": "c"}}, CUSTOM),
+        ({"type": "tool", "name": "f"}, FUNCTION),
+        ({"type": "any", "disable_parallel_tool_use": True}, "required"),
+        ({"type": "auto"}, "auto"),
+        ({"type": "none"}, "none"),
+        ("any", "required"),
         (
             {
                 "type": "allowed_tools",
@@ -287,8 +301,15 @@ NESTED = {"type": "function", "function": {"name": "f"}}
     ],
 )
 def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> None:
-    """By its name alone, or as Chat Completions has it."""
+    """By its name alone, or as Chat Completions, Mistral and Anthropic have it."""
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
+
+
+def test_tool_may_have_the_name_of_a_choice() -> None:
+    """Of another API's alone: the words of the API mean what they always mean."""
+    tools: list[Item] = [{"type": "function", "name": name} for name in ("any", "auto")]
+    assert responses_tool_choice("any", tools, ToolNames()) == tools[0]
+    assert responses_tool_choice("auto", tools, ToolNames()) == "auto"
 
 
 @pytest.mark.parametrize(
