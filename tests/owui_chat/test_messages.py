@@ -266,6 +266,7 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
         {"role": "tool", "tool_call_id": "call_2", "content": ""},
+        {"role": "tool", "tool_call_id": "call_3", "content": {"dry": False}},
     ]
 
     _, parts = parse_messages(chat)
@@ -278,7 +279,22 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
         ToolCall("call_4", "now", '{"a": "ü"}'),
         ToolMessage("call_1", "rain"),
         ToolMessage("call_2", ""),
+        ToolMessage("call_3", '{"dry": false}'),
     ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": [{"type": "refusal", "refusal": "I can't."}]},
+        {"content": None, "refusal": "I can't."},
+        {"content": "I can't.", "refusal": "I can't."},
+    ],
+)
+def test_refusal_is_a_text_of_the_chat(message: Json) -> None:
+    """Without it the next question would follow one without an answer."""
+    chat: list[Json] = [{"role": "assistant", **message}]
+    assert parse_messages(chat)[1] == [AssistantText("I can't.")]
 
 
 @pytest.mark.parametrize("tool_calls", [None, "no list", [None], [{"id": "call_1"}]])

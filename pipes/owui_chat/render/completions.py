@@ -10,6 +10,7 @@ from typing import Any
 from openai_responses.endings import Ending
 from openai_responses.items import (
     Item,
+    content_parts,
     has_image,
     image_url,
     is_call,
@@ -20,6 +21,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
+from openai_responses.json_input import as_text
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.answers import closing_commentary
@@ -84,7 +86,9 @@ class ChunkRenderer:
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    yield from self._add_text(self._gap("text", index) + shown)
+                    gap = self._gap("text", index)
+                    is_refusal = event.kind == "refusal"
+                    yield from self._add_text(gap + shown, is_refusal=is_refusal)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -124,10 +128,15 @@ class ChunkRenderer:
         else:
             yield from self._add_text(rest)
 
-    def _add_text(self, text: str) -> Chunks:
+    def _add_text(self, text: str, *, is_refusal: bool = False) -> Chunks:
+        """Yield more text; a refusal also under its own name.
+
+        OpenAI's packages would read it as the JSON that was asked for, and fail.
+        """
         self._length += len(text)
         if text:
-            yield self._chunk({"content": text})
+            refusal = {"refusal": text} if is_refusal else {}
+            yield self._chunk({"content": text, **refusal})
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
@@ -210,6 +219,7 @@ def completion(
         return {**metadata_field(ended), **error}
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
+        "refusal": _refusal(ended),
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
@@ -245,6 +255,15 @@ def _answer_messages(ended: RunDone) -> list[Item]:
         if not is_commentary(message) or message == closing:
             answer.append(message)
     return answer or messages
+
+
+def _refusal(ended: RunDone) -> str:
+    """Return what the model said instead of an answer, which is its text, too."""
+    texts: list[str] = []
+    for message in _answer_messages(ended):
+        parts = content_parts(message.get("content"))
+        texts += [as_text(part.get("refusal")) for part in parts]
+    return _GAP.join(text for text in texts if text)
 
 
 def _clean_text(message: Item) -> str:

@@ -49,9 +49,9 @@ LOOK = message("1", "I look.", "commentary")
             [
                 *(reasoning("1", "Hm."), message("1", "One"), search("1")),
                 *(reasoning("2", ""), reasoning("3", "Ah.")),
-                *(message("2", "Two"), refusal("3", "Not three.")),
+                message("2", "Two"),
             ],
-            "One\n\nTwo\n\nNot three.",
+            "One\n\nTwo",
             "Hm.\n\nAh.",
             id="several stand apart by a blank line",
         ),
@@ -82,6 +82,16 @@ def test_answer_is_text_and_thought(
     """Without a thought there is no field: no empty block on a page."""
     more = {} if thought is None else {"reasoning_content": thought}
     assert answered(*items) == {"role": "assistant", "content": content, **more}
+
+
+def test_refusal_has_a_field_of_its_own() -> None:
+    """OpenAI's packages would read it as the JSON that was asked for."""
+    parts = refusal("2", "Not three.")
+    assert answered(message("1", "Two"), parts) == {
+        "role": "assistant",
+        "content": "Two\n\nNot three.",
+        "refusal": "Not three.",
+    }
 
 
 def test_calls_are_the_callers_to_run() -> None:

@@ -104,6 +104,13 @@ def test_thoughts_and_text_have_deltas_of_their_own(
     assert joined_text(deltas) == text
 
 
+def test_refusal_is_told_apart_from_a_text() -> None:
+    """OpenAI's packages would read it as the JSON that was asked for."""
+    deltas = deltas_of(message("1", "Two"), refusal("2", "Not three."))
+    assert joined_text(deltas) == "Two\n\nNot three."
+    assert joined_text(deltas, "refusal").strip() == "Not three."
+
+
 def test_calls_come_whole_and_are_counted() -> None:
     """The caller runs them, and tells them apart by their index."""
     deltas = deltas_of(search("1"), call("1"), call("2"))
