@@ -288,7 +288,16 @@ class HttpResponse:
             raise _unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
-        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`.
+
+        A proxy may cut a packed body and end it in good order: half a file is none.
+        """
+        body = await self._read_body(most_bytes)
+        if not self._unpacker.has_ended:
+            raise ConnectionFailed(_BROKE)
+        return body
+
+    async def _read_body(self, most_bytes: int) -> bytearray:
         body = bytearray()
         chunk = await self.read_any()
         while chunk:
@@ -300,12 +309,14 @@ class HttpResponse:
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
         """Return the body as JSON."""
-        body = await self.read_all(most_bytes)
+        body = await self._read_body(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         try:
             return load_json(body)
         except ValueError:
+            if not self._unpacker.has_ended:  # cut; what is JSON is whole
+                raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
                 error.failure = Failure()
@@ -370,7 +381,7 @@ class HttpResponse:
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_error_body(await self.read_all(_MAX_ERROR_BODY))
+                    error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _retry_after(headers)
         if retry_after is None:

@@ -33,6 +33,10 @@ _PACKED_MARKS = {
 _SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
 
 
+_Unpack = Callable[[bytes], Iterator[bytes]]
+_HasEnded = Callable[[], bool]
+
+
 class UnpackingError(Exception):
     """Bytes that cannot be unpacked, or in a way that is not known here."""
 
@@ -50,7 +54,8 @@ class Unpacker:
         names.discard("identity")
         self._name = " ".join(names)
         self._begin = b""
-        self._unpack: Callable[[bytes], Iterator[bytes]] | None = None
+        self._unpack: _Unpack | None = None
+        self._has_ended: _HasEnded = _ends_anywhere
         if not names:
             self._unpack = _pass_on
 
@@ -64,11 +69,20 @@ class Unpacker:
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
             packed, self._begin = self._begin, b""
-            self._unpack = _choose(self._name, packed)
+            self._unpack, self._has_ended = _choose(self._name, packed)
         try:
             yield from self._unpack(packed)
         except Exception:  # each package has its own
             raise UnpackingError from None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the packed bytes say that no more follow; a text may end anywhere."""
+        return self._has_ended()
+
+
+def _ends_anywhere() -> bool:
+    return True
 
 
 def _pass_on(text: bytes) -> Iterator[bytes]:
@@ -77,21 +91,26 @@ def _pass_on(text: bytes) -> Iterator[bytes]:
         yield text
 
 
-def _choose(name: str, begin: bytes) -> Callable[[bytes], Iterator[bytes]]:
-    """Return what unpacks a body that begins so; raises UnpackingError."""
+def _choose(name: str, begin: bytes) -> tuple[_Unpack, _HasEnded]:
+    """Return what unpacks a body that begins so, and says whether it has ended.
+
+    Raises UnpackingError.
+    """
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _pass_on
+        return _pass_on, _ends_anywhere
     match name:
         case "gzip":
-            return _Inflation(partial(zlib.decompressobj, 31)).unpack
+            inflation = _Inflation(partial(zlib.decompressobj, 31))
+            return inflation.unpack, inflation.has_ended
         case "deflate":
             # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
             has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
-            return _Inflation(
+            inflation = _Inflation(
                 partial(zlib.decompressobj, 15 if has_header else -15)
-            ).unpack
+            )
+            return inflation.unpack, inflation.has_ended
         case "br":
             return _brotli()
         case "zstd":
@@ -108,7 +127,12 @@ class _Inflation:
         self._is_whole = False
         """Whether a member has ended: what then comes may be padding."""
 
+    def has_ended(self) -> bool:
+        """Say whether a member has ended."""
+        return self._is_whole
+
     def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text."""
         while True:
             try:
                 text = self._inflater.decompress(packed, _PIECE_BYTES)
@@ -128,7 +152,7 @@ class _Inflation:
                 return
 
 
-def _brotli() -> Callable[[bytes], Iterator[bytes]]:
+def _brotli() -> tuple[_Unpack, _HasEnded]:
     """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
 
     Before version 1.2 they have no limit for what they unpack at once.
@@ -146,10 +170,10 @@ def _brotli() -> Callable[[bytes], Iterator[bytes]]:
             if not text or decompressor.can_accept_more_data():
                 return
 
-    return unpack
+    return unpack, decompressor.is_finished
 
 
-def _zstd() -> Callable[[bytes], Iterator[bytes]]:
+def _zstd() -> tuple[_Unpack, _HasEnded]:
     """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
     package = _import_first("zstandard")
 
@@ -158,9 +182,10 @@ def _zstd() -> Callable[[bytes], Iterator[bytes]]:
         return limited.decompressobj()
 
     decompressor = start()
+    is_whole = False
 
     def unpack(packed: bytes) -> Iterator[bytes]:
-        nonlocal decompressor
+        nonlocal decompressor, is_whole
         for at in range(0, len(packed), _ZSTD_INPUT):
             part = packed[at : at + _ZSTD_INPUT]
             while part:
@@ -169,10 +194,11 @@ def _zstd() -> Callable[[bytes], Iterator[bytes]]:
                     yield text
                 part = b""
                 if decompressor.eof:
+                    is_whole = True
                     part = decompressor.unused_data
                     decompressor = start()
 
-    return unpack
+    return unpack, lambda: is_whole
 
 
 def _import_first(*names: str) -> Any:

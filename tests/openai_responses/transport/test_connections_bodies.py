@@ -345,6 +345,24 @@ async def test_body_that_is_damaged(
             await opened.read_all(99)
 
 
+@pytest.mark.parametrize("lost", [20, 8])
+async def test_packed_body_that_is_cut_in_good_order(
+    connections: Connections, lost: int
+) -> None:
+    """A file is not taken for whole; an answer is asked for again, if it is no JSON."""
+    content, headers = packed(WHOLE, "gzip")
+    cut = replying(content[:-lost], headers=headers)
+    limit = Deadlines(Timeouts())
+    async with Upstream(in_turn(cut, cut, replying(WHOLE))) as upstream:
+        with pytest.raises(ConnectionFailed):
+            await container_file(
+                upstream.endpoint, connections, ("c", "f"), 9999, limit
+            )
+        events = await report(connections, upstream.endpoint, within=limits(1))
+    assert end_of(events).ending.kind == "completed"
+    assert len(upstream.requests) == (3 if lost == 20 else 2)
+
+
 async def test_reason_of_a_packed_stream_that_was_refused(
     connections: Connections,
 ) -> None:

@@ -256,3 +256,16 @@ def test_memory_that_a_sender_of_zstd_may_ask_for() -> None:
     wide = b"\x28\xb5\x2f\xfd\x00\x88" + b"\x02\x00\x10\n" * 20
     with pytest.raises(UnpackingError):
         unpacked("zstd", wide)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_body_says_where_it_ends(name: str) -> None:
+    """But a text that nobody has packed does not."""
+    for body, has_ended in ((PACKED[name], True), (PACKED[name][:-9], False)):
+        unpacker = Unpacker(name.rpartition(" ")[2])
+        assert b"".join(unpacker.feed(body)) in TEXT
+        assert list(unpacker.feed(b"")) == []
+        assert unpacker.has_ended is has_ended
+    unpacker = Unpacker(name.rpartition(" ")[2])
+    assert list(unpacker.feed(TEXT[:-9])) == [TEXT[:-9]]
+    assert unpacker.has_ended
