@@ -88,6 +88,7 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
+        "moderation_blocked",
         CONTENT_FILTER,
     }
 )
@@ -191,6 +192,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
+        "moderation_blocked": "OpenAI's safety system did not allow an image{code}. "
+        "Rephrase the question, or remove the image.",
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",

@@ -481,11 +481,14 @@ WORDS_OF_CODES = {
     "no credit left": "billing_hard_limit_reached billing_not_active budget_exceeded "
     "credit_balance_exhausted insufficient_quota organization_spend_limit_exceeded "
     "organization_usage_limit_exceeded project_spend_limit_exceeded "
-    "project_usage_limit_exceeded",
+    "project_usage_limit_exceeded usage_limit_reached usage_not_included",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
     "took too long to answer": "timeout",
     "longer than the model can read": "context_length_exceeded",
     "usage policies": "invalid_prompt bio_policy image_content_policy_violation",
+    "did not allow an image": "moderation_blocked",
+    "wrote something that its server could not read": "tool_use_failed "
+    "output_parse_failed",
     "safety monitoring stopped this answer": "misalignment_policy_violation",
     "could help attack computers": "cyber_policy",
     "content filter stopped": "content_policy_violation",
