@@ -727,7 +727,9 @@ _PHRASES = (
         r"|doesn't have any credits|used all available credits"
         # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota",
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),

@@ -74,6 +74,9 @@ class ApiError(NamedTuple):
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    reset: float | None = None
+    """When the same request may succeed, as a gateway wrote it: in seconds from now, or
+    since 1970 (`retries.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -313,6 +316,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
+        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -351,6 +355,25 @@ def _read_code(
             return "model_not_found"
         case openai_code:
             return openai_code or None
+
+
+_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+
+
+def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
+    """Return what an error says of the time to wait, for want of a header.
+
+    OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
+    are those of OmniRoute and of Codex's own server.
+    """
+    values = [fields.get(name) for name in _RESET_FIELDS]
+    for value in (*values, headers.get("X-RateLimit-Reset")):
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = float(value)
+                if 0 <= number < float("inf"):
+                    return number
+    return None
 
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"

@@ -14,6 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
+from openai_responses.clock import unix_seconds
 from openai_responses.endings import MESSAGES, has_no_credit
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
@@ -81,10 +82,25 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
         wait = wait_in_words(failure.error.message)
+    if wait is None and failure.error.reset is not None:
+        wait = seconds_until(failure.error.reset)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
 
 
 _MOST_LOADING = 60.0

@@ -2,12 +2,14 @@
 
 import pytest
 
+from openai_responses import retries
 from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.retries import (
     RetryPolicy,
     is_passing,
     loading_wait,
     retry_wait,
+    seconds_until,
     wait_in_words,
 )
 from upstream.quota_codes import QUOTA_CODES
@@ -18,6 +20,25 @@ THREE = RetryPolicy(max_retries=3, max_wait=60)
 def wait(failure: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
     """The wait without jitter."""
     return retry_wait(policy, attempt, failure, 0.0)
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_time_since_1970_becomes_a_wait(
+    unit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In seconds or milliseconds; a small number is a wait already."""
+    monkeypatch.setattr(retries, "unix_seconds", lambda: 1_795_262_400)
+    assert seconds_until(1_795_262_442 * unit) == 42
+    assert seconds_until(1_795_262_000 * unit) == 0
+    assert seconds_until(3600 * unit) == 3600 * unit
+
+
+def test_error_in_a_stream_says_how_long_to_wait() -> None:
+    """A limit of hours is not waited for; without a field the pause is short."""
+    error = ApiError("rate_limit_exceeded", reset=42)
+    assert wait(Failure(200, error)) == 42
+    assert wait(Failure(200, error._replace(reset=12_000))) is None
+    assert wait(Failure(200, error._replace(reset=None))) == AGAIN
 
 
 AGAIN = 0.5

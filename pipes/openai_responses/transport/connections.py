@@ -57,7 +57,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
-from openai_responses.retries import read_duration, wait_in_words
+from openai_responses.retries import read_duration, seconds_until, wait_in_words
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
@@ -386,6 +386,8 @@ class HttpResponse:
         retry_after = _retry_after(headers)
         if retry_after is None:
             retry_after = wait_in_words(error.message)
+        if retry_after is None and error.reset is not None:
+            retry_after = seconds_until(error.reset)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
             # something remains tells when all of it is there again, which no one has to
@@ -396,6 +398,11 @@ class HttpResponse:
                 wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
                 if remaining == "0" and wait:
                     waits.append(wait)
+            # OpenRouter's own, and of others; if it is relative, it fits as well.
+            with suppress(ValueError, KeyError):
+                reset = float(headers["x-ratelimit-reset"])
+                if 0 <= reset < float("inf"):
+                    waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -219,6 +220,9 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
         (429, rate_limits(requests=("9", "2s"), tokens=("900", "6m0s")), None),
         (429, {**rate_limits(requests=("0", "2s")), "Retry-After": "7"}, 7.0),
         (503, rate_limits(requests=("0", "2s")), None),
+        (429, {"X-RateLimit-Reset": "9"}, 9.0),
+        (429, {"X-RateLimit-Reset": "1000000001"}, 0.0),
+        (429, {"X-RateLimit-Reset": "later"}, None),
     ],
 )
 async def test_limit_of_which_nothing_remains_is_waited_for(
@@ -227,6 +231,25 @@ async def test_limit_of_which_nothing_remains_is_waited_for(
     """Not one of which something does, nor where no limit was reached."""
     refused = await refusal(connections, replying("", status, headers=headers))
 
+    assert refused.failure.retry_after == after
+
+
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [
+        ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
+        ({"resets_in_seconds": 12000}, 12000.0),
+        ({"retry_after": 2520}, 2520.0),
+        ({"retry_after": "nan", "resets_in_seconds": True}, None),
+        ({"message": "Try again in 5 s", "retry_after": 2520}, 5.0),
+    ],
+)
+async def test_limit_in_the_error_is_waited_for(
+    connections: Connections, error: dict[str, Any], after: float | None
+) -> None:
+    """OpenRouter, Codex's own server and gateways send no header."""
+    answer = replying(json.dumps({"error": {"code": 429, **error}}), 429)
+    refused = await refusal(connections, answer)
     assert refused.failure.retry_after == after
 
 
