@@ -428,10 +428,18 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
-    code = api_word(reason)
+    code = api_word(_SAME_REASONS.get(reason or "", reason))
     messages = MESSAGES["incomplete"]
     message = messages.get(code or "", messages[""])
     return Ending("incomplete", code, message.format(code=_fill_in(code)))
+
+
+_SAME_REASONS = {
+    # Volcengine's Ark and OGX; gateways to Anthropic and Azure
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+}
+"""Reasons of other servers, and OpenAI's for the same."""
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:

@@ -246,6 +246,12 @@ def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) 
     assert ending.code == (None if reason == CANARY else reason)
 
 
+@pytest.mark.parametrize("reason", ["length", "max_tokens"])
+def test_limit_of_tokens_has_other_names(reason: str) -> None:
+    """At Volcengine and OGX, and at gateways; plain clients get `length`."""
+    assert ending_of_incomplete(reason) == ending_of_incomplete("max_output_tokens")
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
