@@ -42,6 +42,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     kind_of,
+    message_text,
     part_text,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
@@ -293,6 +294,10 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
             goes_back = with_reasoning and (
                 has_encrypted_reasoning(item) or has_plain_reasoning(item)
             )
+        elif item_type(item) == "message" and not message_text(item):
+            # LiteLLM ends one in the middle of an answer that has calls alone
+            # (BerriAI/litellm 37852), and Anthropic refuses it. Reasoning needs it.
+            goes_back = bool(replayed) and is_reasoning(replayed[-1])
         else:
             goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
         if goes_back:

@@ -95,6 +95,25 @@ def test_plain_reasoning_goes_back_as_it_was() -> None:
     assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]
 
 
+def test_message_without_a_text_does_not_go_back() -> None:
+    """LiteLLM ends one beside calls; after reasoning it is what that has led to."""
+    call: Item = {
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "look",
+        "arguments": "{}",
+    }
+    empty: Item = {"type": "message", "role": "assistant", "content": []}
+    part = {"type": "output_text", "text": "", "annotations": []}
+    sealed = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
+    output = [empty, call, {**empty, "content": [part]}]
+
+    assert replay_output(output, with_reasoning=True) == [call]
+    last = [sealed, empty]
+    assert replay_output(last, with_reasoning=True) == last
+    assert replay_output(last, with_reasoning=False) == []
+
+
 @pytest.mark.parametrize(
     ("fields", "output"),
     [
