@@ -129,7 +129,11 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
     r"image input is not supported|does not support image input"
-    r"|No endpoints found that support image input",
+    r"|No endpoints found that support image input"
+    # vLLM; LM Studio; Together; xAI; DeepSeek.
+    r"|is not a multimodal model|at most 0 image|does not support images\b"
+    r"|image input modality is not enabled|image inputs are not supported"
+    r"|unknown variant `image_url`",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -153,9 +157,15 @@ _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNOREC
 1197)."""
 _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
 """What Codex's own server says, and the gateways to it."""
-_INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
-"""What templates of Qwen's models say; llama.cpp, vLLM and Fireworks pass it on with a
-status of 400 or 500 (ggml-org/llama.cpp 20733)."""
+_INSTRUCTS_FIRST = re.compile(
+    r"system message must be at the beginning"
+    # Of the role of a developer, which no template of that time knows.
+    r"|unexpected message role|roles are supported, got developer"
+    r"|unexpected role '?developer",
+    re.IGNORECASE,
+)
+"""What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
+it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
 _ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
 """What templates of Gemma and Mistral say of two questions in a row."""
 _BLAMES_ITSELF = frozenset({200, 500})
@@ -339,6 +349,9 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
+    is_instructing = place.value.get("role") in ("developer", "system")
+    if is_instructing and place.keys == ("role",):
+        yield TriedRepair(GatherInstructions(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)

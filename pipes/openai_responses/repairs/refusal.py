@@ -66,7 +66,11 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
-    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}",
+    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
+    rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
+    rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
+    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model",
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
@@ -93,7 +97,7 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
-_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")

@@ -33,6 +33,7 @@ from openai_responses.repairs.finding import (
 )
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
+    GatherInstructions,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -286,6 +287,7 @@ NO_EFFORT = LeaveOutParameter("reasoning.effort")
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
+        (words("Tool type 'web_search' is not supported"), tool(WEB)),
         (words("Error retrieving tool list from MCP server: 'clocks'."), tool(CLOCKS)),
         (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
         (
@@ -715,10 +717,15 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
             "x does not support parameters: ['reasoning_effort'], for",
             "reasoning.effort",
         ),
+        ("invalid request: unknown field: top_p", "top_p"),
+        ("Malformed input: #: extraneous key [top_p] is not permitted", "top_p"),
+        ('Invalid JSON payload received. Unknown name "top_p": Cannot find', "top_p"),
+        ("include: Extra inputs are not permitted", "include"),
+        ("`top_p` is deprecated for this model.", "top_p"),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
-    """Codex's backend, Fireworks, Groq, xAI and LiteLLM name it nowhere else."""
+    """Codex's backend, Fireworks, Groq, xAI and others name it nowhere else."""
     fields: dict[str, Any] = {"truncation": "auto", "top_p": 0.5}
     tried = find(words(message), **fields)
     assert tried
@@ -744,6 +751,44 @@ def test_safeguard_that_is_refused_costs_the_chat_nothing(error: ApiError) -> No
     guards: dict[str, Any] = {"safety_identifier": "u", "max_output_tokens": 9}
     assert find(error, **guards) is None
     assert find(error)  # a request without it was refused for something else
+
+
+DEVELOPER: Item = {**USER, "role": "developer"}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_named"),
+    [
+        (ApiError("invalid_value", param="input[1].role"), True),
+        (words("Only user, assistant roles are supported, got developer."), False),
+        (words("Unexpected role 'developer'. Supported roles: user"), False),
+        (words("jinja: Unexpected message role."), False),
+    ],
+)
+def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> None:
+    """What a filter adds in the middle of a chat is for the field of instructions."""
+    tried = find(error, input=[USER, DEVELOPER, USER])
+    assert tried
+    assert (tried.repair, tried.is_named) == (GatherInstructions(), is_named)
+    assert not isinstance(repair_of(error, input=[USER, USER]), GatherInstructions)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "x is not a multimodal model None",
+        "At most 0 image(s) may be provided in one prompt.",
+        "Model does not support images. Please use a model that does.",
+        "Image input modality is not enabled for models/x",
+        "Image inputs are not supported by this model.",
+        "unknown variant `image_url`, expected `text`",
+    ],
+)
+def test_model_without_eyes_has_many_words(message: str) -> None:
+    """Of vLLM, LM Studio, Together, xAI and DeepSeek."""
+    tried = find(words(message), input=[USER, PICTURE])
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (LeaveOutImages(), True)
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
