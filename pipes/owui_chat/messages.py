@@ -16,6 +16,7 @@ from openai_responses.items import (
     Item,
     arguments_text,
     content_parts,
+    distinct_call_id,
     message_text,
     part_text,
     text_message,
@@ -130,7 +131,36 @@ def parse_messages(
         parts.append(_LEFT_OUT_PART)
     for message in newest:
         parts += _chat_parts(message, detail)
-    return instructions, parts
+    return instructions, _with_distinct_calls(parts)
+
+
+def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which no call has the id of an earlier one that was answered.
+
+    Other servers number the calls of each response anew (Bedrock, Gemini), and a chat
+    may have begun with one of their models: of two calls with one id, and of their
+    outputs, the API takes one. The new id depends on what comes before it alone.
+    """
+    own_ids: dict[str, str] = {}
+    """The ids that the calls have now, by those of the chat."""
+    taken: set[str] = set()
+    answered: set[str] = set()
+    distinct: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            if part.call_id in answered:
+                answered.discard(part.call_id)
+                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+            own_id = own_ids.get(part.call_id, part.call_id)
+            taken.add(own_id)
+            distinct.append(part._replace(call_id=own_id))
+        elif isinstance(part, ToolMessage):
+            own_id = own_ids.get(part.call_id, part.call_id)
+            answered.add(part.call_id)
+            distinct.append(part._replace(call_id=own_id))
+        else:
+            distinct.append(part)
+    return distinct
 
 
 def system_text(messages: Sequence[JsonObject]) -> str:
@@ -229,7 +259,7 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # object, as they do with arguments.
             output: str | list[Item]
             if isinstance(content, list):
-                output = [_input_part(part, "auto") for part in content]
+                output = [_output_part(part) for part in content]
             else:
                 output = arguments_text(content)
             yield ToolMessage(str(message.get("tool_call_id") or ""), output)
@@ -277,6 +307,25 @@ def _input_part(part: object, detail: str) -> Item:
         "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
+
+
+def _output_part(part: object) -> Item:
+    """Return a part of what a tool returned; raises InvalidRequest.
+
+    Clients pass on what MCP servers return, and rows of a table: nobody could remove
+    them from the chat.
+    """
+    wire = as_mapping(part)
+    image = as_text(wire.get("data"))
+    text = value_at(wire, "resource", "text")
+    if wire.get("type") == "image" and image:
+        kind = as_text(wire.get("mimeType")) or "image/png"
+        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
+    if isinstance(text, str):
+        return {"type": "input_text", "text": text}
+    if wire and "type" not in wire:
+        return {"type": "input_text", "text": arguments_text(part)}
+    return _input_part(part, "auto")
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:

@@ -283,6 +283,59 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
     ]
 
 
+def round_of(call_id: str, output: object) -> list[Json]:
+    """A call and what it returned, as Chat Completions writes them."""
+    function = {"name": "now", "arguments": "{}"}
+    calls = [{"id": call_id, "type": "function", "function": function}]
+    return [
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": call_id, "content": output},
+    ]
+
+
+def test_calls_that_other_models_number_anew_stay_apart() -> None:
+    """Of two with one id the API takes one, and the model would call again."""
+    chat = [*round_of("call_0", "1"), *round_of("call_0", "2"), *round_of("c", "3")]
+    chat += [said("user", "And?"), *round_of("call_0", "4")]
+
+    parts = [part for part in parse_messages(chat)[1] if hasattr(part, "call_id")]
+
+    ids = ["call_0", "call_0_2", "c", "call_0_3"]
+    calls = [ToolCall(call_id, "now", "{}") for call_id in ids]
+    outputs = [ToolMessage(call_id, str(n)) for n, call_id in enumerate(ids, 1)]
+    assert parts[::2] == calls
+    assert parts[1::2] == outputs
+    shorter = parse_messages(chat[:4])[1]
+    assert parts[:4] == shorter
+
+
+MCP_IMAGE = {"type": "image", "data": "QQ==", "mimeType": "image/webp"}
+RESOURCE = {"type": "resource", "resource": {"uri": "a:b", "text": "rain"}}
+
+
+@pytest.mark.parametrize(
+    ("part", "sent"),
+    [
+        (
+            MCP_IMAGE,
+            {
+                "type": "input_image",
+                "detail": "auto",
+                "image_url": "data:image/webp;base64,QQ==",
+            },
+        ),
+        (RESOURCE, text_part("rain")),
+        ({"city": "Zürich"}, text_part('{"city": "Zürich"}')),
+        (7, text_part("7")),
+        ("rain", text_part("rain")),
+    ],
+)
+def test_parts_of_an_output_that_are_none_of_the_api(part: object, sent: Json) -> None:
+    """What MCP servers return, and rows of a table."""
+    _, output = parse_messages(round_of("c", [part]))[1]
+    assert output == ToolMessage("c", [sent])
+
+
 @pytest.mark.parametrize(
     "message",
     [
