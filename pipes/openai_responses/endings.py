@@ -94,6 +94,9 @@ SAFETY_STOPS = frozenset(
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
 
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
+
 FINAL_CODES = SAFETY_STOPS | {
     FLEX_UNAVAILABLE,
     REQUEST_TOO_LARGE,
@@ -785,7 +788,13 @@ _CERTAIN_PHRASES = (
 
 
 def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says."""
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):

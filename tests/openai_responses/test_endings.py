@@ -19,6 +19,7 @@ from openai_responses.endings import (
     FINAL_CODES,
     MESSAGES,
     REQUEST_TOO_LARGE,
+    SAFETY_STOPS,
     WRONG_KEY,
     Ending,
     ending_of_exception,
@@ -244,6 +245,16 @@ def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) 
     assert words in ending.message
     assert ending.kind == "incomplete"
     assert ending.code == (None if reason == CANARY else reason)
+
+
+@pytest.mark.parametrize("code", ["self_harm_policy", "weapons_policy_violation"])
+def test_policy_that_nobody_has_listed_is_a_stop(code: str) -> None:
+    """Asked again without its tools or at another server, it would be worked around."""
+    error = ApiError(code, "invalid_request_error")
+    assert is_final(error)
+    assert "usage policies" in refusal_message(400, error)
+    assert ending_of_failure("failed", error).code in SAFETY_STOPS
+    assert not is_final(ApiError("policy"))
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens"])
