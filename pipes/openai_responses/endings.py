@@ -75,6 +75,10 @@ GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
 NO_RESPONSES_API = "no_responses_api"
 """Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -257,6 +261,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
+        "safeguard that each request has.",
         NO_RESPONSES_API: _NO_RESPONSES_API,
         "404": _NO_RESPONSES_API,
         "405": _NO_RESPONSES_API,
@@ -345,6 +351,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", REFUSED_SAFEGUARD): SettingFault(("compatibility",)),
     ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "405"): _WRONG_ADDRESS,
@@ -607,6 +614,8 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".

@@ -116,6 +116,7 @@ SettingName = Literal[
     "api_key",
     "base_url",
     "ca_bundle",
+    "compatibility",
     "extra_headers",
     "organization",
     "project",

@@ -45,6 +45,7 @@ _VALVES: Mapping[SettingName, str] = {
     "api_key": "API_KEY",
     "base_url": "BASE_URL",
     "ca_bundle": "CA_BUNDLE",
+    "compatibility": "COMPATIBILITY",
     "extra_headers": "EXTRA_HEADERS",
     "organization": "ORGANIZATION",
     "project": "PROJECT",

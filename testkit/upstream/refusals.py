@@ -383,6 +383,14 @@ REFUSED_BODIES = {
         'replenished in 01:10:10."}',
         NO_CREDIT,
     ),
+    "safeguard that a gateway does not know": RefusedBody(
+        422,
+        '{"detail":[{"type":"extra_forbidden","loc":["body","safety_identifier"],'
+        '"msg":"Extra inputs are not permitted","input":"u"}]}',
+        "The model's server rejected the request at safety_identifier, which is a "
+        "safeguard that each request has. An administrator has to check COMPATIBILITY "
+        "in the valves of this pipe.",
+    ),
     "Portkey's guardrail": RefusedBody(
         446,
         '{"error":{"message":"The guardrail checks defined in the config failed.",'

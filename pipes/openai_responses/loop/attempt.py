@@ -19,11 +19,14 @@ from openai_responses.endings import (
     COMPLETED,
     CUT,
     QUEUED,
+    STRICT_LACKS,
     UNREADABLE,
     Ending,
     ending_of_exception,
     ending_of_incomplete,
     notice_text,
+    refusal_fault,
+    refusal_message,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -51,7 +54,7 @@ from openai_responses.loop.tagged_thoughts import (
 )
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
-from openai_responses.repairs.refusal import named_subject
+from openai_responses.repairs.refusal import named_parameter, named_subject
 from openai_responses.requests.build import (
     ResponsesRequest,
     strict_payload,
@@ -321,6 +324,8 @@ class Attempt:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
+            if isinstance(self.error, ApiRefused) and not self.error.error.param:
+                ending = self._name_safeguard(ending, self.error)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
             # (recorded); OpenAI says so itself. In a full context input and output are
@@ -338,6 +343,20 @@ class Attempt:
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
         return ending._replace(message=f"{message} {notice}".strip())
+
+    def _name_safeguard(self, ending: Ending, refused: ApiRefused) -> Ending:
+        """Return an ending that names the safeguard which a server has refused.
+
+        Gateways name it in words alone, which the request could not have said: an
+        administrator can leave it out of all requests.
+        """
+        named = named_parameter(self.request.sent(), refused.error)
+        if named not in STRICT_LACKS:
+            return ending
+        told = refused.error._replace(param=named)
+        message = refusal_message(refused.status, told)
+        fault = refusal_fault(refused.status, told)
+        return ending._replace(message=message, fault=fault)
 
     @property
     def trace(self) -> Trace:

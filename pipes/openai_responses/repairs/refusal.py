@@ -408,6 +408,11 @@ class Refusal:
         return set(_QUOTED.findall(self.words))
 
 
+def named_parameter(sent: SentRequest, error: ApiError) -> str:
+    """Return the parameter that an error names anywhere; empty for none."""
+    return Refusal(error, sent).parameter
+
+
 def named_subject(sent: SentRequest, error: ApiError) -> str:
     """Return the item or tool that an error names, for the log; empty for none."""
     place = Refusal(error, sent).place

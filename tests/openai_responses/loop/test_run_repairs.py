@@ -237,6 +237,29 @@ async def test_server_that_only_streams_answers_a_task(
     assert [body["stream"] for body in upstream.bodies] == [False, True]
 
 
+NO_SAFEGUARD = "Unrecognized request argument supplied: safety_identifier"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "is_named"), [("", True), (f"See {NO_SAFEGUARD}", False)]
+)
+async def test_safeguard_in_words_alone_is_named_and_stays(
+    quoted: str, is_named: bool, connections: Connections
+) -> None:
+    """At once, with the whole chat; but not what a person may have written."""
+    refused = replying(json.dumps({"error": {"message": NO_SAFEGUARD}}), 400)
+    items = [USER, user(quoted)] if quoted else [USER]
+    asked = asking(input=items, safety_identifier="u")
+    async with Upstream(refused) as upstream:
+        events = await report(connections, upstream.endpoint, asked, limits(0))
+        bodies = upstream.bodies
+    ending = end_of(events).ending
+    assert ("at safety_identifier" in ending.message) is is_named
+    assert ("compatibility" in ending.fault.settings) is is_named
+    assert (len(bodies) == 1) is is_named
+    assert all(body["safety_identifier"] == "u" for body in bodies)
+
+
 REFUSALS = {
     "LeaveOutReasoning": {"code": "invalid_encrypted_content", "message": "No."},
     "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},
