@@ -46,7 +46,8 @@ users of other clients); gateways have the others. Groq's `tool_use_failed` and
 (OpenHands 10187).
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_RETRIED_STATUS = frozenset({408, 409, 423, 424, 425, 429, 499})
+"""424 is Bedrock's, of a model that failed (can1357/oh-my-pi 12449)."""
 CLOUDFLARE_STATUS = range(520, 525)
 """Cloudflare's own, of a server behind it that gave no answer."""
 _NOT_IMPLEMENTED = 501

@@ -47,7 +47,7 @@ AGAIN = 0.5
 
 def test_a_passing_trouble_is_waited_for() -> None:
     """The server may be better in half a second."""
-    for status in (408, 409, 423, 425, 429, 499, 500, 502, 503, 504, 520, 524):
+    for status in (408, 409, 423, 424, 425, 429, 499, 500, 502, 503, 504, 520, 524):
         assert wait(Failure(status)) == AGAIN, status
 
 
