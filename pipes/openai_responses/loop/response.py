@@ -371,6 +371,8 @@ class ResponseState:
             return []  # of a call that is not shown, or of none
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        if is_call(item) and position is not None and not item.get("name"):
+            item = {**item, "name": self._items[position].get("name")}
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)

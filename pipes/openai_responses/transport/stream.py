@@ -328,9 +328,9 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
     Chat Completions.
     """
-    if event.data == END_OF_STREAM:
-        return EndMark()
     text = event.data.strip(_JSON_SPACE)
+    if text == END_OF_STREAM:
+        return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
         if end != len(text):

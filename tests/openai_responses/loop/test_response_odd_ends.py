@@ -60,6 +60,18 @@ def test_end_that_says_nothing_of_nothing_is_none(
     assert (state.ending and state.ending.kind) == ending
 
 
+@pytest.mark.parametrize("name", [None, ""])
+def test_call_keeps_the_name_that_its_end_lacks(name: str | None) -> None:
+    """An end takes nothing away; without a name no tool would run."""
+    state = ResponseState()
+    *began, _ = wire.function_call("look", "{}")
+    ended = wire.done({**wire.call_item("look", "{}"), "name": name})
+    for event in [*began, ended, wire.ended("completed", output=[])]:
+        state.feed(wire.parsed(event))
+    [call] = state.output
+    assert call["name"] == "look"
+
+
 def open_items_of(*events: wire.Event) -> list[Item]:
     """The output of a response in which nothing ends these items."""
     state = ResponseState()

@@ -439,7 +439,8 @@ async def test_queued_answer_does_not_blame_the_stream(
     assert len(events) == 1
 
 
-MARK = b"data: [DONE]\n\n"
+MARK = b"data:  [DONE] \n\n"
+"""With spaces, as some write it."""
 
 
 @pytest.mark.parametrize(
