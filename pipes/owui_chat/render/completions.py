@@ -73,6 +73,8 @@ class ChunkRenderer:
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
+        self._has_role = False
+        """Whether a chunk has said who speaks."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; a client without a chat stores nothing."""
@@ -143,6 +145,14 @@ class ChunkRenderer:
             yield self._chunk({"reasoning_content": text})
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+        """Return a chunk; the first one says who speaks.
+
+        Without that n8n drops the calls, and OpenAI's package for JavaScript fails at
+        the end (langchain-ai/langchainjs 11157, diegosouzapw/OmniRoute 3911).
+        """
+        if not self._has_role:
+            self._has_role = True
+            delta = {"role": "assistant", **delta}
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 

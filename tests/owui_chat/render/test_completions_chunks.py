@@ -104,6 +104,16 @@ def test_thoughts_and_text_have_deltas_of_their_own(
     assert joined_text(deltas) == text
 
 
+@pytest.mark.parametrize(
+    "items", [[message("1", "Hi")], [call("1")], [reasoning("1", "Hm.")], []]
+)
+def test_first_delta_says_who_speaks(items: list[Item]) -> None:
+    """Clients drop calls without it, or fail at the end."""
+    first, *others = deltas_of(*items, message("2", "Bye"))
+    assert first["role"] == "assistant"
+    assert not any("role" in delta for delta in others)
+
+
 def test_refusal_is_told_apart_from_a_text() -> None:
     """OpenAI's packages would read it as the JSON that was asked for."""
     deltas = deltas_of(message("1", "Two"), refusal("2", "Not three."))
@@ -167,7 +177,8 @@ def test_reason_is_a_word_of_chat_completions(
 
     *_, last = chunks_of([*items, RunDone(ending)])
 
-    choice = {"index": 0, "delta": {}, "finish_reason": reason}
+    delta = {} if has_calls else {"role": "assistant"}
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
     assert last == {**HEAD, "choices": [choice]}
 
 
