@@ -77,7 +77,19 @@ class ChunkRenderer:
         """Whether a chunk has said who speaks."""
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; a client without a chat stores nothing."""
+        """Yield the chunks to send; a client without a chat stores nothing.
+
+        The first one says who speaks, as OpenAI's does. Without that n8n drops the
+        calls, and OpenAI's package for JavaScript fails at the end
+        (langchain-ai/langchainjs 11157, diegosouzapw/OmniRoute 3911).
+        """
+        for chunk in self._render(event):
+            if chunk.get("choices") and not self._has_role:
+                self._has_role = True
+                yield self._chunk({"role": "assistant", "content": ""})
+            yield chunk
+
+    def _render(self, event: AnswerEvent) -> Chunks:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -145,14 +157,6 @@ class ChunkRenderer:
             yield self._chunk({"reasoning_content": text})
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
-        """Return a chunk; the first one says who speaks.
-
-        Without that n8n drops the calls, and OpenAI's package for JavaScript fails at
-        the end (langchain-ai/langchainjs 11157, diegosouzapw/OmniRoute 3911).
-        """
-        if not self._has_role:
-            self._has_role = True
-            delta = {"role": "assistant", **delta}
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 

@@ -110,7 +110,7 @@ def test_thoughts_and_text_have_deltas_of_their_own(
 def test_first_delta_says_who_speaks(items: list[Item]) -> None:
     """Clients drop calls without it, or fail at the end."""
     first, *others = deltas_of(*items, message("2", "Bye"))
-    assert first["role"] == "assistant"
+    assert first == {"role": "assistant", "content": ""}
     assert not any("role" in delta for delta in others)
 
 
@@ -123,7 +123,7 @@ def test_refusal_is_told_apart_from_a_text() -> None:
 
 def test_calls_come_whole_and_are_counted() -> None:
     """The caller runs them, and tells them apart by their index."""
-    deltas = deltas_of(search("1"), call("1"), call("2"))
+    _, *deltas = deltas_of(search("1"), call("1"), call("2"))
 
     assert [delta["tool_calls"] for delta in deltas] == [
         [{"index": 0, **chat_tool_call(call("1"))}],
@@ -177,8 +177,7 @@ def test_reason_is_a_word_of_chat_completions(
 
     *_, last = chunks_of([*items, RunDone(ending)])
 
-    delta = {} if has_calls else {"role": "assistant"}
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    choice = {"index": 0, "delta": {}, "finish_reason": reason}
     assert last == {**HEAD, "choices": [choice]}
 
 
