@@ -219,7 +219,7 @@ async def test_merged_answers_stream_as_the_page_reads_them(
     texts = [chunk for chunk in chunks if plain_text([chunk])]
     assert len(texts) > 1
     assert plain_text(chunks).startswith("This is turn 1.")
-    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     [request] = sim.requests
     assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
 

@@ -178,12 +178,14 @@ class ChunkRenderer:
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
         error = _error(event)
+        finish = None
         if not error:
-            has_calls = bool(self._open_calls)
-            yield self._chunk({}, _finish_reason(event.ending, has_calls))
+            finish = _finish_reason(event.ending, bool(self._open_calls))
+        # The sums have no chunk of their own, which would have no choice: clients that
+        # have not asked for it read the first choice of each chunk.
         sums = {**client_usage(event), **metadata_field(event)}
-        if sums:
-            yield {**self.head, "choices": [], **sums}
+        if sums or not error:
+            yield {**self._chunk({}, finish), **sums}
         if error:
             yield error  # the last one: clients of OpenAI raise it and read no further
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.endings import CUT, Ending, ending_of_incomplete
+from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
 )
@@ -185,11 +185,23 @@ def test_failure_is_an_error_without_a_reason() -> None:
     """A `stop` would say that all is well."""
     usage = Usage(10, 5, 15)
 
-    counted, error = chunks_of([RunDone(CUT, usage, usage)])
+    _, counted, error = chunks_of([RunDone(CUT, usage, usage)])
 
     assert error == client_error(CUT.message, 502)
-    assert counted["choices"] == []
+    assert counted["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
     assert counted["usage"]["total_tokens"] == 15
+
+
+def test_each_chunk_has_a_choice() -> None:
+    """Clients read the first one without a look; the usage comes with the reason."""
+    usage = Usage(10, 5, 15)
+    *_, last = chunks = chunks_of(
+        [*run_of(RAIN)[:-1], RunDone(COMPLETED, usage, usage)]
+    )
+
+    assert all(len(chunk["choices"]) == 1 for chunk in chunks)
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["usage"]["total_tokens"] == 15
 
 
 def test_note_is_nothing_to_a_plain_caller() -> None:
