@@ -16,6 +16,8 @@ from typing import Any
 
 from gpt5_agent.shell.answers import DONE_LINE, answer_once, stream_answer
 from gpt5_agent.shell.bridge import (
+    CLIENTS_KEEPALIVE_CHUNK,
+    KEEPALIVE_CHUNK,
     AnswerPiece,
     AsyncBridge,
     BridgeClosed,
@@ -171,7 +173,10 @@ class Pipeline:
         )
         try:
             if caller.streams:
-                return self._bridge.stream(stream_answer(call))
+                beat = CLIENTS_KEEPALIVE_CHUNK
+                if caller.is_open_webui:
+                    beat = KEEPALIVE_CHUNK
+                return self._bridge.stream(stream_answer(call), beat)
             return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)

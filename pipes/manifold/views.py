@@ -77,7 +77,8 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
     """Return what an agent's answer took that did not begin; a `client` has no page."""
     if client:
-        return {**client.head, "choices": [], METADATA_KEY: metadata.wire()}
+        choice = {"index": 0, "delta": {}, "finish_reason": None}
+        return {**client.head, "choices": [choice], METADATA_KEY: metadata.wire()}
     return closing_chunk(metadata.describe(), metadata.wire())
 
 

@@ -32,7 +32,8 @@ Json = dict[str, Any]
 
 CONSENT = "Allow"
 """The label of the option that lets a tool run."""
-_BEAT: Json = {"choices": []}
+_CHOICE: Json = {"index": 0, "delta": {}, "finish_reason": None}
+_BEATS: tuple[Json, ...] = ({"choices": []}, {"choices": [_CHOICE]})
 """What the pipeline yields while it waits; how often depends on time."""
 _CALL_TYPES = ("function_call", "custom_tool_call")
 _OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
@@ -157,7 +158,7 @@ class AgentChat:
         if isinstance(answer, dict):
             return dict(answer)
         pieces = await asyncio.to_thread(list, answer)
-        return join_deltas([piece for piece in pieces if piece != _BEAT])
+        return join_deltas([piece for piece in pieces if piece not in _BEATS])
 
     async def _passed_through_inlet(
         self, body: Json, number: int, question: Question

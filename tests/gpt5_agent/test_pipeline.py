@@ -18,6 +18,7 @@ from agents.sample import SIMULATORS, host_tool
 from calls.outcomes import plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
+from gpt5_agent.shell.bridge import CLIENTS_KEEPALIVE_CHUNK, KEEPALIVE_CHUNK
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from runs.disturbed import STREAMS, sending, wire_of
@@ -92,7 +93,8 @@ async def pieces(
     """All that a stream yields, beats left out."""
     answer = await asked(pipeline, question_messages(text), metadata, **more)
     pulled = await asyncio.to_thread(list, answer)
-    return [piece for piece in pulled if piece != {"choices": []}]
+    beats = (KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK)
+    return [piece for piece in pulled if piece not in beats]
 
 
 async def result(

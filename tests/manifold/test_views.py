@@ -96,7 +96,8 @@ def test_figures_are_a_line_of_the_page_or_a_field_for_a_client() -> None:
     of_page = metadata_chunk(TOOK)["event"]["data"]
 
     field = {"execution_metadata": TOOK.wire()}
-    assert of_client == {**client.head, "choices": [], **field}
+    choice = {"index": 0, "delta": {}, "finish_reason": None}
+    assert of_client == {**client.head, "choices": [choice], **field}
     assert of_page["description"] == TOOK.describe()
     assert of_page["execution_metadata"] == TOOK.wire()
 

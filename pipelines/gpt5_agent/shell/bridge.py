@@ -22,8 +22,12 @@ from openai_responses.clock import monotonic_seconds
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
 
-_KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
-"""Open WebUI passes over it, as every reader of chat chunks does."""
+KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+"""Open WebUI passes over it."""
+CLIENTS_KEEPALIVE_CHUNK: AnswerPiece = {
+    "choices": [{"index": 0, "delta": {}, "finish_reason": None}]
+}
+"""The same for programs, some of which read the first choice of each chunk."""
 
 _LEASE_SECONDS = 5.0
 """How long an answer may go unread before it is cancelled: its reader has left."""
@@ -45,8 +49,14 @@ class _AnswerReader:
     An iterator and not a generator: the server adds an end of its own to generators.
     """
 
-    def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease for the reader that is about to come."""
+    def __init__(
+        self, lease_seconds: float, beat_seconds: float, beat: AnswerPiece
+    ) -> None:
+        """Begin with a lease for the reader that is about to come.
+
+        It reads a `beat` while the answer is silent.
+        """
+        self._beat = beat
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -67,12 +77,12 @@ class _AnswerReader:
         try:
             piece = self._pieces.get(timeout=self._beat_seconds)
         except Empty:
-            piece = _KEEPALIVE_CHUNK
+            piece = self._beat
         self._last_read_at = monotonic_seconds()
         if piece is None:
             self._has_ended = True
             raise StopIteration
-        if piece is not _KEEPALIVE_CHUNK and self._loop is not None:
+        if piece is not self._beat and self._loop is not None:
             with suppress(RuntimeError):  # the bridge was closed, and its loop with it
                 self._loop.call_soon_threadsafe(self._was_read.set)
         return piece
@@ -141,10 +151,12 @@ class AsyncBridge:
         self._is_closed = False
 
     def stream(
-        self, pieces: AsyncGenerator[AnswerPiece, None]
+        self,
+        pieces: AsyncGenerator[AnswerPiece, None],
+        beat: AnswerPiece = KEEPALIVE_CHUNK,
     ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
+        reader = _AnswerReader(self._lease_seconds, self._beat_seconds, beat)
         self._submit(reader.consume(pieces, self._last_piece))
         return reader
 

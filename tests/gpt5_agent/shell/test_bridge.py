@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.bridge import (
+    CLIENTS_KEEPALIVE_CHUNK,
+    KEEPALIVE_CHUNK,
     AnswerPiece,
     AsyncBridge,
     BridgeClosed,
     close_on_sigterm,
 )
 
-KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 LAST: AnswerPiece = {"error": "stopped"}
 
 
@@ -121,6 +122,18 @@ def test_reader_waits_no_longer_than_a_beat(bridge: AsyncBridge, work: Work) -> 
     assert first_piece(reading) == "one"
     assert [next(reading) for _ in range(3)] == [KEEPALIVE_CHUNK] * 3
     assert not work.closed.is_set()
+
+
+def test_beat_of_a_program_has_a_choice(bridge: AsyncBridge, work: Work) -> None:
+    """Some read the first one of each chunk."""
+    silent = work.pieces("one", then="silence")
+    reading = bridge.stream(silent, CLIENTS_KEEPALIVE_CHUNK)
+
+    assert next(piece for piece in reading if piece == "one")
+    beat = next(reading)
+    assert isinstance(beat, dict)
+    assert beat == CLIENTS_KEEPALIVE_CHUNK
+    assert beat["choices"][0]["delta"] == {}
 
 
 def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -> None:
