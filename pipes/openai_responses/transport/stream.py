@@ -350,9 +350,9 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
-        if "type" not in wire:
-            words = read_api_error(wire)
-            return LooseWords(words) if words.message else None
+        words = as_text(wire.get("message"))
+        if words and "type" not in wire:
+            return LooseWords(read_api_error(wire))
         return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
