@@ -63,7 +63,7 @@ def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     for chunk in (chunk for event in events for chunk in view.render(event)):
         for choice in chunk["choices"]:
             for kind in ("content", "reasoning_content"):
-                if kind in choice["delta"]:
+                if choice["delta"].get(kind):
                     read.append((kind, choice["delta"][kind]))
     joined: list[tuple[str, str]] = []
     for kind, text in read:
