@@ -24,9 +24,11 @@ from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
 
 
-def client_view(model: str) -> ChunkRenderer:
+def client_view(caller: ChatCaller) -> ChunkRenderer:
     """Return what renders a stream for a plain client."""
-    return ChunkRenderer(_completion_id(), unix_seconds(), model)
+    view = ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
+    view.has_usage_chunk = caller.wants_usage_chunk
+    return view
 
 
 def whole_completion(ended: RunDone, model: str) -> Chunk:

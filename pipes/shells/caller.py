@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from openai_responses.json_input import JsonObject, value_at
+
 HOST_TASKS = frozenset(
     {
         "title_generation",
@@ -33,6 +35,11 @@ def is_program(task: str) -> bool:
     return bool(task) and task not in HOST_TASKS
 
 
+def wants_usage_chunk(body: JsonObject) -> bool:
+    """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
+    return value_at(body, "stream_options", "include_usage") is True
+
+
 class ChatCaller(NamedTuple):
     """Who asks, and for which chat and message; empty ids are unknown."""
 
@@ -47,6 +54,8 @@ class ChatCaller(NamedTuple):
     """Whether the host reads a stream. It takes any true value of `stream` for true
     (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
+    wants_usage_chunk: bool = False
+    """Whether a program asks for the usage in a chunk of its own, the last one."""
 
     @property
     def is_open_webui(self) -> bool:

@@ -37,7 +37,11 @@ REFUSAL = InvalidParameter("top_p", "is too large")
 def test_answers_for_clients_have_ids_of_their_own() -> None:
     """In one piece as in many, in the API's form and with the model's name."""
     ended = RunDone(COMPLETED, output=(SAID,))
-    heads = [client_view("m").head, client_view("m").head, whole_completion(ended, "m")]
+    heads = [
+        client_view(ChatCaller("m")).head,
+        client_view(ChatCaller("m")).head,
+        whole_completion(ended, "m"),
+    ]
 
     ids = {head["id"] for head in heads}
     assert len(ids) == 3

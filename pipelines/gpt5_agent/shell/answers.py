@@ -56,7 +56,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
     """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
-            view = client_view(call.caller.host_model)
+            view = client_view(call.caller)
             async with aclosing(_task_events(call)) as task_events:
                 async for task_event in task_events:
                     for chunk in view.render(task_event):
@@ -70,7 +70,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
         metadata = _report_refusal(call, error)
         message = report_exception(call.log, error, PIPELINE_SHELL)
         caller = call.caller
-        client = None if caller.is_open_webui else client_view(caller.host_model)
+        client = None if caller.is_open_webui else client_view(caller)
         for chunk in failure_chunks(caller, message, error, metadata, client):
             yield chunk
     yield DONE_LINE
@@ -135,7 +135,7 @@ async def _open_run(
                 is_in_channel=caller.is_in_channel,
             )
         else:
-            renderer = ClientRenderer(emits_thoughts, caller.host_model)
+            renderer = ClientRenderer(emits_thoughts, caller)
         async with (
             aclosing(run_agent(request)) as events,
             aclosing(_report_run(call, events, audit)) as reported_events,

@@ -33,6 +33,7 @@ from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chu
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
+from shells.caller import ChatCaller
 from strategies.context import ContextSource
 from strategies.thoughts import RunTexts
 
@@ -228,9 +229,8 @@ class HostRenderer:
 class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
-    def __init__(self, emits_thoughts: bool, model: str) -> None:
-        """Take the name of the model, which every chunk repeats."""
-        self._chunks = client_view(model)
+    def __init__(self, emits_thoughts: bool, caller: ChatCaller) -> None:
+        self._chunks = client_view(caller)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)

@@ -73,6 +73,8 @@ class ChunkRenderer:
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
+        self.has_usage_chunk = False
+        """Whether the sums have a chunk of their own, which has no choice."""
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -181,11 +183,13 @@ class ChunkRenderer:
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
-        # The sums have no chunk of their own, which would have no choice: clients that
-        # have not asked for it read the first choice of each chunk.
         sums = {**client_usage(event), **metadata_field(event)}
-        if sums or not error:
-            yield {**self._chunk({}, finish), **sums}
+        # Clients that have not asked for a chunk without a choice read the first of each.
+        in_last_choice = {} if self.has_usage_chunk else sums
+        if in_last_choice or not error:
+            yield {**self._chunk({}, finish), **in_last_choice}
+        if sums and self.has_usage_chunk:
+            yield {**self.head, "choices": [], **sums}
         if error:
             yield error  # the last one: clients of OpenAI raise it and read no further
 

@@ -18,7 +18,7 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.has_page:
         # A channel shows no status lines.
         return page_view(has_status_lines=not caller.is_in_channel)
-    return client_view(caller.host_model)
+    return client_view(caller)
 
 
 def page_view(*, has_status_lines: bool = True) -> NativeRenderer:

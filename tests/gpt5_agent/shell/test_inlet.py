@@ -33,12 +33,14 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
 
     caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
     whole = read_caller({"stream": False, CONTEXT_KEY: context})
+    program = read_caller({"stream_options": {"include_usage": True}})
 
     assert context == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
     assert caller == PipelineCaller("a.b", "u-1", "c-1", "m-1", streams=True)
     assert caller.is_open_webui
     assert whole.is_open_webui
     assert (caller.can_ask, whole.can_ask) == (True, False)
+    assert (caller.wants_usage_chunk, program.wants_usage_chunk) == (False, True)
     assert read_caller({CONTEXT_KEY: titled}).task == "title_generation"
 
 

@@ -16,6 +16,7 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
+from shells.caller import ChatCaller
 from stand_in.signing import SIGN
 from strategies.metadata import RunMetadata
 
@@ -54,7 +55,7 @@ def in_client(
     events: Sequence[AgentEvent], emits: bool = True
 ) -> tuple[list[Json], ClientRenderer]:
     """The chunks that a plain client gets."""
-    view = ClientRenderer(emits, "m")
+    view = ClientRenderer(emits, ChatCaller("m"))
     chunks = [chunk for event in events for chunk in view.show(event)]
     return chunks, view
 

@@ -204,6 +204,23 @@ def test_each_chunk_has_a_choice() -> None:
     assert last["usage"]["total_tokens"] == 15
 
 
+@pytest.mark.parametrize("ending", [COMPLETED, CUT])
+def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
+    """As OpenAI gives it: without a choice, after the reason, in front of an error."""
+    usage = Usage(10, 5, 15)
+    view = ChunkRenderer("c", 1, "m")
+    view.has_usage_chunk = True
+
+    chunks = list(view.render(RunDone(ending, usage, usage)))
+    [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
+
+    assert chunks[place]["choices"] == []
+    assert chunks[place]["usage"]["total_tokens"] == 15
+    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
+    assert [reason for reason in reasons if reason] == ["stop"] * (ending == COMPLETED)
+    assert "error" in chunks[-1] or ending == COMPLETED
+
+
 def test_note_is_nothing_to_a_plain_caller() -> None:
     """Chat Completions knows no status line."""
     assert chunks_of([Status("Trying again in 3 s.")]) == []

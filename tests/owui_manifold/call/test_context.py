@@ -17,6 +17,16 @@ def test_caller_that_brings_nothing_is_nobody() -> None:
     assert read_caller(body, {"id": None}, ids, None) == Caller(host_model="")
 
 
+@pytest.mark.parametrize(
+    ("options", "wants"),
+    [({"include_usage": True}, True), ({"include_usage": False}, False), (7, False)],
+)
+def test_program_may_ask_for_a_chunk_of_the_usage(options: object, wants: bool) -> None:
+    """As with OpenAI's Chat Completions."""
+    caller = read_caller({**BODY, "stream_options": options}, None, None, None)
+    assert caller.wants_usage_chunk is wants
+
+
 def test_task_of_another_function_is_a_program() -> None:
     """A sub-agent's calls name it; it needs calls of its tools, and no page reads it."""
     caller = read_caller(BODY, None, IDS, "sub_agent")
