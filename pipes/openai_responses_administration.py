@@ -14,6 +14,7 @@ Built by scripts/bundle.py from pipes/; do not edit. Each module follows those t
 it imports; the last one has the class Filter.
 """
 
+import ast
 import asyncio
 import hashlib
 import html
@@ -44,6 +45,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from importlib import import_module
 from inspect import signature
+from itertools import islice
 from traceback import extract_tb
 from types import MappingProxyType
 from typing import (
@@ -439,6 +441,9 @@ class ApiError(NamedTuple):
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    reset: float | None = None
+    """When the same request may succeed, as a gateway wrote it: in seconds from now, or
+    since 1970 (`retries.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -478,6 +483,7 @@ SettingName = Literal[
     "api_key",
     "base_url",
     "ca_bundle",
+    "compatibility",
     "extra_headers",
     "organization",
     "project",
@@ -656,45 +662,29 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in ("message", "detail", "errorMessage", "Message", "msg"):
         message = message or as_text(fields.get(key))
+
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    param = _read_error_word(fields.get("param"))
-    own_code = fields.get("code")
-    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
-        own_code = str(own_code)
-    own_word = as_text(own_code)
-    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
-    if not param:
-        inner = _inner_error(raw) or _inner_error(message)
-        if inner is not None:
-            return inner._replace(is_relayed=True)
-    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
-    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        code = CONTENT_FILTER
-    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
-    # that is not known.
+    param = _read_error_word(fields.get("param"))
+    inner = None if param else _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
+
+    # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling").
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
-    if code == "invalid_prompt":
-        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
-        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
-    # new-api, of a channel without this API (QuantumNous/new-api 4535)
-    if code == "convert_request_failed" and message.startswith("not implemented"):
-        code = "model_not_found"
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        code = "context_length_exceeded"
     misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
-        code=code,
+        code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
+        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -702,6 +692,56 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+def _read_code(
+    fields: JsonObject, message: str, kind: str | None, exact: str
+) -> str | None:
+    """Return OpenAI's code for an error, as far as another server means the same."""
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        return "context_length_exceeded"
+    # OpenRouter's moderation is a 403 with its reasons.
+    metadata = as_mapping(fields.get("metadata"))
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        return CONTENT_FILTER
+    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
+        return CONTENT_FILTER
+    code = fields.get("code")
+    if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
+        code = str(code)
+    word = as_text(code)
+    match _SAME_CODES.get(word, word):
+        # At OpenRouter, also the code of a chat that is too long, and of a field that is
+        # not known.
+        case "invalid_prompt" if exact:
+            return exact
+        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+            return "invalid_request"
+        # new-api, of a channel without this API (QuantumNous/new-api 4535)
+        case "convert_request_failed" if message.startswith("not implemented"):
+            return "model_not_found"
+        case openai_code:
+            return openai_code or None
+
+
+_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+
+
+def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
+    """Return what an error says of the time to wait, for want of a header.
+
+    OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
+    are those of OmniRoute and of Codex's own server.
+    """
+    values = [fields.get(name) for name in _RESET_FIELDS]
+    for value in (*values, headers.get("X-RateLimit-Reset")):
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = float(value)
+                if 0 <= number < float("inf"):
+                    return number
+    return None
 
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
@@ -741,8 +781,11 @@ def _error_fields(wire: object) -> JsonObject:
         return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
-    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
-        return {**fields, "message": _error_fields(fields["message"]).get("message")}
+    if isinstance(fields.get("message"), Mapping):
+        # LiteLLM's guardrails; Mistral, of what does not fit its types
+        inner = _error_fields(fields["message"])
+        param = fields.get("param") or inner.get("param")
+        return {**fields, "message": inner.get("message"), "param": param}
     return fields
 
 
@@ -757,6 +800,10 @@ _SAME_CODES = {
     "model_not_supported": "model_not_found",
     "unsupported_api_for_model": "model_not_found",
     "model_not_available": "model_not_found",
+    # Groq: gone, or for those who accepted its terms; GitHub
+    "model_decommissioned": "model_not_found",
+    "model_terms_required": "model_not_found",
+    "unknown_model": "model_not_found",
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
@@ -825,10 +872,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
+    if begin < 0:
+        return None
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
-        return None
+        body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
     if not isinstance(inner, Mapping):
         return None
@@ -836,9 +885,28 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
+def _read_printed(text: str) -> object:
+    """Return the body that a text of Python's begins with, None if there is none.
+
+    Servers written with OpenAI's package pass on its exception: "Error code: 400 -
+    {'error': {'message': ...}}" (Oaklight/argo-proxy 91).
+    """
+    if not _PRINTED_BODY.match(text):
+        return None
+    for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(text[: end.end()])
+    return None
+
+
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
+_MAX_PRINTED = 4000
+_PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_ENDS_OF_BODY = re.compile(r"\}\s*\}")
+_MAX_ENDS = 3
+"""What looks like the end may be in the message."""
 
 
 # --------------------------------------------------------------------------------------
@@ -1034,12 +1102,9 @@ def describe_exception(error: BaseException) -> str:
 
 def _keep_name(match: re.Match[str]) -> str:
     """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
+    name = match[match.lastgroup] if match.lastgroup else ""
+    end = "@" if match.lastgroup == "scheme" else ""
+    return f"{name}{_REDACTED}{end}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -1448,6 +1513,10 @@ GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
 NO_RESPONSES_API = "no_responses_api"
 """Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1461,10 +1530,14 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
+        "moderation_blocked",
         CONTENT_FILTER,
     }
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
+
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
 
 FINAL_CODES = SAFETY_STOPS | {
     FLEX_UNAVAILABLE,
@@ -1487,6 +1560,9 @@ NO_CREDIT_CODES = frozenset(
         "billing_hard_limit_reached",
         # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
         "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -1513,6 +1589,9 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREADABLE_MODEL = (
+    "The model wrote something that its server could not read{code}. Try again."
+)
 _NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
@@ -1558,6 +1637,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
+        "moderation_blocked": "OpenAI's safety system did not allow an image{code}. "
+        "Rephrase the question, or remove the image.",
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
@@ -1575,6 +1656,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
+        "tool_use_failed": _UNREADABLE_MODEL,
+        "output_parse_failed": _UNREADABLE_MODEL,
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
@@ -1616,6 +1699,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
+        "safeguard that each request has.",
         NO_RESPONSES_API: _NO_RESPONSES_API,
         "404": _NO_RESPONSES_API,
         "405": _NO_RESPONSES_API,
@@ -1704,6 +1789,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", REFUSED_SAFEGUARD): SettingFault(("compatibility",)),
     ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "405"): _WRONG_ADDRESS,
@@ -1790,10 +1876,18 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
-    code = api_word(reason)
+    code = api_word(_SAME_REASONS.get(reason or "", reason))
     messages = MESSAGES["incomplete"]
     message = messages.get(code or "", messages[""])
     return Ending("incomplete", code, message.format(code=_fill_in(code)))
+
+
+_SAME_REASONS = {
+    # Volcengine's Ark and OGX; gateways to Anthropic and Azure
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+}
+"""Reasons of other servers, and OpenAI's for the same."""
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
@@ -1852,7 +1946,7 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """
     hide = partial(redact, secrets=secrets)
     parts = [
-        ("The server explains", notice.explanation),
+        ("The model's server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
@@ -1958,6 +2052,8 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -2071,6 +2167,12 @@ _PHRASES = (
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex",
+        "model_not_found",
+    ),
+    (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
@@ -2080,7 +2182,12 @@ _PHRASES = (
     (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
-        r"|doesn't have any credits|used all available credits",
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
@@ -2095,7 +2202,15 @@ _CERTAIN_PHRASES = (
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
-    (r"\AIncorrect API key provided", WRONG_KEY),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its",
@@ -2120,7 +2235,13 @@ _CERTAIN_PHRASES = (
 
 
 def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says."""
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -3933,6 +4054,11 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
+"""The fields with places in the text; a file's citation has `index`. Some servers write
+-1 for none."""
+
+
 def find_call_ids(items: Iterable[Item]) -> set[str]:
     """Return the ids of all calls that our side has to answer."""
     return {as_text(item.get("call_id")) for item in items if is_call(item)}
@@ -4295,10 +4421,16 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
+    """Return the addresses of the pages that a search found, each once.
+
+    The page makes links of them, so only addresses of the web are.
+    """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(addresses))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if address[:8].lower().startswith(("https://", "http://")):
+            pages[address] = None
+    return list(pages)
 
 
 def _texts(values: object) -> list[str]:
@@ -4748,6 +4880,14 @@ def with_escapes(text: str) -> str:
     return "".join(shown)
 
 
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+
+
+def as_plain_markdown(name: str) -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+
+
 _BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
@@ -4782,8 +4922,9 @@ _LARGEST_OF_PAGE = 2**53 - 1
 """JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
 as null, and cannot read an event that has Python's word for it."""
 
-CHECK_HEADING = "The setup of this pipe, tested with"
+CHECK_HEADING = "The setup of this pipe, "
 USAGE_HEADING = "### What it cost"
+NO_USAGE_HEADING = "Usage is not counted here, "
 """How the answers to commands begin; here, so that the filter need not import how chats
 are parsed."""
 
@@ -5191,6 +5332,36 @@ def host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
+# owui_host.database
+#
+# The host's database, for what its own functions do not tell.
+# --------------------------------------------------------------------------------------
+
+
+_STATEMENT_SECONDS = 15
+"""For SQLite's lock the host waits five."""
+
+
+async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
+    """Run statements in one transaction of the host's database; return the last rows.
+
+    Each comes with its values, or a list of them. `{schema}` goes in front of the
+    names of tables. Raises exceptions of SQLAlchemy.
+    """
+    schema = host_name("env", "DATABASE_SCHEMA")
+    prefix = f'"{schema}".' if schema else ""
+    text = import_module("sqlalchemy").text
+    open_session = host_name("internal.db", "get_async_db")
+    rows: list[Sequence[object]] = []
+    async with timeout(_STATEMENT_SECONDS), open_session() as session:
+        for sql, values in statements:
+            result = await session.execute(text(sql.format(schema=prefix)), values)
+            rows = list(result.all()) if result.returns_rows else []
+        await session.commit()
+    return rows
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.task_models
 #
 # Which models the administrators of Open WebUI chose for its tasks.
@@ -5198,30 +5369,22 @@ def host_name(module: str, name: str) -> Any:
 
 
 _TASK_SETTINGS = ("task.model.external", "task.model.default")
-_TASKS_WITH_SETTINGS = (
-    "title_generation",
-    "follow_up_generation",
-    "tags_generation",
-    "emoji_generation",
-    "query_generation",
-    "image_prompt_generation",
-    "autocomplete_generation",
-    "function_calling",
-)
-_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+_MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
+    "title_generation": _TASK_SETTINGS,
+    "follow_up_generation": _TASK_SETTINGS,
+    "tags_generation": _TASK_SETTINGS,
+    "emoji_generation": _TASK_SETTINGS,
+    "query_generation": _TASK_SETTINGS,
+    "image_prompt_generation": _TASK_SETTINGS,
+    "autocomplete_generation": _TASK_SETTINGS,
+    "function_calling": _TASK_SETTINGS,
+    "context_compaction": ("chat.context_compaction.model",),
+}
+"""The settings of the host that choose the model of a task.
 
-
-def _model_settings(task: str) -> Sequence[str]:
-    """Return the settings of the host that choose the model of a task.
-
-    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
-    For any other task, such as the merging of answers, the client names the model.
-    """
-    if task == "context_compaction":
-        return _COMPACTION_SETTINGS
-    if task in _TASKS_WITH_SETTINGS:
-        return _TASK_SETTINGS
-    return ()
+They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4. For
+any other task, such as the merging of answers, the client names the model.
+"""
 
 
 async def chosen_task_models(task: str) -> set[str]:
@@ -5233,7 +5396,7 @@ async def chosen_task_models(task: str) -> set[str]:
     config = host_name("models.config", "Config")
     models = host_name("models.models", "Models")
     chosen: set[str] = set()
-    for key in _model_settings(task):
+    for key in _MODEL_SETTINGS.get(task, ()):
         model_id = await config.get(key, "")
         if not model_id:
             continue
@@ -5294,29 +5457,6 @@ async def find_user_id(email: str) -> str:
     return str(user.id) if user else ""
 
 
-_DATABASE_SECONDS = 15
-"""For SQLite's lock the host waits five."""
-
-
-async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
-    """Run statements in one transaction of the host's database; return the last rows.
-
-    Each comes with its values, or a list of them. `{schema}` goes in front of the
-    names of tables. Raises exceptions of SQLAlchemy.
-    """
-    schema = host_name("env", "DATABASE_SCHEMA")
-    prefix = f'"{schema}".' if schema else ""
-    text = import_module("sqlalchemy").text
-    open_session = host_name("internal.db", "get_async_db")
-    rows: list[Sequence[object]] = []
-    async with timeout(_DATABASE_SECONDS), open_session() as session:
-        for sql, values in statements:
-            result = await session.execute(text(sql.format(schema=prefix)), values)
-            rows = list(result.all()) if result.returns_rows else []
-        await session.commit()
-    return rows
-
-
 def exports_telemetry() -> bool:
     """Say whether the host exports spans or metrics; an older one says nothing."""
     try:
@@ -5342,7 +5482,7 @@ _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "
     'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
-_ASKS_NEXT = "The server did not answer: asking the next one."
+_ASKS_NEXT = "The model's server did not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )
@@ -5504,12 +5644,15 @@ class EndpointChoice:
         # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
+        is_about_request = code in _ABOUT_ONE_REQUEST
+        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
+        is_refusing = status in (401, 429) or status >= 500
         is_missing = code == "model_not_found" or status in (403, 404)
-        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
-        if _account_fails(kind, code, status):
+        if (is_down or is_refusing) and not is_about_request:
+            # Other requests to the same account would fail as well.
             account = self._entries[0].at(self._base_url).account()
             self._failures.add(account, self._user_id)
-        elif not may_work_elsewhere:
+        elif not (is_missing or is_about_request):
             return ""
         if len(self._entries) == 1:
             return ""
@@ -5523,17 +5666,12 @@ class EndpointChoice:
     def _can_read(self, entry: EndpointEntry, host: str, scope_id: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        is_same_server = host in ("", endpoint.host)
+        try:
+            is_same_server = host in ("", endpoint.host)
+        except InvalidRequest:  # that of the valves; the pipe tells it if it is chosen
+            return False
         is_same_account = scope_id in ("", endpoint.reasoning_scope_id())
         return is_same_server and is_same_account
-
-
-def _account_fails(kind: str, code: str | None, status: int) -> bool:
-    """Say whether other requests to the same account would fail as well."""
-    if code in _ABOUT_ONE_REQUEST:
-        return False
-    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
-    return is_failing or status in (401, 429) or status >= 500
 
 
 def endpoint_trials(
@@ -5593,6 +5731,10 @@ async def choose_endpoints(
 # --------------------------------------------------------------------------------------
 
 
+_MAX_COLUMN = 2**63 - 1
+"""What a column of the table holds; a tenth more of some numbers is no float."""
+
+
 class LimitRule(BaseModel):
     """Whom a rule names, how much they may use in each period, and what.
 
@@ -5605,7 +5747,7 @@ class LimitRule(BaseModel):
     group: str = ""
     role: Literal["", "user", "admin"] = ""
     money: Annotated[float, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=_MAX_COLUMN)] | None = None
     per: Literal["", "day", "week", "month"] = ""
     models: list[str] | None = None
     efforts: list[str] | None = None
@@ -5620,26 +5762,19 @@ class UnreadableRule(LimitRule):
     mistake: str
 
 
-class ReadLimits(NamedTuple):
-    """The rules of USER_LIMITS_JSON, and the message about errors in them."""
-
-    rules: Sequence[LimitRule] | None
-    """None if nothing is to be counted."""
-    problem: str = ""
-
-
 _MAX_NAMED = 9
 """Rules that the message names."""
 
 
 @lru_cache(maxsize=8)
-def read_limits(text: str) -> ReadLimits:
-    """Return the rules, and what is wrong with them.
+def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
+    """Return the rules of USER_LIMITS_JSON, and the message about errors in them.
 
-    A rule that cannot be read stays, and names as few users as it surely names.
+    None: nothing is to be counted. A rule that cannot be read stays, and names as few
+    users as it surely names.
     """
     if not text.strip():
-        return ReadLimits(None)
+        return None, ""
     rules: list[LimitRule]
     try:
         rows = load_json(text)
@@ -5654,14 +5789,14 @@ def read_limits(text: str) -> ReadLimits:
         if isinstance(rule, UnreadableRule):
             mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
     if not mistakes:
-        return ReadLimits(rules)
+        return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
     problem = (
         f"{named} Users that such a rule names get no answers. An administrator has to "
         "correct it in the valves of the filter, for example "
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
-    return ReadLimits(rules, problem)
+    return rules, problem
 
 
 def _read_rule(row: object) -> LimitRule:
@@ -6104,15 +6239,20 @@ def day_picture(
 
     `saved` is what the cache saved on a day; a line shows the sum of both.
     """
+    # The models that cost the most have their own colors, all others share one.
     money_of_models = Counter[str]()
     for row in rows:
         money_of_models[row.model] += row.money
     named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
     if not named:
         return ""
+    scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
     others = sum(money > 0 for money in money_of_models.values()) - len(named)
-    names = [*named, f"{others} other model{'s' if others > 1 else ''}"]
-    names = names if others else named
+    if others:
+        scale["domain"].append(f"{others} other model{'s' if others > 1 else ''}")
+        scale["range"].append(_COLOR_OF_OTHERS)
+
+    # What each model cost at each place, and what all of it would be without the cache.
     days = (today - since).days + 1
     step = 1 if days <= _MOST_BARS else 7
     bars = Counter[tuple[int, int]]()
@@ -6124,16 +6264,11 @@ def day_picture(
         whole[place] += row.money
     for day, money in saved.items():
         whole[(date.fromisoformat(day) - since).days // step] += money
-    lines = [
-        f"{place},{rank},{_dollars(money)}"
-        for (place, rank), money in sorted(bars.items())
-        if money
-    ]
+
     start = (since - date(1970, 1, 1)).days * _DAY_MS
     end = start + days * _DAY_MS
     every = -(-days // _MOST_LABELS)
     ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
-    colors = [*_COLORS[: len(named)], _COLOR_OF_OTHERS][: len(names)]
     x = {
         "field": "from",
         "type": "temporal",
@@ -6141,14 +6276,24 @@ def day_picture(
         "scale": {"type": "utc", "domain": [start, end], "nice": False},
         "axis": {"format": "%-d %b", "values": ticks, "grid": False},
     }
+    # The axis has the digits that its numbers need.
+    most = max(whole.values())
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
     y = {
         "field": "dollars",
         "type": "quantitative",
         "title": None,
-        "axis": {"format": _money_format(max(whole.values())), "tickCount": 5},
+        "axis": {"format": number, "tickCount": 5},
     }
+
     from_place = f"{start} + {step * _DAY_MS} * datum.place"
-    scale = {"domain": names, "range": colors}
+    lines = [
+        f"{place},{rank},{_dollars(money)}"
+        for (place, rank), money in sorted(bars.items())
+        if money
+    ]
     layers = [_bars(lines, from_place, step * _DAY_MS, x, y, scale)]
     title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
     if any(money > 0 for money in saved.values()):
@@ -6162,7 +6307,7 @@ def day_picture(
             "title": title,
             "width": 560,
             "height": 200,
-            "params": [_width(270, 560), {"name": "names", "value": names}],
+            "params": [_width(270, 560), {"name": "names", "value": scale["domain"]}],
             "layer": layers,
         }
     )
@@ -6191,7 +6336,7 @@ def _bars(
             },
         ],
         # Not a bar: Vega-Lite takes one with two places on x for a horizontal one.
-        "mark": "rect",
+        "mark": {"type": "rect", "clip": True},  # the last week may not be over
         "encoding": {
             "x": x,
             "x2": {"field": "to"},
@@ -6299,13 +6444,6 @@ def _dollars(money: int) -> str:
     return f"{money / MILLIONTHS:.4f}".rstrip("0").rstrip(".")
 
 
-def _money_format(most: int) -> str:
-    """Return the format of an axis, with the digits that its numbers need."""
-    if most >= 5 * MILLIONTHS:
-        return "$,.0f"
-    return "$.2f" if most >= MILLIONTHS // 20 else "$.4f"
-
-
 def _block(picture: dict[str, Any]) -> str:
     """Return the block of code that the page draws."""
     whole = {"background": "transparent", "config": _CONFIG, **picture}
@@ -6351,7 +6489,7 @@ _NOTHING = "Nothing was counted in these days."
 _WORDS = (
     "A request is one call of a model: an answer can take several. A token is about four "
     "letters. The input is all that the model reads: the whole chat each time. Cached "
-    "input is a part of it that the server still had, and costs less."
+    "input is a part of it that the model's server still had, and costs less."
 )
 _NOT_STORED = "Open WebUI did not store the file, so here is its beginning:\n"
 
@@ -6525,7 +6663,7 @@ class UsageReport:
         address = await self._save_file(name, f"{content}\n")
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
-        return f"[{name}]({address}): {len(rows):,} lines for a spreadsheet."
+        return f"[{name}]({address}): {_counted(len(rows), 'lines')} for a spreadsheet."
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -6547,7 +6685,7 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         yield _NOTHING
         return
     money = sum(row.money for row in rows)
-    yield f"\n**{_money(money)}** for {requests:,} requests.\n"
+    yield f"\n**{_money(money)}** for {_counted(requests, 'requests')}.\n"
     saved = _cache_line(rows, parts)
     if saved:
         yield f"{saved}\n"
@@ -6562,7 +6700,8 @@ def _cache_line(rows: Sequence[UsageRow], parts: Purchases) -> str:
     cached = sum(row.cached for row in rows)
     if not read:
         return ""
-    line = f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+    # Some servers leave what was cached out of the input.
+    line = f"**{100 * min(cached, read) / read:.0f} %** of the input came from the prompt cache."
     if not parts.itemized:
         return f"{line} What that saved is not known of these days."
     what = "more" if parts.saved >= 0 else "less"
@@ -6623,7 +6762,7 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, f"{count:,} {unit}", f"{amount / MILLIONTHS:.4f}"))
+            rows.append((name, _counted(count, unit), f"{amount / MILLIONTHS:.4f}"))
 
     add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
     add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
@@ -6654,6 +6793,11 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
         sum(row.cached for row in rows),
         sum(row.output for row in rows),
     )
+
+
+def _counted(count: int, nouns: str) -> str:
+    """Return a number with its noun, whose plural is given."""
+    return f"{count:,} {nouns if count != 1 else nouns.removesuffix('s')}"
 
 
 def _money(amount: int) -> str:
@@ -7107,7 +7251,8 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        is_azure = Endpoint(f"https://{address}", "").is_azure
+        in_url = f"[{address}]" if ":" in address else address  # of IPv6
+        is_azure = Endpoint(f"https://{in_url}", "").is_azure
         attributes: _Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
@@ -7285,7 +7430,8 @@ _Event = TypeVar("_Event")
 _Outcome = TypeVar("_Outcome")
 
 
-class Account(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Account:
     """What decides about one call of the pipe (`CallAccount`)."""
 
     limits: UserLimits
@@ -7449,7 +7595,9 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
 
     A cost that is not reported counts as none.
     """
-    details = as_mapping(usage.get("input_tokens_details"))
+    cached = 0.0
+    for name in ("input_tokens_details", "prompt_tokens_details"):
+        cached = cached or _number(as_mapping(usage.get(name)), "cached_tokens")
     input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     output_tokens = _number(usage, "output_tokens") or _number(
         usage, "completion_tokens"
@@ -7461,7 +7609,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         model=model,
         requests=1,
         input=int(input_tokens),
-        cached=int(_number(details, "cached_tokens")),
+        cached=int(cached),
         output=int(output_tokens),
         money=round(dollars * MILLIONTHS),
     )
@@ -7515,7 +7663,7 @@ class NameCheck:
             return self._problem
         users: list[str] = []
         groups: list[str] = []
-        for rule in read_limits(limits).rules or ():
+        for rule in read_limits(limits)[0] or ():
             users.append(rule.user)
             groups.append(rule.group)
         for entry in read_endpoints(endpoints) or ():

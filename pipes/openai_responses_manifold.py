@@ -14,6 +14,7 @@ Built by scripts/bundle.py from pipes/; do not edit. Each module follows those t
 it imports; the last one has the class Pipe.
 """
 
+import ast
 import asyncio
 import base64
 import errno
@@ -34,6 +35,7 @@ import sys
 import time
 import zlib
 from abc import ABC, abstractmethod
+from asyncio import timeout
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, defaultdict, deque
@@ -55,6 +57,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
+    ExitStack,
     aclosing,
     asynccontextmanager,
     closing,
@@ -62,7 +65,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -398,6 +401,9 @@ class ApiError(NamedTuple):
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    reset: float | None = None
+    """When the same request may succeed, as a gateway wrote it: in seconds from now, or
+    since 1970 (`retries.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -437,6 +443,7 @@ SettingName = Literal[
     "api_key",
     "base_url",
     "ca_bundle",
+    "compatibility",
     "extra_headers",
     "organization",
     "project",
@@ -615,45 +622,29 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in ("message", "detail", "errorMessage", "Message", "msg"):
         message = message or as_text(fields.get(key))
+
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    param = _read_error_word(fields.get("param"))
-    own_code = fields.get("code")
-    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
-        own_code = str(own_code)
-    own_word = as_text(own_code)
-    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
-    if not param:
-        inner = _inner_error(raw) or _inner_error(message)
-        if inner is not None:
-            return inner._replace(is_relayed=True)
-    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
-    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        code = CONTENT_FILTER
-    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
-    # that is not known.
+    param = _read_error_word(fields.get("param"))
+    inner = None if param else _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
+
+    # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling").
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
-    if code == "invalid_prompt":
-        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
-        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
-    # new-api, of a channel without this API (QuantumNous/new-api 4535)
-    if code == "convert_request_failed" and message.startswith("not implemented"):
-        code = "model_not_found"
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        code = "context_length_exceeded"
     misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
-        code=code,
+        code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
+        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -661,6 +652,56 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+def _read_code(
+    fields: JsonObject, message: str, kind: str | None, exact: str
+) -> str | None:
+    """Return OpenAI's code for an error, as far as another server means the same."""
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        return "context_length_exceeded"
+    # OpenRouter's moderation is a 403 with its reasons.
+    metadata = as_mapping(fields.get("metadata"))
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        return CONTENT_FILTER
+    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
+        return CONTENT_FILTER
+    code = fields.get("code")
+    if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
+        code = str(code)
+    word = as_text(code)
+    match _SAME_CODES.get(word, word):
+        # At OpenRouter, also the code of a chat that is too long, and of a field that is
+        # not known.
+        case "invalid_prompt" if exact:
+            return exact
+        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+            return "invalid_request"
+        # new-api, of a channel without this API (QuantumNous/new-api 4535)
+        case "convert_request_failed" if message.startswith("not implemented"):
+            return "model_not_found"
+        case openai_code:
+            return openai_code or None
+
+
+_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+
+
+def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
+    """Return what an error says of the time to wait, for want of a header.
+
+    OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
+    are those of OmniRoute and of Codex's own server.
+    """
+    values = [fields.get(name) for name in _RESET_FIELDS]
+    for value in (*values, headers.get("X-RateLimit-Reset")):
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = float(value)
+                if 0 <= number < float("inf"):
+                    return number
+    return None
 
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
@@ -700,8 +741,11 @@ def _error_fields(wire: object) -> JsonObject:
         return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
-    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
-        return {**fields, "message": _error_fields(fields["message"]).get("message")}
+    if isinstance(fields.get("message"), Mapping):
+        # LiteLLM's guardrails; Mistral, of what does not fit its types
+        inner = _error_fields(fields["message"])
+        param = fields.get("param") or inner.get("param")
+        return {**fields, "message": inner.get("message"), "param": param}
     return fields
 
 
@@ -716,6 +760,10 @@ _SAME_CODES = {
     "model_not_supported": "model_not_found",
     "unsupported_api_for_model": "model_not_found",
     "model_not_available": "model_not_found",
+    # Groq: gone, or for those who accepted its terms; GitHub
+    "model_decommissioned": "model_not_found",
+    "model_terms_required": "model_not_found",
+    "unknown_model": "model_not_found",
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
@@ -784,10 +832,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
+    if begin < 0:
+        return None
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
-        return None
+        body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
     if not isinstance(inner, Mapping):
         return None
@@ -795,9 +845,28 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
+def _read_printed(text: str) -> object:
+    """Return the body that a text of Python's begins with, None if there is none.
+
+    Servers written with OpenAI's package pass on its exception: "Error code: 400 -
+    {'error': {'message': ...}}" (Oaklight/argo-proxy 91).
+    """
+    if not _PRINTED_BODY.match(text):
+        return None
+    for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(text[: end.end()])
+    return None
+
+
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
+_MAX_PRINTED = 4000
+_PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_ENDS_OF_BODY = re.compile(r"\}\s*\}")
+_MAX_ENDS = 3
+"""What looks like the end may be in the message."""
 
 
 # --------------------------------------------------------------------------------------
@@ -993,12 +1062,9 @@ def describe_exception(error: BaseException) -> str:
 
 def _keep_name(match: re.Match[str]) -> str:
     """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
+    name = match[match.lastgroup] if match.lastgroup else ""
+    end = "@" if match.lastgroup == "scheme" else ""
+    return f"{name}{_REDACTED}{end}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -1088,6 +1154,10 @@ GATEWAY_PAGE = "gateway_page"
 """Our words for a page that came in place of the API's answer."""
 NO_RESPONSES_API = "no_responses_api"
 """Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1101,10 +1171,14 @@ SAFETY_STOPS = frozenset(
         "invalid_prompt",
         "image_content_policy_violation",
         "content_policy_violation",
+        "moderation_blocked",
         CONTENT_FILTER,
     }
 )
 """Codes of refusals for what a chat is about. No other server is asked instead."""
+
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
 
 FINAL_CODES = SAFETY_STOPS | {
     FLEX_UNAVAILABLE,
@@ -1127,6 +1201,9 @@ NO_CREDIT_CODES = frozenset(
         "billing_hard_limit_reached",
         # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
         "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -1153,6 +1230,9 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
+_UNREADABLE_MODEL = (
+    "The model wrote something that its server could not read{code}. Try again."
+)
 _NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
 _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
 
@@ -1198,6 +1278,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
+        "moderation_blocked": "OpenAI's safety system did not allow an image{code}. "
+        "Rephrase the question, or remove the image.",
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
         "may do something nobody asked for. Its last tool calls were not run; earlier "
         "actions are not undone. Start a new chat to continue.",
@@ -1215,6 +1297,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
+        "tool_use_failed": _UNREADABLE_MODEL,
+        "output_parse_failed": _UNREADABLE_MODEL,
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
@@ -1256,6 +1340,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
+        "safeguard that each request has.",
         NO_RESPONSES_API: _NO_RESPONSES_API,
         "404": _NO_RESPONSES_API,
         "405": _NO_RESPONSES_API,
@@ -1344,6 +1430,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
     ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", REFUSED_SAFEGUARD): SettingFault(("compatibility",)),
     ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
     ("refused", "404"): _WRONG_ADDRESS,
     ("refused", "405"): _WRONG_ADDRESS,
@@ -1430,10 +1517,18 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
-    code = api_word(reason)
+    code = api_word(_SAME_REASONS.get(reason or "", reason))
     messages = MESSAGES["incomplete"]
     message = messages.get(code or "", messages[""])
     return Ending("incomplete", code, message.format(code=_fill_in(code)))
+
+
+_SAME_REASONS = {
+    # Volcengine's Ark and OGX; gateways to Anthropic and Azure
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+}
+"""Reasons of other servers, and OpenAI's for the same."""
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
@@ -1492,7 +1587,7 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     """
     hide = partial(redact, secrets=secrets)
     parts = [
-        ("The server explains", notice.explanation),
+        ("The model's server explains", notice.explanation),
         ("It advises", notice.advice),
     ]
     quotes: list[str] = []
@@ -1598,6 +1693,8 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -1711,6 +1808,12 @@ _PHRASES = (
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex",
+        "model_not_found",
+    ),
+    (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
@@ -1720,7 +1823,12 @@ _PHRASES = (
     (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
-        r"|doesn't have any credits|used all available credits",
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
@@ -1735,7 +1843,15 @@ _CERTAIN_PHRASES = (
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
-    (r"\AIncorrect API key provided", WRONG_KEY),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its",
@@ -1760,7 +1876,13 @@ _CERTAIN_PHRASES = (
 
 
 def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says."""
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -2204,6 +2326,11 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
+"""The fields with places in the text; a file's citation has `index`. Some servers write
+-1 for none."""
+
+
 def find_call_ids(items: Iterable[Item]) -> set[str]:
     """Return the ids of all calls that our side has to answer."""
     return {as_text(item.get("call_id")) for item in items if is_call(item)}
@@ -2566,10 +2693,16 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
+    """Return the addresses of the pages that a search found, each once.
+
+    The page makes links of them, so only addresses of the web are.
+    """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(addresses))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if address[:8].lower().startswith(("https://", "http://")):
+            pages[address] = None
+    return list(pages)
 
 
 def _texts(values: object) -> list[str]:
@@ -4450,7 +4583,9 @@ _NAME = r"([a-z_]{2,40}(?:\.[a-z_]{2,40})?)"
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
-    rf"[\"'`]{_NAME}[\"'`]",
+    rf"[\"'`]{_NAME}[\"'`]"
+    # OpenAI's and Azure's older one has no quotation marks.
+    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat."""
@@ -4461,7 +4596,11 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
-    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}",
+    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
+    rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
+    rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
+    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model",
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
@@ -4488,7 +4627,7 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
-_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -4799,6 +4938,11 @@ class Refusal:
         return set(_QUOTED.findall(self.words))
 
 
+def named_parameter(sent: SentRequest, error: ApiError) -> str:
+    """Return the parameter that an error names anywhere; empty for none."""
+    return Refusal(error, sent).parameter
+
+
 def named_subject(sent: SentRequest, error: ApiError) -> str:
     """Return the item or tool that an error names, for the log; empty for none."""
     place = Refusal(error, sent).place
@@ -4954,7 +5098,7 @@ class LeaveOutReasoning(ChatRepair):
     @property
     def message(self) -> str:
         return (
-            "The server could not read earlier reasoning in this chat: answering "
+            "The model's server could not read earlier reasoning in this chat: answering "
             "without it."
         )
 
@@ -4982,8 +5126,8 @@ class CallsAsWords(ChatRepair):
     @property
     def message(self) -> str:
         return (
-            "The server demands earlier thoughts, which are gone: earlier tool calls were "
-            "sent as plain text."
+            "The model's server demands earlier thoughts, which are gone: earlier tool "
+            "calls were sent as plain text."
         )
 
     def stored(self) -> list[str]:
@@ -5009,8 +5153,8 @@ class PlainItems(ChatRepair):
     def message(self) -> str:
         refused = "with its images and files" if self.had_media else "as it was"
         return (
-            f"The server rejected this chat {refused}: only its texts and tool results "
-            "were sent."
+            f"The model's server rejected this chat {refused}: only its texts and tool "
+            "results were sent."
         )
 
     def stored(self) -> list[str]:
@@ -5035,7 +5179,7 @@ class WordsAlone(ChatRepair):
 
     @property
     def message(self) -> str:
-        return "The server rejected this chat again: only its text was sent."
+        return "The model's server rejected this chat again: only its text was sent."
 
     def stored(self) -> list[str]:
         """Return nothing: a blind step is not remembered."""
@@ -5062,7 +5206,7 @@ class LeaveOutPlainReasoning(ChatRepair):
 
     @property
     def message(self) -> str:
-        return "The server does not accept its own reasoning: answering without it."
+        return "The model's server does not accept its own reasoning: answering without it."
 
     def stored(self) -> list[str]:
         return []
@@ -5163,40 +5307,39 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    left_out: set[str] = set()
-    plain: set[str] = set()
-    known_names = set(names)
+
+    # What the repairs do to the items, up to the last one that each is about. Without
+    # that one in the chat, a repair is over.
+    changed: dict[ItemChange, set[str]] = defaultdict(set)
     for repair in own:
-        if repair.last_name and repair.last_name not in known_names:
-            continue  # the item is not in the chat any more
+        if repair.last_name and repair.last_name not in names:
+            continue
         for row in rows:
-            change = repair.change_of(row)
-            if change == "leave_out":
-                left_out.add(row.name)
-            elif change == "plain":
-                plain.add(row.name)
+            changed[repair.change_of(row)].add(row.name)
             if row.name == repair.last_name:
                 break
+    left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     calls_as_words: set[object] = set()
     for row in rows:
         if row.name in left_out and is_paired(row.item):
             calls_as_words.add(row.item.get("call_id"))
+
     sent: list[NamedItem] = []
     for row in rows:
         item = row.item
+        has_plain_form = is_paired(item) or item_type(item) == "message"
         if is_paired(item) and item.get("call_id") in calls_as_words:
             _drop_last_reasoning_rows(sent)
             sent.append(row._replace(item=_words_of_pair(item)))
         elif row.name in left_out and not is_from_user(item):
             _drop_last_reasoning_rows(sent)
-        elif row.name in plain and (is_paired(item) or item_type(item) == "message"):
+        elif row.name in changed["plain"] and has_plain_form:
             sent.append(row._replace(item=plain_item(item)))
         else:
             sent.append(row)
-    whole = drop_orphans([row.item for row in sent])
-    kept = {id(item) for item in whole}
-    return [row for row in sent if id(row.item) in kept]
+    whole = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in whole]
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -5288,9 +5431,21 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
-"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
-`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
-`max_tool_calls`, nor what the user asked for: the model, the input, the format."""
+"""Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
+model, the input, the format."""
+
+GUARDS = frozenset(
+    {
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "moderation",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "store",
+    }
+)
+"""Safeguards and limits, which stay whatever a server says of them."""
 
 _NO_OPTIONS = frozenset(
     {
@@ -5700,6 +5855,31 @@ class GatherInstructions(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class StateInstructions(RequestRepair):
+    """A request without `instructions` gets them: its first message, if it instructs."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server demands instructions: sending them in their own field."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if payload.get("instructions"):
+            return payload
+        items = payload["input"]
+        first = items[0] if items else {}
+        is_instructing = first.get("role") in ("developer", "system")
+        if is_instructing and message_text(first) and not has_media(first):
+            return {**payload, "instructions": message_text(first), "input": items[1:]}
+        return {**payload, "instructions": _NO_INSTRUCTIONS}
+
+
+_NO_INSTRUCTIONS = "Answer the user."
+"""What is said where a server demands instructions and there are none."""
+
+
+@dataclass(frozen=True, slots=True)
 class JoinMessages(RequestRepair):
     """Messages of one role that follow each other become one.
 
@@ -5743,7 +5923,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions())
+_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -5810,6 +5990,11 @@ def _apply_in_place(
     return payload
 
 
+def outer_name(path: str) -> str:
+    """Return the parameter of a path inside of it, like `include[1]`."""
+    return re.split(r"[.\[]", path)[0]
+
+
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
     return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
@@ -5853,6 +6038,7 @@ PASSING_CODES = frozenset(
         "gateway_timeout",
         "internal",
         "internal_server",
+        "output_parse_failed",
         "overloaded",
         "rate_limit",
         "rate_limit_exceeded",
@@ -5862,16 +6048,20 @@ PASSING_CODES = frozenset(
         "slow_down",
         "timeout",
         "too_many_requests",
+        "tool_use_failed",
         "upstream",
     }
 )
 """Codes and types of trouble that passes, without the ending `_error`.
 
 `service_unavailable_error` is OpenAI's own, as the first event of a stream (reported by
-users of other clients); gateways have the others.
+users of other clients); gateways have the others. Groq's `tool_use_failed` and
+`output_parse_failed` are 400, of what the model wrote: another time it writes otherwise
+(OpenHands 10187).
 """
 _CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_RETRIED_STATUS = frozenset({408, 409, 423, 425, 429, 499})
+_RETRIED_STATUS = frozenset({408, 409, 423, 424, 425, 429, 499})
+"""424 is Bedrock's, of a model that failed (can1357/oh-my-pi 12449)."""
 CLOUDFLARE_STATUS = range(520, 525)
 """Cloudflare's own, of a server behind it that gave no answer."""
 _NOT_IMPLEMENTED = 501
@@ -5907,10 +6097,25 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
         wait = wait_in_words(failure.error.message)
+    if wait is None and failure.error.reset is not None:
+        wait = seconds_until(failure.error.reset)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
 
 
 _MOST_LOADING = 60.0
@@ -6072,7 +6277,13 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|provided without its required|Items are not persisted when"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
-    r"|Conflicting authenticated continuation",
+    r"|Conflicting authenticated continuation"
+    # What has the code of `_UNREAD` at OpenAI has another one, or none, at Copilot and
+    # OpenRouter; the rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363,
+    # hackerai-tech/hackerai 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
+    r"|encrypted content .{1,200}could not be verified"
+    r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
+    r"|encrypted_content\W{1,3}was not issued to this caller",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -6091,7 +6302,11 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
     r"image input is not supported|does not support image input"
-    r"|No endpoints found that support image input",
+    r"|No endpoints found that support image input"
+    # vLLM; LM Studio; Together; xAI; DeepSeek.
+    r"|is not a multimodal model|at most 0 image|does not support images\b"
+    r"|image input modality is not enabled|image inputs are not supported"
+    r"|unknown variant `image_url`",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -6106,13 +6321,24 @@ _CALLS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools for a model that cannot call them."""
+_OF_TODAYS_ROUTES = "No endpoints found"
+"""What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 """What Ollama says of an effort for a model that does not reason."""
+_INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
+"""What Codex's own server says of a request without the field (vybestack/llxprt-code
+1197)."""
 _STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
 """What Codex's own server says, and the gateways to it."""
-_INSTRUCTS_FIRST = re.compile(r"system message must be at the beginning", re.IGNORECASE)
-"""What templates of Qwen's models say; llama.cpp, vLLM and Fireworks pass it on with a
-status of 400 or 500 (ggml-org/llama.cpp 20733)."""
+_INSTRUCTS_FIRST = re.compile(
+    r"system message must be at the beginning"
+    # Of the role of a developer, which no template of that time knows.
+    r"|unexpected message role|roles are supported, got developer"
+    r"|unexpected role '?developer",
+    re.IGNORECASE,
+)
+"""What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
+it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
 _ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
 """What templates of Gemma and Mistral say of two questions in a row."""
 _BLAMES_ITSELF = frozenset({200, 500})
@@ -6160,7 +6386,8 @@ def find_repair(
     elif failure.status in _BLAMES_ITSELF:
         candidates = _by_lacking_skills(refusal)
     # A gateway may pass on with such a status what another server refused.
-    may_pass = failure.status in _TROUBLE and not failure.error.is_relayed
+    is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
+    may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             is_lasting = tried.is_lasting and not may_pass
@@ -6191,6 +6418,9 @@ def blind_repair(
             and not is_about_address(error)
         )
     steps: tuple[Repair, ...] = ()
+    parameter = Refusal(error, sent).parameter
+    if outer_name(parameter) in GUARDS & sent.payload.keys():
+        return None  # it stays, and with it the refusal
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
     elif may_be_about_chat:
@@ -6203,7 +6433,7 @@ def blind_repair(
         # guards stays, and a request without others would be refused again.
         names_cause = error.names_a_place or has_known_cause(status, error)
         is_checked = status in _CHECKED_CAUSES and not knows_options
-        if is_checked and not names_cause and not Refusal(error, sent).parameter:
+        if is_checked and not names_cause and not parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
     for repair in steps:
         if _is_worth_trying(repair, sent):
@@ -6238,6 +6468,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == _UNREAD:
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind("code_interpreter_call", last)
@@ -6291,6 +6522,9 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
+    is_instructing = place.value.get("role") in ("developer", "system")
+    if is_instructing and place.keys == ("role",):
+        yield TriedRepair(GatherInstructions(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
@@ -6369,14 +6603,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     payload = refusal.sent.payload
     is_named = refusal.named_parameter == refusal.parameter
     path = refusal.parameter
-    outer = re.split(r"[.\[]", path)[0]  # of a place inside, like `include[1]`
+    outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
+    if path == "instructions":  # a request that has them stays as it is
+        yield TriedRepair(StateInstructions(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         return
-    if path == "reasoning.effort" and not refusal.is_unknown:
+    if path == "reasoning.effort":
         nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
         if nearest:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
@@ -7424,7 +7660,8 @@ def clean_call(item: Item) -> Item:
     return {**item, **changed} if changed else item
 
 
-_MODES = ("auto", "none", "required")
+_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+"""Words for a choice, and the API's: Mistral and Anthropic say `any`."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
 _KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
@@ -7498,13 +7735,15 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted; what is neither a word nor an object is left out, as any
-    value of the wrong type is (docs/parameters.md). Raises InvalidRequest for a tool that
-    is not among `tools`.
+    A bare name is accepted, and Anthropic's `any` and `{"type": "auto"}`. What is
+    neither a word nor an object is left out, as any value of the wrong type is
+    (docs/parameters.md). Raises InvalidRequest for a tool that is not among `tools`.
     """
+    mode = as_text(choice.get("type") if isinstance(choice, Mapping) else choice)
+    is_name = any(tool.get("name") == choice for tool in tools)
+    if mode in _MODES and (mode in _MODES.values() or not is_name):
+        return _MODES[mode]
     if isinstance(choice, str):
-        if choice in _MODES:
-            return choice
         wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
         wanted = _flatten_choice(choice, names)
@@ -7551,7 +7790,9 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
         )
-    if kind == "function":
+    # Cursor describes functions as Anthropic does (askalf/dario 203), where `custom` is
+    # their type.
+    if kind == "function" or "input_schema" in flat:
         return _function_tool(flat, strict, strict_left)
     tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     # Chat Completions nests the grammar.
@@ -7568,7 +7809,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
 def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
-    parameters = as_mapping(function.get("parameters"))
+    own_schema = function.get("parameters") or function.get("input_schema")
+    parameters = as_mapping(own_schema)
     tool: Item = {"type": "function", "name": function["name"]}
     description = as_text(function.get("description"))
     if description:
@@ -7609,6 +7851,8 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
 def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
+    if kind == "tool":  # Anthropic's
+        kind = "function"
     wanted: Item = dict(choice)
     if isinstance(kind, str) and isinstance(choice.get(kind), Mapping):
         wanted = dict(choice[kind])
@@ -7765,20 +8009,31 @@ def build_request(
     given, _ = read_parameters(body)
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
+
     effort = given["reasoning"].get("effort") or settings.effort or model.effort
     if effort == "max" and facts.efforts:  # the highest of the model
         effort = facts.efforts[-1]
     elif effort and not model.takes_effort(effort):
         effort = None
     effort_in_use = effort or facts.default_effort
-    tools: list[Item] = []
-    for tool in settings.tools:
-        if effort_in_use != "minimal" or not tool_kind(tool).refused_at_minimal:
-            tools.append(tool)
+
+    tools = list(settings.tools)
+    if effort_in_use == "minimal":
+        tools = [tool for tool in tools if not tool_kind(tool).refused_at_minimal]
+
     text: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = text.pop("verbosity", None) or settings.verbosity
     if verbosity and facts.verbosity:
         text["verbosity"] = verbosity
+
+    # An unknown model reasons if an effort is set.
+    reasoning: dict[str, Any] | None = None
+    includes = [tool_kind(tool).include for tool in tools]
+    if facts.reasoning or effort:
+        reasoning = _build_reasoning(model, effort, given, settings)
+        if settings.encrypted_reasoning:
+            includes.insert(0, "reasoning.encrypted_content")
+
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
@@ -7787,15 +8042,11 @@ def build_request(
         "text": text or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
+        "reasoning": reasoning,
+        "include": [name for name in includes if name] or None,
+        **settings.defaults,
+        **passed_on,
     }
-    includes = [tool_kind(tool).include for tool in tools]
-    # An unknown model reasons if an effort is set.
-    if facts.reasoning or effort:
-        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
-        if settings.encrypted_reasoning:
-            includes.insert(0, "reasoning.encrypted_content")
-    fields["include"] = [name for name in includes if name] or None
-    fields |= {**settings.defaults, **passed_on}
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -8301,6 +8552,19 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
+class EndMark(NamedTuple):
+    """The `[DONE]` with which streams of other servers end."""
+
+
+class LooseWords(NamedTuple):
+    """A message that is no event: the cause, if the stream ends without a response.
+
+    Bedrock sends `{"message": ...}` so (vercel/ai 20505).
+    """
+
+    error: ApiError
+
+
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -8308,7 +8572,7 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | EndMark | LooseWords | None
 """None means all other events."""
 
 
@@ -8351,13 +8615,13 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    Thousands of brackets are a
     RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
     Chat Completions.
     """
-    if event.data == END_OF_STREAM:
-        return None
     text = event.data.strip(_JSON_SPACE)
+    if text == END_OF_STREAM:
+        return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
         if end != len(text):
@@ -8377,6 +8641,9 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
+        words = as_text(wire.get("message"))
+        if words and "type" not in wire:
+            return LooseWords(read_api_error(wire))
         return None
     except _ODD_EVENT:
         if event.event == "error" and text:  # a proxy's own words
@@ -9265,6 +9532,10 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
             goes_back = with_reasoning and (
                 has_encrypted_reasoning(item) or has_plain_reasoning(item)
             )
+        elif item_type(item) == "message" and not message_text(item):
+            # LiteLLM ends one in the middle of an answer that has calls alone
+            # (BerriAI/litellm 37852), and Anthropic refuses it. Reasoning needs it.
+            goes_back = bool(replayed) and is_reasoning(replayed[-1])
         else:
             goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
         if goes_back:
@@ -9303,6 +9574,98 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.transport.deadlines
+#
+# Which time limit runs, and until when, over all attempts of one run.
+# --------------------------------------------------------------------------------------
+
+
+class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    They limit silences: until the first event `first_event`, then `idle`. Any byte ends
+    a silence: some servers send comments alone while they read a long prompt. The time
+    of tools and of users does not count in `total`.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as users who are asked.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = ignore_report,
+    ) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        """When the total limit is exceeded, by the event loop's clock."""
+        if timeouts.total:
+            self._end = _now() + timeouts.total
+        self.start_attempt()
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        self._silence = self.timeouts.first_event
+        """The longest silence now."""
+        self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that this is."""
+        self._set_waiting(True)
+        self.bytes_arrived()
+
+    def bytes_arrived(self) -> None:
+        """Wait for more bytes from now on."""
+        self._bytes_due = _now() + self._silence
+        """When the next bytes have to be there, by the same clock."""
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        self._silence = self.timeouts.idle
+        self._kind = "idle_timeout"
+        self._set_waiting(True)
+        self.bytes_arrived()
+
+    def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
+        return _now() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
+        began = _now()
+        try:
+            yield
+        finally:
+            self._end += _now() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._bytes_due, self._end))
+
+    def timeout_error(self) -> TimedOut:
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._bytes_due:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.unpacking
 #
 # Compressed bodies, unpacked piece by piece.
@@ -9334,6 +9697,10 @@ _PACKED_MARKS = {
 _SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
 
 
+_Unpack = Callable[[bytes], Iterator[bytes]]
+_HasEnded = Callable[[], bool]
+
+
 class UnpackingError(Exception):
     """Bytes that cannot be unpacked, or in a way that is not known here."""
 
@@ -9351,7 +9718,8 @@ class Unpacker:
         names.discard("identity")
         self._name = " ".join(names)
         self._begin = b""
-        self._unpack: Callable[[bytes], Iterator[bytes]] | None = None
+        self._unpack: _Unpack | None = None
+        self._has_ended: _HasEnded = _ends_anywhere
         if not names:
             self._unpack = _pass_on
 
@@ -9365,11 +9733,20 @@ class Unpacker:
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
             packed, self._begin = self._begin, b""
-            self._unpack = _choose(self._name, packed)
+            self._unpack, self._has_ended = _choose(self._name, packed)
         try:
             yield from self._unpack(packed)
         except Exception:  # each package has its own
             raise UnpackingError from None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the packed bytes say that no more follow; a text may end anywhere."""
+        return self._has_ended()
+
+
+def _ends_anywhere() -> bool:
+    return True
 
 
 def _pass_on(text: bytes) -> Iterator[bytes]:
@@ -9378,21 +9755,26 @@ def _pass_on(text: bytes) -> Iterator[bytes]:
         yield text
 
 
-def _choose(name: str, begin: bytes) -> Callable[[bytes], Iterator[bytes]]:
-    """Return what unpacks a body that begins so; raises UnpackingError."""
+def _choose(name: str, begin: bytes) -> tuple[_Unpack, _HasEnded]:
+    """Return what unpacks a body that begins so, and says whether it has ended.
+
+    Raises UnpackingError.
+    """
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _pass_on
+        return _pass_on, _ends_anywhere
     match name:
         case "gzip":
-            return _Inflation(partial(zlib.decompressobj, 31)).unpack
+            inflation = _Inflation(partial(zlib.decompressobj, 31))
+            return inflation.unpack, inflation.has_ended
         case "deflate":
             # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
             has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
-            return _Inflation(
+            inflation = _Inflation(
                 partial(zlib.decompressobj, 15 if has_header else -15)
-            ).unpack
+            )
+            return inflation.unpack, inflation.has_ended
         case "br":
             return _brotli()
         case "zstd":
@@ -9409,7 +9791,12 @@ class _Inflation:
         self._is_whole = False
         """Whether a member has ended: what then comes may be padding."""
 
+    def has_ended(self) -> bool:
+        """Say whether a member has ended."""
+        return self._is_whole
+
     def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text."""
         while True:
             try:
                 text = self._inflater.decompress(packed, _PIECE_BYTES)
@@ -9429,7 +9816,7 @@ class _Inflation:
                 return
 
 
-def _brotli() -> Callable[[bytes], Iterator[bytes]]:
+def _brotli() -> tuple[_Unpack, _HasEnded]:
     """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
 
     Before version 1.2 they have no limit for what they unpack at once.
@@ -9447,10 +9834,10 @@ def _brotli() -> Callable[[bytes], Iterator[bytes]]:
             if not text or decompressor.can_accept_more_data():
                 return
 
-    return unpack
+    return unpack, decompressor.is_finished
 
 
-def _zstd() -> Callable[[bytes], Iterator[bytes]]:
+def _zstd() -> tuple[_Unpack, _HasEnded]:
     """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
     package = _import_first("zstandard")
 
@@ -9459,9 +9846,10 @@ def _zstd() -> Callable[[bytes], Iterator[bytes]]:
         return limited.decompressobj()
 
     decompressor = start()
+    is_whole = False
 
     def unpack(packed: bytes) -> Iterator[bytes]:
-        nonlocal decompressor
+        nonlocal decompressor, is_whole
         for at in range(0, len(packed), _ZSTD_INPUT):
             part = packed[at : at + _ZSTD_INPUT]
             while part:
@@ -9470,10 +9858,11 @@ def _zstd() -> Callable[[bytes], Iterator[bytes]]:
                     yield text
                 part = b""
                 if decompressor.eof:
+                    is_whole = True
                     part = decompressor.unused_data
                     decompressor = start()
 
-    return unpack
+    return unpack, lambda: is_whole
 
 
 def _import_first(*names: str) -> Any:
@@ -9708,91 +10097,6 @@ def new_session(
     )
 
 
-class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    They limit silences: until the first event `first_event`, then `idle`. Any byte ends
-    a silence: some servers send comments alone while they read a long prompt. The time
-    of tools and of users does not count in `total`.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-class Deadlines:
-    """The limit that is active now, over all attempts of one run.
-
-    `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as users who are asked.
-    """
-
-    def __init__(
-        self,
-        timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = ignore_report,
-    ) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        self._set_waiting = set_waiting
-        self._end = float("inf")
-        """When the total limit is exceeded, by the event loop's clock."""
-        if timeouts.total:
-            self._end = _now() + timeouts.total
-        self.start_attempt()
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        self._silence = self.timeouts.first_event
-        """The longest silence now."""
-        self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that this is."""
-        self._set_waiting(True)
-        self.bytes_arrived()
-
-    def bytes_arrived(self) -> None:
-        """Wait for more bytes from now on."""
-        self._bytes_due = _now() + self._silence
-        """When the next bytes have to be there, by the same clock."""
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        self._silence = self.timeouts.idle
-        self._kind = "idle_timeout"
-        self._set_waiting(True)
-        self.bytes_arrived()
-
-    def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
-        return _now() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
-        self._set_waiting(False)
-        began = _now()
-        try:
-            yield
-        finally:
-            self._end += _now() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._bytes_due, self._end))
-
-    def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
-        if self._end <= self._bytes_due:
-            return TimedOut("total_timeout")
-        return TimedOut(self._kind)
-
-
 _DRAIN_SECONDS = 1.0
 """For the body of a refusal, or the rest of an answer that has ended: users wait."""
 _MAX_ERROR_BODY = 1024 * 1024
@@ -9913,7 +10217,16 @@ class HttpResponse:
             raise _unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
-        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`.
+
+        A proxy may cut a packed body and end it in good order: half a file is none.
+        """
+        body = await self._read_body(most_bytes)
+        if not self._unpacker.has_ended:
+            raise ConnectionFailed(_BROKE)
+        return body
+
+    async def _read_body(self, most_bytes: int) -> bytearray:
         body = bytearray()
         chunk = await self.read_any()
         while chunk:
@@ -9925,12 +10238,14 @@ class HttpResponse:
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
         """Return the body as JSON."""
-        body = await self.read_all(most_bytes)
+        body = await self._read_body(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         try:
             return load_json(body)
         except ValueError:
+            if not self._unpacker.has_ended:  # cut; what is JSON is whole
+                raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
                 error.failure = Failure()
@@ -9995,11 +10310,13 @@ class HttpResponse:
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_error_body(await self.read_all(_MAX_ERROR_BODY))
+                    error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _retry_after(headers)
         if retry_after is None:
             retry_after = wait_in_words(error.message)
+        if retry_after is None and error.reset is not None:
+            retry_after = seconds_until(error.reset)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
             # something remains tells when all of it is there again, which no one has to
@@ -10010,6 +10327,11 @@ class HttpResponse:
                 wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
                 if remaining == "0" and wait:
                     waits.append(wait)
+            # OpenRouter's own, and of others; if it is relative, it fits as well.
+            with suppress(ValueError, KeyError):
+                reset = float(headers["x-ratelimit-reset"])
+                if 0 <= reset < float("inf"):
+                    waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
@@ -10506,15 +10828,12 @@ UPLOAD_SECONDS = 86_400
 reference", "Upload file")."""
 
 
-class Upload(NamedTuple):
-    """A file to upload."""
-
-    name: str
-    content: bytes
-
-
 async def upload_file(
-    endpoint: Endpoint, connections: Connections, file: Upload, deadlines: Deadlines
+    endpoint: Endpoint,
+    connections: Connections,
+    name: str,
+    content: bytes,
+    deadlines: Deadlines,
 ) -> str:
     """Upload a file for code containers; return the id that it gets.
 
@@ -10527,7 +10846,7 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    body = _multipart_body(file, fields)
+    body = _multipart_body(name, content, fields)
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
@@ -10535,13 +10854,15 @@ async def upload_file(
     return file_id
 
 
-def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
+def _multipart_body(
+    file_name: str, content: bytes, fields: Mapping[str, str]
+) -> EncodedBody:
     """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
-    boundary = hex_digest(f"{file.name} {len(file.content)}")
-    while boundary.encode() in file.content:
+    boundary = hex_digest(f"{file_name} {len(content)}")
+    while boundary.encode() in content:
         boundary = hex_digest(boundary)
     # As browsers write a file's name into a header (HTML, "Form data").
-    quoted = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
     for name, value in fields.items():
@@ -10556,7 +10877,7 @@ def _multipart_body(file: Upload, fields: Mapping[str, str]) -> EncodedBody:
         f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
-        file.content,
+        content,
         f"--{boundary}--".encode(),
         b"",
     ]
@@ -10598,14 +10919,15 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models` with their last days.
 
     The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
-    end, and so has each name.
+    end, and so has each name. Half a character in one would keep the host from sending
+    its whole list.
     """
     days: dict[str, str] = {}
     for entry in _listed_rows(answer):
         row = as_mapping(entry)
         name = as_text(row.get("id"))
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if 0 < len(name) <= _MAX_MODEL_ID:
+        if 0 < len(name) <= _MAX_MODEL_ID and name.isprintable():
             days[name] = day if _parse_date(day) else ""
         if len(days) >= _MAX_MODELS:
             break
@@ -10818,7 +11140,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaCheck(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _SchemaCheck:
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, which is why there is a budget. A schema
@@ -10908,7 +11231,10 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{shown_path} must be {_join_with_or(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_one_of(value, allowed):
+    is_flag = isinstance(value, bool)  # in JSON, true is not 1
+    if isinstance(allowed, Sequence) and not any(
+        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
+    ):
         words: list[str] = []
         # One more than is shown: the list then says that there are others.
         for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
@@ -10922,15 +11248,6 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
             if name not in value:
                 return f"{_join_path(path, str(name))} is missing"
     return ""
-
-
-def _is_one_of(value: object, choices: Sequence[object]) -> bool:
-    """Compare as JSON does: true is not 1."""
-    for choice in choices:
-        is_same_kind = isinstance(value, bool) is isinstance(choice, bool)
-        if is_same_kind and value == choice:
-            return True
-    return False
 
 
 def _join_path(path: str, name: str) -> str:
@@ -10990,7 +11307,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
                 known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
     # With errors of its own: `known` is made here, and remembered errors hold only as
     # long as the parts that they are about.
-    null_check = check._replace(errors={})
+    null_check = replace(check, errors={})
     kept: dict[Any, Any] = {}
     for name, entry in value.items():
         may_be_dropped = entry is None and name in known and name not in required
@@ -11005,7 +11322,7 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
 
     def choose(options: list[Any]) -> list[Any]:
         """Return the option that the value fits; all options if it fits none."""
-        lenient = check._replace(errors={}, lenient=True)
+        lenient = replace(check, errors={}, lenient=True)
         for option in options:
             if not lenient.find_error(value, option):
                 return [option]
@@ -11273,7 +11590,7 @@ class Approver:
         tool can allow what a later one for many denies.
         """
         strictest = _first_match(self.rules, name) or default_rule or self.default_rule
-        unmatched = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        unmatched = [rule for rule in self.rules if not _is_about(rule, name)]
         for other_name in (via, *self.other_names(name)):
             other_rule = _first_match(unmatched, other_name) or "auto"
             strictest = max(strictest, other_rule, key=STRICTNESS.index)
@@ -11325,10 +11642,18 @@ def _not_approved(name: str) -> str:
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
     """Return the value of the first pattern that matches a name."""
-    for pattern, value in rows:
-        if fnmatchcase(name, pattern):
-            return value
+    for row in rows:
+        if _is_about(row, name):
+            return row[1]
     return None
+
+
+def _is_about(row: tuple[str, object], name: str) -> bool:
+    """Say whether a row is about a name; one that allows has to spell it as it is."""
+    pattern, value = row
+    if value == "auto":
+        return fnmatchcase(name, pattern)
+    return fnmatchcase(name.lower(), pattern.lower())
 
 
 class ToolResult(NamedTuple):
@@ -11351,6 +11676,16 @@ calls itself.
 
 Pause = Callable[[], AbstractContextManager[None]]
 """Stops the clock of a run while the user decides."""
+
+_pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
+
+
+def pause_of_call() -> Pause:
+    """Return what stops all clocks of the call that runs, for a tool that asks the user.
+
+    The tool's own task has it, and the tasks that it starts.
+    """
+    return _pause_of_call.get()
 
 
 class CallableTools(Protocol):
@@ -11515,8 +11850,7 @@ class ReadyCall(NamedTuple):
     arguments: dict[str, Any]
     kind: CallKind
     via: str = ""
-    """Another name of the tool, whose rules apply as well: the one as it was called, or
-    the one at a remote server."""
+    """The name as it was called, whose rules apply as well."""
 
 
 class _StartedCall(NamedTuple):
@@ -11569,8 +11903,9 @@ def _cancel(calls: Iterable[_StartedCall]) -> None:
 class _Batch:
     """The calls of a round.
 
-    The user is asked once about all that need it, while the others run. Meanwhile the
-    time of the batch stops: `_end`, its end by the loop's clock, moves ahead.
+    The user is asked once about all that need it, while the others run; a tool may ask
+    something, too. Meanwhile the time of the batch stops: `_end`, its end by the loop's
+    clock, moves ahead.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -11584,6 +11919,11 @@ class _Batch:
         self._is_answered = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
+        self._pauses = 0
+        self._paused_at = 0.0
+        self._pauses_over = asyncio.Event()
+        """Whether the clock goes on."""
+        self._pauses_over.set()
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -11606,15 +11946,29 @@ class _Batch:
             self._question = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
-        began = self._loop.time()
         try:
-            with self._pause():
+            with self._paused():
                 refusals = await self._toolset.approver.refusals(self._asked)
             for call, refusal in zip(self._asked, refusals, strict=True):
                 self._refusals[call.call_id] = refusal
         finally:
-            self._end += self._loop.time() - began
             self._is_answered.set()
+
+    @contextmanager
+    def _paused(self) -> Iterator[None]:
+        """Stop the clocks of the batch and of the run; several pauses may overlap."""
+        if self._pauses == 0:
+            self._paused_at = self._loop.time()
+            self._pauses_over.clear()
+        self._pauses += 1
+        try:
+            with self._pause():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._end += self._loop.time() - self._paused_at
+                self._pauses_over.set()
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -11630,9 +11984,9 @@ class _Batch:
             seconds_left = self._end - self._loop.time()
             if seconds_left > 0:
                 await asyncio.wait([task], timeout=seconds_left)
-            elif self._question and not self._question.done():
+            elif self._pauses:
                 # The user is asked: the answer moves the end.
-                await asyncio.wait([self._question])
+                await self._pauses_over.wait()
             else:
                 return
 
@@ -11653,12 +12007,43 @@ class _Batch:
         match call.kind:
             case "limited":
                 async with self._slots:
-                    return await _call_tool(call, self._toolset)
+                    return await _call_tool(call, self._toolset, self._paused)
             case "question":
                 with self._pause():
                     return await _call_tool(call, self._toolset)
             case "task":
                 return await _call_tool(call, self._toolset)
+
+
+class _CallClock:
+    """The time limit of a call, which stands still while its tool asks the user."""
+
+    def __init__(self, scope: asyncio.Timeout, pause: Pause) -> None:
+        """Stop, with `pause`, the clocks that go on for other calls, too."""
+        self._scope = scope
+        self._pause = pause
+        self._pauses = 0
+        self._seconds_left = 0.0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop all clocks of the call; several pauses may overlap."""
+        now = asyncio.get_running_loop().time
+        if self._pauses == 0:
+            self._seconds_left = (self._scope.when() or now()) - now()
+            self._reschedule(None)
+        self._pauses += 1
+        try:
+            with self._pause():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._reschedule(now() + self._seconds_left)
+
+    def _reschedule(self, when: float | None) -> None:
+        with suppress(RuntimeError):  # the call is over, and its tool asks on
+            self._scope.reschedule(when)
 
 
 def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
@@ -11702,15 +12087,22 @@ def _ready_call(
 
 
 def read_arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON."""
+    """Return the arguments of a call; raises ValueError for invalid JSON.
+
+    vLLM encodes those of some models twice (its issue 54964).
+    """
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = arguments_text(call.get("arguments"))
-    return load_json(text) if text.strip() else {}
+    arguments = load_json(text) if text.strip() else {}
+    inner = parse_json_object(arguments)
+    return arguments if inner is None else inner
 
 
-async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return the result of a tool.
+async def _call_tool(
+    ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
+) -> ToolResult:
+    """Return the result of a tool; with a `pause`, which stops the batch, in time.
 
     A tool that raises SystemExit, or cancels itself, has failed and does not end the
     run. Only the cancellation of our own task does.
@@ -11718,9 +12110,10 @@ async def _call_tool(ready: ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
     limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
-    timeout = seconds if ready.kind == "limited" else None
     try:
-        async with asyncio.timeout(timeout) as scope:
+        async with asyncio.timeout(seconds if pause else None) as scope:
+            if pause:
+                _pause_of_call.set(_CallClock(scope, pause).paused)
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
@@ -12094,6 +12487,10 @@ class ResponseState:
         self._first = first_index
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
+        self._has_end_mark = False
+        """Whether the server has said that its stream ends here."""
+        self._loose_words = ApiError()
+        """The last message that came outside of all events."""
         self._ended_empty = False
         """Whether it was complete without any item: another one may follow."""
         self._tool_names: ToolNames | None = None
@@ -12175,7 +12572,29 @@ class ResponseState:
                 return self._finish(event)
             case StreamError():
                 self._fail("error", event.error)
+            case EndMark():
+                self._has_end_mark = True
+            case LooseWords():
+                self._loose_words = event.error
         return []
+
+    def close(self) -> list[RunEvent]:
+        """Take the end of a stream that did not break; return the run events.
+
+        Without an end of the response it was cut, unless the server has said why, or has
+        set its mark after a message or a call that had ended (decolua/9router 1648).
+        """
+        if self.ending is not None:
+            return []
+        if self._loose_words.message:
+            self._fail("error", self._loose_words)
+            return []
+        last = self._items[-1] if self._items else {}
+        is_answer = is_call(last) or item_type(last) == "message"
+        if not (self._has_end_mark and is_answer) or self._open or self._early:
+            return []
+        self.ending = COMPLETED
+        return [ResponseDone("completed")]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -12311,6 +12730,8 @@ class ResponseState:
             return []  # of a call that is not shown, or of none
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        if is_call(item) and position is not None and not item.get("name"):
+            item = {**item, "name": self._items[position].get("name")}
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
@@ -12503,52 +12924,58 @@ _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 
 
 def _in_api_form(item: Item) -> Item:
-    """Return an item as the API writes it; other servers write some fields otherwise.
-
-    Texts may have no part around them, arguments may be an object or null, and the name
-    of a call may have spaces around it. Ids are keys here, so those that are not texts
-    go. A message is the model's, whatever role it has: as a developer's it would be sent
-    again, and instruct each model that answers the chat later, at any server.
-    """
-    if item.get("type") == "function_tool_call":  # SGLang's router
-        item = {**item, "type": "function_call"}
-    if item_type(item) == "message":  # none at all in maximhq/bifrost 5149
-        item = {**item, "role": "assistant"}
-    changed: Item = {}
-    for kind, field in kind_of(item).parts:
-        content = item.get(field)
-        rows = [content] if isinstance(content, str) else as_list(content)
-        if any(isinstance(row, str) for row in rows):
-            changed[field] = [
-                text_part(kind, row) if isinstance(row, str) else row
-                for row in rows
-                if row != ""
-            ]
-        elif any(as_mapping(row).get("type") == "text" for row in rows):
-            # SGLang's router; sent back, other servers refuse the type.
-            changed[field] = [
-                text_part(kind, part_text(row)) if row.get("type") == "text" else row
-                for row in content_parts(content)
-            ]
-    if not isinstance(item.get("arguments", ""), str):
-        changed["arguments"] = arguments_text(item["arguments"])
-    if is_call(item) and as_text(item.get("name")):
-        changed["name"] = item["name"].strip()
-    kept: Item = {}
+    """Return an item as the API writes it; other servers write some fields otherwise."""
+    api_item: Item = {}
     for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = changed.get(key, value)
-    if is_call_output(item):  # a text, or the API's kinds of parts
-        outputs: list[Item] = []
-        for part in content_parts(item.get("output")):
-            if part.get("type") in ("text", "output_text"):
-                outputs.append({"type": "input_text", "text": part_text(part)})
-            else:
-                outputs.append(part)
-        kept["output"] = outputs or arguments_text(item.get("output"))
-    return kept
+        # Ids are keys here, so those that are not texts go.
+        if not key.endswith("id") or value is None or as_text(value):
+            api_item[key] = value
+    if api_item.get("type") == "function_tool_call":  # SGLang's router
+        api_item["type"] = "function_call"
+    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
+    # developer's it would be sent again, and instruct each model that answers the chat
+    # later, at any server.
+    if item_type(api_item) == "message":
+        api_item["role"] = "assistant"
+
+    for kind, field in kind_of(api_item).parts:
+        content = api_item.get(field)
+        if isinstance(content, str | list):
+            api_item[field] = _api_parts(kind, content)
+
+    # Arguments may be an object or null, and a name may have spaces around it.
+    if not isinstance(api_item.get("arguments", ""), str):
+        api_item["arguments"] = arguments_text(api_item["arguments"])
+    name = as_text(api_item.get("name"))
+    if name and is_call(api_item):
+        api_item["name"] = name.strip()
+
+    if is_call_output(api_item):  # a text, or the API's kinds of parts
+        output: list[Item] = []
+        for part in content_parts(api_item.get("output")):
+            is_text = part.get("type") in ("text", "output_text")
+            text = {"type": "input_text", "text": part_text(part)}
+            output.append(text if is_text else part)
+        api_item["output"] = output or arguments_text(api_item.get("output"))
+    return api_item
+
+
+def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+    """Return a content with each text as a part of its kind.
+
+    A text may have no part around it, or one of SGLang's router, whose type `text` other
+    servers refuse when it is sent back.
+    """
+    parts: list[Any] = []
+    for row in [content] if isinstance(content, str) else content:
+        if isinstance(row, str):
+            if row:
+                parts.append(text_part(kind, row))
+        elif as_mapping(row).get("type") == "text":
+            parts.append(text_part(kind, part_text(row)))
+        else:
+            parts.append(row)
+    return parts
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
@@ -13009,9 +13436,10 @@ class TaggedThoughts:
             before = len(text) - len(answer)
             first["annotations"] = [dict(annotation) for annotation in annotations]
             for annotation in first["annotations"]:
-                for name in ("start_index", "end_index"):
-                    if isinstance(annotation.get(name), int):
-                        annotation[name] = max(0, annotation[name] - before)
+                for name in ANNOTATION_PLACES:
+                    place = annotation.get(name)
+                    if isinstance(place, int) and place >= 0:
+                        annotation[name] = max(0, place - before)
         return thought, {**message, "content": [first, *parts[1:]]}
 
 
@@ -13201,7 +13629,10 @@ class Attempt:
                 await reader.gather_deltas(events)
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
-            for event in await reader.read_reason():
+            reason = await reader.read_reason()
+            if is_new is None:  # else the response goes on behind the stream
+                reason += response.close()
+            for event in reason:
                 yield event
 
     def _feed_whole(self, response: JsonObject) -> list[RunEvent]:
@@ -13271,6 +13702,8 @@ class Attempt:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
+            if isinstance(self.error, ApiRefused) and not self.error.error.param:
+                ending = self._name_safeguard(ending, self.error)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
             # (recorded); OpenAI says so itself. In a full context input and output are
@@ -13288,6 +13721,20 @@ class Attempt:
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
         return ending._replace(message=f"{message} {notice}".strip())
+
+    def _name_safeguard(self, ending: Ending, refused: ApiRefused) -> Ending:
+        """Return an ending that names the safeguard which a server has refused.
+
+        Gateways name it in words alone, which the request could not have said: an
+        administrator can leave it out of all requests.
+        """
+        named = named_parameter(self.request.sent(), refused.error)
+        if named not in STRICT_LACKS:
+            return ending
+        told = refused.error._replace(param=named)
+        message = refusal_message(refused.status, told)
+        fault = refusal_fault(refused.status, told)
+        return ending._replace(message=message, fault=fault)
 
     @property
     def trace(self) -> Trace:
@@ -14265,12 +14712,12 @@ async def run_rounds(
     provider: Provider,
     toolset: Toolset | None = None,
     spending: Spending | None = None,
-    open_calls: Sequence[Item] = (),
+    left_calls: Sequence[Item] = (),
 ) -> RoundEvents:
     """Let `provider` answer `request`; report its rounds as well.
 
     `spending` says what the run may take and has taken; without it the budget of the
-    toolset counts from here. The run begins with `open_calls`, which an earlier run of
+    toolset counts from here. The run begins with `left_calls`, which an earlier run of
     the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
@@ -14279,8 +14726,8 @@ async def run_rounds(
         if toolset:
             spending.add_earlier(toolset.earlier)
     rounds = _Rounds(request, provider, toolset, spending)
-    if toolset and open_calls:
-        async with aclosing(rounds.resume(open_calls, toolset)) as events:
+    if toolset and left_calls:
+        async with aclosing(rounds.resume(left_calls, toolset)) as events:
             async for event in events:
                 yield event
     while rounds.request is not None:
@@ -14639,7 +15086,8 @@ _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
 _FORMATS = ("text", "json_object", "json_schema")
 
 
-class AuditedRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AuditedRequest:
     """A request to `host`, and the lines about it.
 
     `run_id` names the answer in the server's log; the server names its response in
@@ -15190,12 +15638,12 @@ _IMAGE_ENDINGS = MappingProxyType(
 )
 """The ending of each type of image that models and their tools generate."""
 
-
-class StoredName(NamedTuple):
-    """The name of a stored file, and its MIME type."""
-
-    name: str
-    media_type: str
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What no file system or database takes, as NUL and the bytes of a name that is not
+UTF-8; what ends a line; and what turns the direction of a line around, so that another
+ending is read."""
 
 
 def shorten_name(name: str) -> str:
@@ -15209,33 +15657,116 @@ def shorten_name(name: str) -> str:
     return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
-def stored_name(name: str) -> StoredName:
-    """Return the name and the type under which a file is stored.
+def stored_name(name: str) -> tuple[str, str]:
+    """Return the name and the MIME type under which a file is stored.
 
     `name` is any text: a directory before it is left out, and a browser runs nothing
     that has the returned name.
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in _INERT_TYPES:
-        return StoredName(base, _INERT_TYPES[ending])
-    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
-        return StoredName(base, _COMPRESSED_TYPES[ending])
-    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
-
-
-def _is_inert_inside(stem: str) -> bool:
-    """Say whether what was compressed is inert, by its name without the last ending."""
+        return base, _INERT_TYPES[ending]
+    # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    if not dot:
-        return bool(stem)
-    return inner in _INERT_TYPES
+    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    if ending in _COMPRESSED_TYPES and is_inert:
+        return base, _COMPRESSED_TYPES[ending]
+    return f"{base}.bin", _INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
     """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
     return f"image.{ending}" if ending else "image"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers, and texts of strangers, are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_SHOWS_NOTHING = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+)
+"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
+the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
+symbol is common and stays, one after each symbol."""
+
+
+def with_escapes(text: str) -> str:
+    """Return a text with escapes for what cannot be seen, or changes what is next to it.
+
+    Some characters turn the direction of a line around, others take no room and can
+    hold a text of their own; a carriage return ends a block of code in Markdown.
+    """
+    if text.isprintable() and not _SHOWS_NOTHING.search(text):
+        return text
+    shown: list[str] = []
+    for index, character in enumerate(text):
+        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
+            shown.append(character)
+        else:
+            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
+    return "".join(shown)
+
+
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+
+
+def as_plain_markdown(name: str) -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+
+
+_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
+
+
+def value_with_escapes(value: Any) -> Any:
+    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
+
+    A number that a page cannot show becomes a text.
+    """
+    if isinstance(value, Mapping):
+        shown: dict[str, Any] = {}
+        repeats = Counter[str]()
+        for name, inner in value.items():
+            escaped = shown_name = value_with_escapes(str(name))
+            while shown_name in shown:  # the model wrote an escape itself
+                repeats[escaped] += 1
+                count = repeats[escaped]
+                shown_name = f"{escaped}'{count if count > 1 else ''}"
+            shown[shown_name] = value_with_escapes(inner)
+        return shown
+    if isinstance(value, list):
+        return [value_with_escapes(item) for item in value]
+    if isinstance(value, str):
+        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+_LARGEST_OF_PAGE = 2**53 - 1
+"""JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
+as null, and cannot read an event that has Python's word for it."""
+
+CHECK_HEADING = "The setup of this pipe, "
+USAGE_HEADING = "### What it cost"
+NO_USAGE_HEADING = "Usage is not counted here, "
+"""How the answers to commands begin; here, so that the filter need not import how chats
+are parsed."""
 
 
 # --------------------------------------------------------------------------------------
@@ -15297,7 +15828,9 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = card.get("links") or {}
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines: list[str] = []
+    for address, url in links.items():
+        lines.append(f"[{as_plain_markdown(_address_name(address))}]({url})")
     lines += card.get("notes", ())
     return "".join(f"\n\n{line}" for line in lines)
 
@@ -15319,7 +15852,8 @@ def file_lines(card: JsonObject) -> str:
 # At the end of a message are the addresses of its numbers, as definitions of links of
 # Markdown (`[1]: https://host/page "Title"`). The page draws none of them, and reads none
 # aloud, but what people copy, edit and export has them, and there `[1]` is a link
-# (docs/reference/open-webui.md, "Sources and citations").
+# (docs/reference/open-webui.md, "Sources and citations"). A channel shows no sources, and
+# `[1]` would lead nowhere: there they are a list that is drawn.
 #
 # For plain HTTP clients annotations have the form of Chat Completions.
 # --------------------------------------------------------------------------------------
@@ -15356,8 +15890,10 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
-_BEGUN_TRACKING = _beginnings_of(_TRACKED)
-_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
+# What follows a first parameter takes its place: the `?` is not shown without it.
+_UNFINISHED_TRACKING = (
+    rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+)
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
@@ -15428,8 +15964,14 @@ class Citations:
     `_waiting` holds the sources that the page does not know yet.
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        """Continue after the sources that the page already has, given by their keys."""
+    def __init__(
+        self, known: Iterable[str] = (), *, shows_addresses: bool = False
+    ) -> None:
+        """Continue after the sources that the page already has, given by their keys.
+
+        With `shows_addresses` the sources below a message are drawn.
+        """
+        self._shows_addresses = shows_addresses
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._cited: dict[int, str] = {}
         """The numbers that were put into the last message, with their keys."""
@@ -15487,22 +16029,30 @@ class Citations:
         self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
         linked = link_files(text, ended.card)
-        return linked + self._definitions(linked, is_quoted=is_commentary(ended.item))
+        return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
 
-    def _definitions(self, text: str, *, is_quoted: bool) -> str:
+    def _addresses(self, text: str, *, is_quoted: bool) -> str:
         """Return the addresses of the numbers that were put into a text.
 
-        Not in a quotation, nor after code that does not end, where they were drawn.
+        Not in a quotation, nor after code that does not end, where definitions were
+        drawn, and links were not.
         """
         lines: list[str] = []
         for number, key in sorted(self._cited.items()):
-            if _DEFINABLE.fullmatch(key) and key.isprintable():
-                name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+            name = _NOT_IN_TITLE.sub(" ", self._names.get(key, "")).strip()
+            is_address = bool(_DEFINABLE.fullmatch(key)) and key.isprintable()
+            if self._shows_addresses:
+                source = name
+                if is_address:
+                    source = f"[{name}](<{key}>)" if name else f"<{key}>"
+                lines.append(f"[{number}] {source}".rstrip())
+            elif is_address:
                 title = f' "{name}"' if name else ""
                 lines.append(f"[{number}]: {key}{title}")
         if not lines or is_quoted or _is_in_fence(text):
             return ""
-        return "\n\n" + "\n".join(lines)
+        # Two spaces at its end let the next line begin a line.
+        return "\n\n" + ("  \n" if self._shows_addresses else "\n").join(lines)
 
     def _sources(self, *, ended: bool) -> list[CitedEvent]:
         """Return the sources to show now, in the order of their numbers, as one event.
@@ -15528,8 +16078,11 @@ class Citations:
         if first.startswith("http"):
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
-        cited = {"source": source, "document": [*names.values()], "metadata": metadata}
-        return [SourceCited(cited)]
+        # The page shows a source that is opened as Markdown.
+        shown = [as_plain_markdown(name) for name in names.values()]
+        return [
+            SourceCited({"source": source, "document": shown, "metadata": metadata})
+        ]
 
     def _grow(self, event: TextDelta) -> str:
         """Return what can be shown with a delta: also the rest of an earlier part."""
@@ -15552,7 +16105,13 @@ class Citations:
                 growing.last_number = ""
             return text
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
-        growing.last_number = _number_at_end(text, edits, growing.last_number)
+        # The number that the edited text ends with. If all of the text repeats the number
+        # in front of it, that one is still the last.
+        numbers = [edit.text for edit in edits if edit.text]
+        if max((edit.end for edit in edits), default=0) < len(text):
+            growing.last_number = ""
+        elif numbers:
+            growing.last_number = numbers[-1]
         return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
@@ -15692,8 +16251,10 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
-    start = annotation.get("start_index", annotation.get("index"))
-    last = annotation.get("end_index", annotation.get("index"))
+    start = annotation.get("start_index")
+    last = annotation.get("end_index")
+    if start is None and last is None:  # some servers write null for what is not there
+        start = last = annotation.get("index")
     if not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
@@ -15735,19 +16296,6 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
-
-
-def _number_at_end(text: str, edits: Sequence[_Edit], before: str) -> str:
-    """Return the number that the edited text ends with, or an empty text.
-
-    `before` is the number in front of the text, which is the last one if all of the
-    text is a repeat of it.
-    """
-    end = max((edit.end for edit in edits), default=0)
-    if end < len(text):
-        return ""
-    numbers = [edit.text for edit in edits if edit.text]
-    return numbers[-1] if numbers else before
 
 
 def _edit_place(edit: _Edit) -> tuple[int, int]:
@@ -15820,7 +16368,8 @@ class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary.
 
     `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind, and `_commentary` has its items by their output indexes.
+    the last text of each kind. `_commentary` has its items by their output indexes,
+    `_held` what is held back of each message.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -15832,23 +16381,42 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HoldbackBuffer(OPEN_TRACKING)
+        self._held: dict[int, HoldbackBuffer] = {}
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
+        self.has_usage_chunk = False
+        """Whether the sums have a chunk of their own, which has no choice."""
+        self._has_role = False
+        """Whether a chunk has said who speaks."""
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; a client without a chat stores nothing."""
+        """Yield the chunks to send; a client without a chat stores nothing.
+
+        The first one says who speaks, as OpenAI's does. Without that n8n drops the
+        calls, and OpenAI's package for JavaScript fails at the end
+        (langchain-ai/langchainjs 11157, diegosouzapw/OmniRoute 3911).
+        """
+        for chunk in self._render(event):
+            if chunk.get("choices") and not self._has_role:
+                self._has_role = True
+                yield self._chunk({"role": "assistant", "content": ""})
+            yield chunk
+
+    def _render(self, event: AnswerEvent) -> Chunks:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
-                shown = strip_tracking(self._held.feed(event.text))
-                if event.output_index in self._commentary:
+                index = event.output_index
+                held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
+                shown = strip_tracking(held.feed(event.text))
+                if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    gap = self._gap("text", event.output_index)
-                    yield from self._add_text(gap + shown)
+                    gap = self._gap("text", index)
+                    is_refusal = event.kind == "refusal"
+                    yield from self._add_text(gap + shown, is_refusal=is_refusal)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -15869,22 +16437,34 @@ class ChunkRenderer:
 
     def _end_message(self, event: ItemDone) -> Chunks:
         """Yield the rest of a message, its citations and its files."""
-        rest = strip_tracking(self._held.rest())
+        yield from self._show_held(event.output_index)
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
-            yield from self._add_reasoning(rest)
         else:
-            yield from self._add_text(rest)
             before = self._length - len(_clean_text(event.item))
             annotations = chat_annotations(event.item, before)
             if annotations:
                 yield self._chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
-    def _add_text(self, text: str) -> Chunks:
+    def _show_held(self, index: int) -> Chunks:
+        """Yield what was held back of a message."""
+        held = self._held.pop(index, None)
+        rest = strip_tracking(held.rest()) if held else ""
+        if index in self._commentary:
+            yield from self._add_reasoning(rest)
+        else:
+            yield from self._add_text(rest)
+
+    def _add_text(self, text: str, *, is_refusal: bool = False) -> Chunks:
+        """Yield more text; a refusal also under its own name.
+
+        OpenAI's packages would read it as the JSON that was asked for, and fail.
+        """
         self._length += len(text)
         if text:
-            yield self._chunk({"content": text})
+            refusal = {"refusal": text} if is_refusal else {}
+            yield self._chunk({"content": text, **refusal})
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
@@ -15902,7 +16482,8 @@ class ChunkRenderer:
 
     def _end(self, event: RunDone) -> Chunks:
         """Yield the end of a run: open calls, a finish reason, the usage, or an error."""
-        yield from self._add_text(self._held.rest())
+        for index in list(self._held):
+            yield from self._show_held(index)
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
             gap = _GAP if self._length else ""
@@ -15911,11 +16492,15 @@ class ChunkRenderer:
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
         error = _error(event)
+        finish = None
         if not error:
-            has_calls = bool(self._open_calls)
-            yield self._chunk({}, _finish_reason(event.ending, has_calls))
+            finish = _finish_reason(event.ending, bool(self._open_calls))
         sums = {**client_usage(event), **metadata_field(event)}
-        if sums:
+        # Clients that have not asked for a chunk without a choice read the first of each.
+        in_last_choice = {} if self.has_usage_chunk else sums
+        if in_last_choice or not error:
+            yield {**self._chunk({}, finish), **in_last_choice}
+        if sums and self.has_usage_chunk:
             yield {**self.head, "choices": [], **sums}
         if error:
             yield error  # the last one: clients of OpenAI raise it and read no further
@@ -15966,6 +16551,7 @@ def completion(
         return {**metadata_field(ended), **error}
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     optional = {
+        "refusal": _refusal(ended),
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
@@ -16003,6 +16589,15 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     return answer or messages
 
 
+def _refusal(ended: RunDone) -> str:
+    """Return what the model said instead of an answer, which is its text, too."""
+    texts: list[str] = []
+    for message in _answer_messages(ended):
+        parts = content_parts(message.get("content"))
+        texts += [as_text(part.get("refusal")) for part in parts]
+    return _GAP.join(text for text in texts if text)
+
+
 def _clean_text(message: Item) -> str:
     return strip_tracking(message_text(message))
 
@@ -16026,84 +16621,6 @@ def _progress(ended: RunDone) -> str:
         if is_step or is_reasoning(item):
             texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.wording
-#
-# How numbers, and texts of strangers, are written for people.
-# --------------------------------------------------------------------------------------
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-_SHOWS_NOTHING = re.compile(
-    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
-)
-"""Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
-
-
-def with_escapes(text: str) -> str:
-    """Return a text with escapes for what cannot be seen, or changes what is next to it.
-
-    Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
-    """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
-
-
-def value_with_escapes(value: Any) -> Any:
-    """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
-
-    A number that a page cannot show becomes a text.
-    """
-    if isinstance(value, Mapping):
-        shown: dict[str, Any] = {}
-        repeats = Counter[str]()
-        for name, inner in value.items():
-            escaped = shown_name = value_with_escapes(str(name))
-            while shown_name in shown:  # the model wrote an escape itself
-                repeats[escaped] += 1
-                count = repeats[escaped]
-                shown_name = f"{escaped}'{count if count > 1 else ''}"
-            shown[shown_name] = value_with_escapes(inner)
-        return shown
-    if isinstance(value, list):
-        return [value_with_escapes(item) for item in value]
-    if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
-    if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
-_LARGEST_OF_PAGE = 2**53 - 1
-"""JavaScript rounds larger whole numbers: a page would show another one. It shows `1e999`
-as null, and cannot read an event that has Python's word for it."""
-
-CHECK_HEADING = "The setup of this pipe, tested with"
-USAGE_HEADING = "### What it cost"
-"""How the answers to commands begin; here, so that the filter need not import how chats
-are parsed."""
 
 
 # --------------------------------------------------------------------------------------
@@ -16230,6 +16747,11 @@ class UserMessage(NamedTuple):
         """The parts of the input message."""
         return self.item.get("content") or []
 
+    @property
+    def is_question(self) -> bool:
+        """Whether the user wrote it; a filter may put instructions after a question."""
+        return self.item.get("role") == "user"
+
     def with_content(self, parts: Sequence[Item]) -> Self:
         """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
@@ -16289,7 +16811,36 @@ def parse_messages(
         parts.append(_LEFT_OUT_PART)
     for message in newest:
         parts += _chat_parts(message, detail)
-    return instructions, parts
+    return instructions, _with_distinct_calls(parts)
+
+
+def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which no call has the id of an earlier one that was answered.
+
+    Other servers number the calls of each response anew (Bedrock, Gemini), and a chat
+    may have begun with one of their models: of two calls with one id, and of their
+    outputs, the API takes one. The new id depends on what comes before it alone.
+    """
+    own_ids: dict[str, str] = {}
+    """The ids that the calls have now, by those of the chat."""
+    taken: set[str] = set()
+    answered: set[str] = set()
+    distinct: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            if part.call_id in answered:
+                answered.discard(part.call_id)
+                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+            own_id = own_ids.get(part.call_id, part.call_id)
+            taken.add(own_id)
+            distinct.append(part._replace(call_id=own_id))
+        elif isinstance(part, ToolMessage):
+            own_id = own_ids.get(part.call_id, part.call_id)
+            answered.add(part.call_id)
+            distinct.append(part._replace(call_id=own_id))
+        else:
+            distinct.append(part)
+    return distinct
 
 
 def system_text(messages: Sequence[JsonObject]) -> str:
@@ -16315,7 +16866,8 @@ _MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
-_INSTRUCTING = ("system", "developer")
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that tell the model what to do."""
 LEFT_OUT = (
     "The oldest messages of this chat were left out: a request cannot contain them."
 )
@@ -16338,7 +16890,7 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
         return messages
     steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
     start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
     return [*first, *messages[max(start, len(first)) :]]
 
 
@@ -16374,7 +16926,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
+            # A refusal is what the model said, as a part or next to the content.
+            text = _plain_text(content) or as_text(message.get("refusal"))
             details = message.get(DETAILS_FIELD)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
@@ -16382,10 +16935,13 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            # An empty output is kept, because its call needs it.
-            output: str | list[Item] = "" if content is None else str(content)
+            # An empty output is kept, because its call needs it. Some programs give an
+            # object, as they do with arguments.
+            output: str | list[Item]
             if isinstance(content, list):
-                output = [_input_part(part, "auto") for part in content]
+                output = [_output_part(part) for part in content]
+            else:
+                output = arguments_text(content)
             yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(
@@ -16433,6 +16989,25 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
+def _output_part(part: object) -> Item:
+    """Return a part of what a tool returned; raises InvalidRequest.
+
+    Clients pass on what MCP servers return, and rows of a table: nobody could remove
+    them from the chat.
+    """
+    wire = as_mapping(part)
+    image = as_text(wire.get("data"))
+    text = value_at(wire, "resource", "text")
+    if wire.get("type") == "image" and image:
+        kind = as_text(wire.get("mimeType")) or "image/png"
+        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
+    if isinstance(text, str):
+        return {"type": "input_text", "text": text}
+    if wire and "type" not in wire:
+        return {"type": "input_text", "text": arguments_text(part)}
+    return _input_part(part, "auto")
+
+
 def _image_part(wire: JsonObject, default: str) -> Item:
     """Return an image; both forms keep the address and the detail.
 
@@ -16474,7 +17049,7 @@ def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
-    return "".join(as_text(part.get("text")) for part in parts)
+    return "".join(part_text(part) for part in parts)
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -16482,7 +17057,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     return {
         index: part
         for index, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+        if isinstance(part, UserMessage) and part.is_question
     }
 
 
@@ -16518,6 +17093,25 @@ def attach_stored_messages(
     return shown
 
 
+def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
+    """Return a chat in which what others wrote is what the page shows of it.
+
+    The host sends in place of a message that asks for a skill what it made of it, as its
+    row says (utils/middleware.py:1895 of 0.12.4). The owner of a chat can write that, and
+    lets others continue the chat, who do not see it.
+    """
+    shown = list(parts)
+    for index, user in user_messages(parts).items():
+        row = user.stored.row if user.stored else {}
+        sent = value_at(row, "meta", "skills_create", "expanded_text")
+        if not isinstance(sent, str) or row.get("user_id") == user_id:
+            continue
+        words = {"type": "input_text", "text": as_text(row.get("content"))}
+        content = [words if part.get("text") == sent else part for part in user.content]
+        shown[index] = user.with_content(content)
+    return shown
+
+
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
     """Return a chat in which the texts of old answers are marked.
 
@@ -16527,7 +17121,7 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
     marked: list[ChatPart] = []
     is_old = False
     for part in parts:
-        if isinstance(part, UserMessage):
+        if isinstance(part, UserMessage) and part.is_question:
             answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
             is_old = bool(answer) and not answer.get("output")
         elif is_old and isinstance(part, AssistantText):
@@ -16610,7 +17204,7 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 _HEADINGS = {
     "/check": (CHECK_HEADING,),
-    "/usage": (USAGE_HEADING, "| Your use (UTC) |"),
+    "/usage": (USAGE_HEADING, NO_USAGE_HEADING, "| Your use (UTC) |"),
 }
 """How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
 
@@ -16618,33 +17212,76 @@ _HEADINGS = {
 def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat without commands and their answers."""
     kept: list[ChatPart] = []
+    place = -1  # of the last message that is no filter's instruction
     for part in parts:
-        asked = kept[-1] if kept else None
+        asked = kept[place] if place >= 0 else None
         if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
             words = asked.stored.words if asked.stored else message_text(asked.item)
             command = words.split(maxsplit=1)[:1]
             headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
             if headings and part.text.lstrip().startswith(headings):
-                kept.pop()
+                del kept[place]
+                place = -1
                 continue
+        if not isinstance(part, UserMessage) or part.is_question:
+            place = len(kept)
         kept.append(part)
     return kept
 
 
+_ROLE = "(?:USER|ASSISTANT|SYSTEM|TOOL|user|assistant|assistant_final): "
 _QUOTED_COMMAND = re.compile(
-    "^USER: \\s*/(?i:check|usage)\\b[^\n]*\nASSISTANT: (?:"
+    # A command may have several lines. Of the last messages of a chat the first may be
+    # an answer.
+    f'(?:^(?:USER|user): (?:""")?\\s*/(?i:check|usage)\\b[^\n]*\n(?:(?!{_ROLE})[^\n]*\n)*'
+    '|\\A|(?<=[>:]\n))(?:ASSISTANT|assistant|assistant_final): (?:""")?(?:'
     + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
-    # Up to the next message, or to what an administrator's prompt says below them.
-    + ").*?(?=^(?:USER|ASSISTANT|SYSTEM|TOOL): |^</|^#|\\Z)",
+    # Up to the next message, or to what the prompt says below them.
+    + f").*?(?=^{_ROLE}|^</|^#|^Query: |\\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""In the form in which Open WebUI quotes a chat in the prompt of a task
-(`get_messages_content`, utils/misc.py of 0.12.4)."""
+"""In the forms in which Open WebUI 0.12.4 quotes a chat in the prompt of a task:
+
+    USER: /usage                 `get_messages_content` (utils/misc.py:221)
+    USER: \"""/usage\"""           choice of a tool (utils/middleware.py:1031)
+    user: /usage                 review of memories (utils/memory.py:505)
+"""
 
 
 def without_quoted_commands(prompt: str) -> str:
     """Return the prompt of a task without commands and their answers."""
     return _QUOTED_COMMAND.sub("", prompt)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.host_tools
+#
+# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
+#
+# And which characters it does not store.
+# --------------------------------------------------------------------------------------
+
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
+"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
+of 0.12.4)."""
+
+
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
+    """Return name and arguments of the call inside of a call of `call_tool`.
+
+    The name is as the model wrote it: maybe not even a text. None: it is no such call.
+    """
+    params = parse_json_object(arguments.get("params"))
+    if params is None:
+        return None
+    return arguments.get("tool_name"), params
 
 
 # --------------------------------------------------------------------------------------
@@ -16678,9 +17315,12 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page shows it, with its output in a block below."""
-    code = str(item.get("code") or "")
-    output = printed.strip("\n").replace("```", "'''")
+    """Return code as the page shows it, with its output in a block below.
+
+    It is found again in what the host has stored, so it has nothing else.
+    """
+    code = UNSTORED.sub("", str(item.get("code") or ""))
+    output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
     if not output:
         return code
     return f"{code}\n```\n```text\n{output}"
@@ -16705,7 +17345,7 @@ def take_out_code(
     It is there in the order of the `items`. Return also the code that is not there:
     somebody has deleted its card.
     """
-    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    whole = _BETWEEN.join(UNSTORED.sub("", text) for text in texts)
     pieces: list[str] = []
     deleted: list[Item] = []
     start = 0
@@ -17142,6 +17782,26 @@ def omit_shown_text(item: Item, shown: str) -> Item:
         return item
     part = {name: value for name, value in parts[0].items() if name != "text"}
     return {**item, "content": [part]}
+
+
+def storable_record(record: Record) -> Record:
+    """Return a record as a chat's row can hold it, so that its signature holds there.
+
+    In the text of an answer's own output (`output_carrier`) it needs no change.
+    """
+    payload = [_without_unstored(item) for item in record.payload]
+    return record._replace(payload=tuple(payload))
+
+
+def _without_unstored(value: Any) -> Any:
+    """Return a JSON value without the characters that the host leaves out."""
+    if isinstance(value, str):
+        return UNSTORED.sub("", value)
+    if isinstance(value, list):
+        return [_without_unstored(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _without_unstored(part) for name, part in value.items()}
+    return value
 
 
 def message_key(message_id: str) -> str:
@@ -18506,13 +19166,13 @@ class NativeRenderer:
         There are no items, so a blank line is between two messages or thoughts; and no
         marker, which only the stored chat needs.
         """
-        field = _SAID_AS.get(event.kind)
-        if not field or not event.text:
+        key = _SAID_AS.get(event.kind)
+        if not key or not event.text:
             return {}
-        part = (event.output_index, 0 if field == "content" else event.part)
-        gap = "\n\n" if self._last_said.get(field, part) != part else ""
-        self._last_said[field] = part
-        return {field: gap + event.text}
+        part = (event.output_index, 0 if key == "content" else event.part)
+        gap = "\n\n" if self._last_said.get(key, part) != part else ""
+        self._last_said[key] = part
+        return {key: gap + event.text}
 
     def _end_thoughts(self, follows: ItemAdded | TextDelta) -> Chunks:
         """Yield the end of the thoughts that something else follows.
@@ -18636,36 +19296,6 @@ def _length_of(model_prompt: str, instructions: str) -> int | None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.host_tools
-#
-# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
-# --------------------------------------------------------------------------------------
-
-
-CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
-
-TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
-
-
-class InnerCall(NamedTuple):
-    """What a call of `call_tool` asks for."""
-
-    name: Any
-    """As the model wrote it: maybe not even a text."""
-    arguments: dict[str, Any]
-
-
-def read_call_tool(arguments: JsonObject) -> InnerCall | None:
-    """Return the call inside of a call of `call_tool`, None if invalid."""
-    params = parse_json_object(arguments.get("params"))
-    if params is None:
-        return None
-    return InnerCall(arguments.get("tool_name"), params)
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.input.attachments
 #
 # Images and files that people or tools attached, as input parts.
@@ -18693,6 +19323,8 @@ _SIGNATURE = re.compile(
 )
 _HEAD = 24
 """Characters of base64 that contain every signature."""
+_MORE_THAN_A_LINE = 80
+"""Characters of base64: encoders for mail end a line after 64 or 76."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
 """Is before each frame of an animated GIF."""
 
@@ -18725,6 +19357,9 @@ def _readable_url(url: str) -> str:
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
         return ""
+    beginning = payload[:_MORE_THAN_A_LINE]
+    if beginning.split() != [beginning]:
+        payload = "".join(payload.split())  # some servers decode up to the first break
     try:
         media_type = _image_type(base64.b64decode(payload[:_HEAD]))
         if media_type == "image/gif":  # an animation shows only in the whole of it
@@ -18975,7 +19610,7 @@ def _with_readable_images(
 
     The host puts the attached images into a message in their order, without names.
     """
-    images = [part for part in message.content if part.get("image_url")]
+    images = [part for part in message.content if item_type(part) == "input_image"]
     if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
@@ -18985,7 +19620,7 @@ def _with_readable_images(
     parts: list[Item] = []
     for part in message.content:
         readable: Item | str = part
-        if part.get("image_url"):
+        if item_type(part) == "input_image":
             readable = _readable_image(part, next(remaining), scale)
         parts.append(part_or_note(readable, is_asked=is_asked))
     return message.with_content(parts)
@@ -18994,9 +19629,10 @@ def _with_readable_images(
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
-    In place of a deleted image the host leaves the id of its file.
+    In place of a deleted image the host leaves the id of its file. One that a program
+    names by the id of a file at OpenAI has no address (`parse_messages`).
     """
-    url = str(part["image_url"])
+    url = str(part.get("image_url") or "")
     is_whole = url[:5].lower() == "data:"
     if is_whole and len(url) > _MAX_IMAGE_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
@@ -19128,18 +19764,12 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class ShownItem(NamedTuple):
-    """An item of a response, and what the page shows of it."""
-
-    item: Item
-    shown: str | int
-    """Its text; only the length of it if the item is stored without."""
-
-
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[ShownItem]
+    items: Sequence[tuple[Item, str | int]]
+    """Each with the text that the page shows of it; with only the length of that, if the
+    item is stored without it."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -19226,17 +19856,17 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
         carried = [entry for entry in ours if entry["type"] != _TURN]
         items = []
         own_items = [_carried_item(entry) for entry in carried]
-        safe_items = keep_unsigned_safe([own.item for own in own_items])
+        safe_items = keep_unsigned_safe([item for item, _ in own_items])
         for entry, own, safe in zip(carried, own_items, safe_items, strict=True):
             if is_signed(entry, sign):
                 items.append(own)
             elif safe:  # of somebody else: its place in the shown text is used
-                items.append(ShownItem(safe, _length(own.shown)))
+                items.append((safe, _length(own[1])))
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes))
 
 
-def _carried_item(entry: Item) -> ShownItem:
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
     """Return the item of an entry, and its text or the length of that."""
     item = entry["item"]
     shown = entry.get("shown")
@@ -19244,7 +19874,7 @@ def _carried_item(entry: Item) -> ShownItem:
         shown = ""
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
-    return ShownItem(item, shown)
+    return item, shown
 
 
 def _length(shown: str | int) -> int:
@@ -19283,7 +19913,7 @@ def _name_records(
     """Yield the pieces of a text after their records, which are added."""
     shown_texts: list[str | int] = []
     for turn in turns:
-        shown_texts += [item.shown for item in turn.items if item.shown]
+        shown_texts += [shown for _, shown in turn.items if shown]
     # Each record with a shown text takes the next one; what is left has no record.
     texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
@@ -19823,11 +20453,17 @@ def record_item(ulid: str, value: JsonObject) -> Item:
 
     Whoever shows the answer writes the id of the message item that follows into it.
     """
+    kept = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        kept.encode()
+    except UnicodeEncodeError:
+        # The host leaves out halves of characters, and the signature would not hold.
+        kept = json.dumps(value, separators=(",", ":"))
     return {
         "type": _RECORD_TYPE,
         "id": f"{_RECORD_ID}{ulid}",
         "before": "",
-        "kept": json.dumps(value, ensure_ascii=False, separators=(",", ":")),
+        "kept": kept,
     }
 
 
@@ -19907,12 +20543,14 @@ def restore_from_outputs(
     answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
+        if not isinstance(part, UserMessage):
+            answer.append(part)
+            continue
+        if answer or part.is_question:  # else an instruction in front of the answer
+            restored += _merge_output(answer, run)
             answer = []
             run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
+        restored.append(part)
     return [*restored, *_merge_output(answer, run)]
 
 
@@ -21047,8 +21685,8 @@ class SharedValves(StoredValves):
     BASE_URL: str = valve(
         DEFAULT_BASE_URL,
         "Address of the Responses API, with or without `/v1`.",
-        pipelines="Address of the Responses API, with or without `/v1`; the server has "
-        "to allow any but OpenAI's.",
+        pipelines="Address of the Responses API, with or without `/v1`; the Pipelines "
+        "server has to allow any but OpenAI's.",
         example=DEFAULT_BASE_URL,
     )
     ORGANIZATION: str = valve(
@@ -21076,15 +21714,15 @@ class SharedValves(StoredValves):
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "`auto` and `openai` send what OpenAI supports, and drop what the model's server "
         "rejects. `strict` sends only what every server supports.",
     )
     PROXY: str = valve(
         "",
         "Address of an HTTP proxy; it may include user and password. If empty, "
         "HTTPS_PROXY and NO_PROXY of the environment are used.",
-        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The server has to allow "
-        "it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
+        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The Pipelines server has "
+        "to allow it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
         example="http://10.0.0.1:3128",
         secret=True,
     )
@@ -21096,10 +21734,11 @@ class SharedValves(StoredValves):
     )
     VERIFY_SSL: bool = valve(
         True,
-        "Check the server's certificate. Turn this off for tests only: others on the "
-        "network can then read the key.",
-        pipelines="Check the server's certificate. Turn this off for tests only: "
-        "others on the network can then read the key, so the server has to allow it.",
+        "Check the certificate of the model's server. Turn this off for tests only: "
+        "others on the network can then read the key.",
+        pipelines="Check the certificate of the model's server. Turn this off for tests "
+        "only: others on the network can then read the key, so the Pipelines server has "
+        "to allow it.",
     )
     ENABLE_STREAM: bool = valve(
         True,
@@ -21223,7 +21862,9 @@ _OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
         "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
         "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
         "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
-        "AUTH": OldName("The agents send the key as the server expects it.", ("key",)),
+        "AUTH": OldName(
+            "The agents send the key as the model's server expects it.", ("key",)
+        ),
         "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
         "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
     },
@@ -21277,8 +21918,15 @@ class AnswerLog:
         return redact_line(text, self._secrets)
 
     def redacted_for_model(self, text: str) -> str:
-        """Return a text without secrets, and without the paths of this server."""
-        return hide_paths(redact(text, self._secrets), _installation_roots())
+        """Return a text without secrets, and without the paths of this server.
+
+        These are the folders of Python, of the host and of its data.
+        """
+        roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
+        with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
+            roots.update((str(Path.cwd()), str(Path.home())))
+        absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
+        return hide_paths(redact(text, self._secrets), absolute - {""})
 
     def redacted_words(self, text: str) -> str:
         """Return a text as one line without secrets, for people."""
@@ -21313,15 +21961,6 @@ class AnswerLog:
         raise NotImplementedError
 
 
-def _installation_roots() -> set[str]:
-    """Return the folders of Python, of the host and of its data."""
-    roots = {sys.prefix, sys.base_prefix, *sys.path, os.environ.get("DATA_DIR", "")}
-    with suppress(OSError, RuntimeError):  # the folder is gone; there is no home
-        roots.update((str(Path.cwd()), str(Path.home())))
-    absolute = {root.rstrip("/\\") for root in roots if Path(root).is_absolute()}
-    return absolute - {""}
-
-
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
@@ -21347,6 +21986,10 @@ HOST_TASKS = frozenset(
 """The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
 
 
+CHANNEL = "channel:"
+"""How the chat id of a model that was mentioned in a channel begins."""
+
+
 def is_program(task: str) -> bool:
     """Say whether a task is none of the host's.
 
@@ -21354,6 +21997,11 @@ def is_program(task: str) -> bool:
     sub-agent with tools. They get an answer with calls, in the form for programs.
     """
     return bool(task) and task not in HOST_TASKS
+
+
+def wants_usage_chunk(body: JsonObject) -> bool:
+    """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
+    return value_at(body, "stream_options", "include_usage") is True
 
 
 class ChatCaller(NamedTuple):
@@ -21370,6 +22018,8 @@ class ChatCaller(NamedTuple):
     """Whether the host reads a stream. It takes any true value of `stream` for true
     (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
+    wants_usage_chunk: bool = False
+    """Whether a program asks for the usage in a chunk of its own, the last one."""
 
     @property
     def is_open_webui(self) -> bool:
@@ -21382,13 +22032,20 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def is_in_channel(self) -> bool:
+        """Whether the model was mentioned in a channel."""
+        return self.chat_id.startswith(CHANNEL)
+
+    @property
     def drops_errors(self) -> bool:
         """Whether the reader of a stream shows its text alone.
 
         While the page merges answers, it stops at an error without a word, and looks as
-        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4).
+        if it still waited (`mergeResponses` in Chat.svelte of 0.12.4). In a channel Open
+        WebUI drops errors of a stream, and the answer would be empty
+        (socket/main.py:1369 of 0.12.4).
         """
-        return self.task == "moa_response_generation"
+        return self.is_in_channel or self.task == "moa_response_generation"
 
 
 # --------------------------------------------------------------------------------------
@@ -21684,6 +22341,7 @@ _VALVES: Mapping[SettingName, str] = {
     "api_key": "API_KEY",
     "base_url": "BASE_URL",
     "ca_bundle": "CA_BUNDLE",
+    "compatibility": "COMPATIBILITY",
     "extra_headers": "EXTRA_HEADERS",
     "organization": "ORGANIZATION",
     "project": "PROJECT",
@@ -21773,25 +22431,21 @@ _MAX_QUOTED_ENTRY = 40
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
-class ReadRules(NamedTuple):
-    """The rules of TOOL_APPROVAL, and the message about an error in them."""
-
-    rules: ApprovalRules
-    problem: str = ""
-
-
 @lru_cache(maxsize=8)
-def read_rules(text: str, shell: Shell) -> ReadRules:
-    """Return the rules of TOOL_APPROVAL, which are separated by commas or lines.
+def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
+    """Return the rules of TOOL_APPROVAL, and the message about an error in them.
 
-    A rule is `pattern=auto`, `ask` or `deny`; a pattern alone means `ask`. An entry that
+    They are separated by commas or lines. A rule is `pattern=auto`, `ask` or `deny`; a
+    pattern alone means `ask`. An entry that
     cannot be read may have been meant to deny any tool, so a person is asked about all
     calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval, _ANSWERS)
+    rules, unread = _read_entries(
+        text, "=", lambda word: _ANSWERS.get(word.lower()), _ANSWERS
+    )
     if not unread:
-        return ReadRules(rules)
+        return rules, ""
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
         f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
@@ -21802,41 +22456,43 @@ def read_rules(text: str, shell: Shell) -> ReadRules:
         stricter.append((pattern, "deny" if approval == "deny" else "ask"))
     stricter.append(("*", "ask"))
     message = valve_message(problem, shell, "`delete_*=ask`")
-    return ReadRules(stricter, message)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return the approval that a word stands for; an empty one means `ask`."""
-    return _ANSWERS.get(word.lower())
+    return stricter, message
 
 
 _DEFAULT_ENTRY = "default"
 _DEFAULT_TIMEOUT = 120.0
 
 
-class ReadTimeouts(NamedTuple):
-    """The limits of TOOL_TIMEOUTS in seconds, and the message about an error in them."""
+class ToolTimeouts(NamedTuple):
+    """The limits of TOOL_TIMEOUTS, in seconds."""
 
     default: float
     """The limit of a tool that no pattern matches."""
     by_pattern: Sequence[tuple[str, float]]
     """Limits by patterns of names."""
-    problem: str = ""
 
 
 @lru_cache(maxsize=8)
-def read_timeouts(text: str, shell: Shell) -> ReadTimeouts:
-    """Return the limits of TOOL_TIMEOUTS; an invalid entry is skipped."""
+def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
+    """Return the limits of TOOL_TIMEOUTS, and the message about an error in them.
+
+    An invalid entry is skipped.
+    """
     entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    default = _DEFAULT_TIMEOUT
+    patterns: list[tuple[str, float]] = []
+    for pattern, seconds in entries:
+        if pattern.lower() == _DEFAULT_ENTRY:
+            default = seconds
+        else:
+            patterns.append((pattern, seconds))
+    timeouts = ToolTimeouts(default, patterns)
     if not unread:
-        return ReadTimeouts(default, patterns)
+        return timeouts, ""
     quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return ReadTimeouts(default, patterns, message)
+    return timeouts, message
 
 
 def _read_timeout(word: str) -> float | None:
@@ -22337,7 +22993,7 @@ def server_message(log: AnswerLog, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
     words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
     shown = words[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
+    return f"The model's server said: {shown}" if shown else ""
 
 
 def with_error_id(log: AnswerLog, message: str) -> str:
@@ -22822,35 +23478,37 @@ _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
+def apply_memory_policy(
+    messages: Sequence[Message], policy: str, *, has_wish: bool = False
+) -> tuple[Sequence[Message], str]:
+    """Return what a memory policy leaves of a chat, and a note about the rest.
 
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
+    It leaves whole turns: messages of the user, each with all that follows it.
+    Instructions before the first turn stay. With `has_wish` the last message says how to
+    answer the turn before it again, and is none itself. Raises InvalidRequest for an
+    unknown policy.
     """
     window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
+    if has_wish:
+        starts = starts[:-1]
     if window == 0 or len(starts) <= window:
-        return MemoryWindow(messages)
+        return messages, ""
     before_first_turn = messages[: starts[0]]
-    system = [
-        message for message in before_first_turn if message.get("role") == "system"
+    instructions = [
+        message
+        for message in before_first_turn
+        if as_mapping(message).get("role") in INSTRUCTING
     ]
     remembered = messages[starts[-window] :]
     dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
-        [*system, *remembered],
-        f"The agent remembers {window} turns, so {turns} left out. Because the beginning "
-        "of the chat changed, its cached prompt and its earlier reasoning are lost.",
+    note = (
+        f"The agent remembers {plural(window, 'turn')}, so {turns} left out. Because the "
+        "beginning of the chat changed, its cached prompt and its earlier reasoning are "
+        "lost."
     )
+    return [*instructions, *remembered], note
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
@@ -22870,7 +23528,7 @@ def find_turn_starts(messages: Sequence[Message]) -> list[int]:
     starts: list[int] = []
     previous_role: object = None
     for index, message in enumerate(messages):
-        role = message.get("role")
+        role = as_mapping(message).get("role")  # parsing refuses others
         follows_tool = previous_role == "tool"
         if role == "user" and not (follows_tool and _has_tool_images(message)):
             starts.append(index)
@@ -23064,6 +23722,8 @@ def _option_text(value: object) -> str:
         return _option_text(value["value"])
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1.0 is 1 in JSON Schema
     return str(value)
 
 
@@ -23252,8 +23912,7 @@ class MergingProvider:
                 if isinstance(part, ModelAnswer):
                     yield part._replace(items=calls.merge(part.items))
                     continue
-                event = calls.check(part)
-                if event is not None:
+                for event in calls.check(part):
                     yield event
 
     def paused(self) -> AbstractContextManager[None]:
@@ -23268,22 +23927,29 @@ class _MergedCalls:
         self._indexes: dict[str, int] = {}
         self._dropped: set[int] = set()
 
-    def check(self, event: RunEvent) -> RunEvent | None:
-        """Return the event to pass on, None for one of a dropped call."""
+    def check(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events to pass on, none for one of a dropped call."""
         if not isinstance(event, ItemEvent):
-            return event
+            return [event]
         match event:
             case ItemAdded() if is_call(event.item):
                 call_id = str(event.item.get("call_id") or "")
                 if call_id and event.item.get("name") and call_id not in self._indexes:
                     self._indexes[call_id] = event.output_index
-                    return event
+                    return [event]
                 self._dropped.add(event.output_index)
-                return None
+                return []
             case ItemDone() if is_call(event.item):
                 index = self._find(event.item)
-                return None if index is None else event._replace(output_index=index)
-        return None if event.output_index in self._dropped else event
+                if index is not None:
+                    return [event._replace(output_index=index)]
+                call_id = str(event.item.get("call_id") or "")
+                if call_id and event.item.get("name"):
+                    # Some servers name a call at its end only.
+                    self._indexes[call_id] = event.output_index
+                    return [ItemAdded(event.output_index, event.item), event]
+                return []
+        return [] if event.output_index in self._dropped else [event]
 
     def merge(self, items: Sequence[tuple[int, Item]]) -> tuple[tuple[int, Item], ...]:
         """Return the items of the answer, each call once."""
@@ -23315,7 +23981,8 @@ class ShownPart:
     index: int
     id: str
     is_thought: bool
-    text: str = ""
+    texts: list[str] = field(default_factory=list)
+    """In pieces: one text would be copied whole for each."""
 
     def start_event(self) -> ItemAdded:
         """Return the start event."""
@@ -23323,13 +23990,14 @@ class ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         """Add more text; return its event."""
-        self.text += text
+        self.texts.append(text)
         kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
         return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
-        return ItemDone(self.index, self._build_item("completed", self.text.rstrip()))
+        text = "".join(self.texts).rstrip()
+        return ItemDone(self.index, self._build_item("completed", text))
 
     def events(self, text: str) -> list[RunEvent]:
         """Return the whole part at once."""
@@ -23649,28 +24317,7 @@ class ShownThoughts:
             self._has_words = self._has_words or bool(event.text.strip())
         match event:
             case ItemAdded():
-                if self._keeps_messages:
-                    for message in self._open.values():
-                        shown += _begin_message(message)
-                if item_type(event.item) == "message":
-                    is_step = self._has_called or is_commentary(event.item)
-                    message = _Message(
-                        event, is_step=is_step and self._steps_as_thoughts
-                    )
-                    self._messages[event.output_index] = message
-                    self._open[event.output_index] = message
-                    return shown  # its beginning waits
-                if is_call(event.item) and not self._has_called:
-                    self._has_called = True
-                    if self._steps_as_thoughts:
-                        shown += self._turn_messages()
-                    if self._are_shown and not self._has_words:
-                        # A response without a word: a thought names the tool.
-                        call_id = str(event.item.get("call_id"))
-                        thought = self._new_thought(call_id)
-                        shown += thought.events(announcement(event.item))
-                        self._announced[call_id] = thought.end_event().item
-                shown.append(event)
+                shown += self._begin(event)
             case TextDelta() if event.output_index in self._open:
                 message = self._open[event.output_index]
                 if event.kind == "text":
@@ -23701,6 +24348,30 @@ class ShownThoughts:
         self._last_index -= 1
         return self._last_index
 
+    def _begin(self, event: ItemAdded) -> list[CitedEvent]:
+        """Return the beginning of an item; that of a message waits."""
+        shown: list[CitedEvent] = []
+        if self._keeps_messages:
+            for message in self._open.values():
+                shown += _begin_message(message)
+        if item_type(event.item) == "message":
+            is_step = self._has_called or is_commentary(event.item)
+            message = _Message(event, is_step=is_step and self._steps_as_thoughts)
+            self._messages[event.output_index] = message
+            self._open[event.output_index] = message
+            return shown
+        if is_call(event.item) and not self._has_called:
+            self._has_called = True
+            if self._steps_as_thoughts:
+                shown += self._turn_messages()
+            if self._are_shown and not self._has_words:
+                # A response without a word: a thought names the tool.
+                call_id = str(event.item.get("call_id"))
+                thought = self._new_thought(call_id)
+                shown += thought.events(announcement(event.item))
+                self._announced[call_id] = thought.end_event().item
+        return [*shown, event]
+
     def _turn_messages(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
         turned: list[CitedEvent] = []
@@ -23710,8 +24381,9 @@ class ShownThoughts:
                 message.repeated.is_thought = True
                 turned.append(message.repeated.end_event())
             elif message.has_begun and not message.is_step:
-                text = "".join(message.texts)
-                step = ShownPart(index, message.id, is_thought=True, text=text)
+                step = ShownPart(
+                    index, message.id, is_thought=True, texts=message.texts
+                )
                 turned.append(step.end_event())
             message.is_step = True
         return turned
@@ -23821,7 +24493,7 @@ class ShownThoughts:
                 text = "\n\n".join(text for text in texts if text)
                 if text:
                     owner = str(item.get("id") or "msg")
-                    thought = ShownPart(-1, owner, is_thought=True, text=text)
+                    thought = ShownPart(-1, owner, is_thought=True, texts=[text])
                     output.append(thought.end_event().item)
             output.append(_answer_item(item))
         return ended._replace(output=tuple(output))
@@ -23899,9 +24571,9 @@ def _answer_part(part: Item) -> Item:
     annotations: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         moved = dict(annotation)
-        for name in ("start_index", "end_index"):
+        for name in ANNOTATION_PLACES:
             index = annotation.get(name)
-            if isinstance(index, int):
+            if isinstance(index, int) and index >= 0:
                 # An index moves by the characters of the thoughts before it.
                 moved[name] = len(answer_text(text[:index]))
         annotations.append(moved)
@@ -23925,9 +24597,11 @@ def read_answer_text(output: Iterable[Item]) -> str:
 # --------------------------------------------------------------------------------------
 
 
-def client_view(model: str) -> ChunkRenderer:
+def client_view(caller: ChatCaller) -> ChunkRenderer:
     """Return what renders a stream for a plain client."""
-    return ChunkRenderer(_completion_id(), unix_seconds(), model)
+    view = ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
+    view.has_usage_chunk = caller.wants_usage_chunk
+    return view
 
 
 def whole_completion(ended: RunDone, model: str) -> Chunk:
@@ -23978,7 +24652,8 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
     """Return what an agent's answer took that did not begin; a `client` has no page."""
     if client:
-        return {**client.head, "choices": [], METADATA_KEY: metadata.wire()}
+        choice = {"index": 0, "delta": {}, "finish_reason": None}
+        return {**client.head, "choices": [choice], METADATA_KEY: metadata.wire()}
     return closing_chunk(metadata.describe(), metadata.wire())
 
 
@@ -24116,7 +24791,7 @@ def request_timeouts(
 
 def call_limits(
     valves: SharedValves,
-    timeouts: ReadTimeouts,
+    timeouts: ToolTimeouts,
     others: Sequence[tuple[str, float]] = (),
 ) -> CallLimits:
     """Return the limits of calls; `others` has seconds by names that TOOL_TIMEOUTS lacks."""
@@ -24155,16 +24830,19 @@ def parse_chat(
     sign: Sign | None,
     agent: StrategyParameters | None,
     detail: str = "auto",
+    *,
+    has_wish: bool = False,
 ) -> Chat:
     """Return a chat with what the details of its answers carry, signed by `sign`.
 
-    An `agent` may remember only the last turns. Images without a `detail` get this one.
+    An `agent` may remember only the last turns; `has_wish` says that the last message is
+    none (`apply_memory_policy`). Images without a `detail` get this one.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
     memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
-        messages, memory_note = apply_memory_policy(messages, policy)
+        messages, memory_note = apply_memory_policy(messages, policy, has_wish=has_wish)
     instructions, parts = parse_messages(messages, detail)
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
@@ -24384,6 +25062,36 @@ def host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
+# owui_host.database
+#
+# The host's database, for what its own functions do not tell.
+# --------------------------------------------------------------------------------------
+
+
+_STATEMENT_SECONDS = 15
+"""For SQLite's lock the host waits five."""
+
+
+async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
+    """Run statements in one transaction of the host's database; return the last rows.
+
+    Each comes with its values, or a list of them. `{schema}` goes in front of the
+    names of tables. Raises exceptions of SQLAlchemy.
+    """
+    schema = host_name("env", "DATABASE_SCHEMA")
+    prefix = f'"{schema}".' if schema else ""
+    text = import_module("sqlalchemy").text
+    open_session = host_name("internal.db", "get_async_db")
+    rows: list[Sequence[object]] = []
+    async with timeout(_STATEMENT_SECONDS), open_session() as session:
+        for sql, values in statements:
+            result = await session.execute(text(sql.format(schema=prefix)), values)
+            rows = list(result.all()) if result.returns_rows else []
+        await session.commit()
+    return rows
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.users
 #
 # The users of Open WebUI.
@@ -24423,13 +25131,6 @@ class StoredFile(NamedTuple):
     """In bytes; 0 if the host does not say."""
 
 
-class NewFile(NamedTuple):
-    """A file to store, under any name."""
-
-    name: str
-    content: bytes
-
-
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
     """Return a stored file that `user` may read by the host's rules, or None.
 
@@ -24447,8 +25148,8 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
     size = facts.get("size")
     return StoredFile(
         path=row.path,
-        name=str(row.filename or ""),
-        media_type=str(facts.get("content_type") or ""),
+        name=row.filename,
+        media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
     )
 
@@ -24484,32 +25185,38 @@ async def read_file(
 
 
 async def store_file(
-    request: Any, file: NewFile, message: Mapping[str, str], user: HostUser
+    request: Any,
+    name: str,
+    content: bytes,
+    place: Mapping[str, str],
+    user: HostUser,
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
-    A model or its code chose the name. It becomes one whose file no browser runs, here
+    A model or its code chose the `name`. It becomes one whose file no browser runs, here
     and nowhere else: whoever stores a file goes through this function.
 
-    The file is linked with the saved `message`, whose `chat_id` and `message_id` it
-    has; it is empty if there is none. None: the host refused the file, for example for
-    its size (docs/reference/open-webui.md, "Events and stored files").
+    The `place` decides who else may read the file: whoever may read the saved message
+    of a `chat_id` and a `message_id`, or the members of the channel of a `channel_id`;
+    nobody if it is empty. None: the host refused the file, for example for its size
+    (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
-    name, media_type = stored_name(file.name)
+    name, media_type = stored_name(name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content), filename=name, headers={"content-type": media_type}
+        BytesIO(content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(
-            request, file=arriving, metadata=dict(message), process=False, user=user
+            request, file=arriving, metadata=dict(place), process=False, user=user
         )
     except refused:
         return None
-    if message:
+    # The host itself links a file with the channel that its metadata name.
+    if "chat_id" in place:
         chats = host_name("models.chats", "Chats")
-        await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
         "type": "image" if media_type.startswith("image/") else "file",
@@ -24528,30 +25235,22 @@ async def store_file(
 
 
 _TASK_SETTINGS = ("task.model.external", "task.model.default")
-_TASKS_WITH_SETTINGS = (
-    "title_generation",
-    "follow_up_generation",
-    "tags_generation",
-    "emoji_generation",
-    "query_generation",
-    "image_prompt_generation",
-    "autocomplete_generation",
-    "function_calling",
-)
-_COMPACTION_SETTINGS = ("chat.context_compaction.model",)
+_MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
+    "title_generation": _TASK_SETTINGS,
+    "follow_up_generation": _TASK_SETTINGS,
+    "tags_generation": _TASK_SETTINGS,
+    "emoji_generation": _TASK_SETTINGS,
+    "query_generation": _TASK_SETTINGS,
+    "image_prompt_generation": _TASK_SETTINGS,
+    "autocomplete_generation": _TASK_SETTINGS,
+    "function_calling": _TASK_SETTINGS,
+    "context_compaction": ("chat.context_compaction.model",),
+}
+"""The settings of the host that choose the model of a task.
 
-
-def _model_settings(task: str) -> Sequence[str]:
-    """Return the settings of the host that choose the model of a task.
-
-    They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4.
-    For any other task, such as the merging of answers, the client names the model.
-    """
-    if task == "context_compaction":
-        return _COMPACTION_SETTINGS
-    if task in _TASKS_WITH_SETTINGS:
-        return _TASK_SETTINGS
-    return ()
+They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4. For
+any other task, such as the merging of answers, the client names the model.
+"""
 
 
 async def chosen_task_models(task: str) -> set[str]:
@@ -24563,7 +25262,7 @@ async def chosen_task_models(task: str) -> set[str]:
     config = host_name("models.config", "Config")
     models = host_name("models.models", "Models")
     chosen: set[str] = set()
-    for key in _model_settings(task):
+    for key in _MODEL_SETTINGS.get(task, ()):
         model_id = await config.get(key, "")
         if not model_id:
             continue
@@ -24607,15 +25306,6 @@ class UploadKey(NamedTuple):
     name: str
 
 
-class _Uploaded(NamedTuple):
-    """A file at the API."""
-
-    end: float
-    """Until then it is there, by the clock of the memory."""
-    file_id: str
-    """The API's."""
-
-
 class UploadMemory:
     """The uploads that are still there; of too many the oldest are forgotten.
 
@@ -24624,14 +25314,13 @@ class UploadMemory:
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._uploads: dict[UploadKey, _Uploaded] = {}
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        """Until when a file is at the API, by this clock, and its id there."""
 
     def find(self, key: UploadKey) -> str:
         """Return the API's id of a file; empty if it has to be uploaded."""
-        uploaded = self._uploads.get(key)
-        if uploaded is None or self._now() >= uploaded.end:
-            return ""
-        return uploaded.file_id
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
 
     def add(self, key: UploadKey, file_id: str) -> None:
         """Remember that a file was just uploaded."""
@@ -24639,7 +25328,7 @@ class UploadMemory:
         if len(self._uploads) >= _MAX_UPLOADS:
             oldest = next(iter(self._uploads))
             del self._uploads[oldest]
-        self._uploads[key] = _Uploaded(self._now() + _KEPT_SECONDS, file_id)
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 
     def forget(self, key: UploadKey) -> None:
         """Let the next request upload a file again."""
@@ -24881,7 +25570,7 @@ class PipeExpertKeys(ExpertKeys):
     )
     fetch_models: bool = key(
         True,
-        "Ask the server which models it offers: for `auto` in MODEL_ID, for "
+        "Ask the model's server which models it offers: for `auto` in MODEL_ID, for "
         "notices about models that will be shut down, and for the size of "
         "llama.cpp's context.",
     )
@@ -25421,7 +26110,7 @@ class Valves(SharedValves):
     # Key and server
     AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "How the key is sent: `key` as the model's server expects it, `bearer` as a bearer "
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
@@ -25481,9 +26170,10 @@ class Valves(SharedValves):
     )
     CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
-        "US dollars per million tokens, instead of what the server says and of OpenAI's "
-        'prices: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers '
-        "have no known prices.",
+        "US dollars per million tokens, instead of what the model's server says and of "
+        "OpenAI's prices: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers have no '
+        "known prices.",
     )
 
     # Agents
@@ -25579,7 +26269,7 @@ class Valves(SharedValves):
     STORE_ENCRYPTION_KEY: str = valve(
         "",
         "A long random text that protects hidden chat data. If you change it, older "
-        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "chats can be read only in part. If empty, Open WebUI's WEBUI_SECRET_KEY is "
         "used.",
         secret=True,
     )
@@ -25776,7 +26466,7 @@ class Config(NamedTuple):
     (`resolve_call`)."""
     remote: RemoteServers
     approval_rules: ApprovalRules
-    timeouts: ReadTimeouts
+    timeouts: ToolTimeouts
     prices: Mapping[str, ModelPrices] | InvalidRequest
     """The administrator's own, if they can be read."""
 
@@ -25818,8 +26508,8 @@ def read_config(
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
     agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
-    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     prices: Mapping[str, ModelPrices] | InvalidRequest
     try:
@@ -25833,8 +26523,8 @@ def read_config(
     except InvalidRequest as error:  # only calls that need it are refused
         overrides = error
     problems = (
-        rules.problem,
-        timeouts.problem,
+        rules_problem,
+        timeouts_problem,
         _permission_error(valves.USER_MAY_CHANGE),
         choices.problem,
         *agent_problems,
@@ -25863,7 +26553,7 @@ def read_config(
         own_key=choices.own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
-        approval_rules=rules.rules,
+        approval_rules=rules,
         timeouts=timeouts,
         prices=prices,
         effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
@@ -26037,11 +26727,11 @@ def _permitted_words(words: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8)
-def _permission_error(may_change: str) -> str:
+def _permission_error(user_may_change: str) -> str:
     """Return the message about unknown words of USER_MAY_CHANGE, if any."""
     known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
     advice = f"Choose from {', '.join(known)}."
-    words = comma_list(may_change.lower())
+    words = comma_list(user_may_change.lower())
     return unknown_words("USER_MAY_CHANGE", words, known, advice)
 
 
@@ -26269,8 +26959,7 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 # --------------------------------------------------------------------------------------
 
 
-_CHANNEL = "channel:"
-_ROWLESS_CHATS = ("temporary:", "local:", _CHANNEL)
+_ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
@@ -26288,18 +26977,9 @@ class Caller(ChatCaller):
         return self.is_open_webui and not self.task
 
     @property
-    def is_in_channel(self) -> bool:
-        """Whether the model was mentioned in a channel."""
-        return self.chat_id.startswith(_CHANNEL)
-
-    @property
-    def drops_errors(self) -> bool:
-        """Whether the reader of a stream shows its text alone.
-
-        In a channel Open WebUI drops errors of a stream, and the answer would be empty
-        (socket/main.py:1369 of 0.12.4).
-        """
-        return self.is_in_channel or super().drops_errors
+    def channel_id(self) -> str:
+        """The channel in which the model was mentioned; empty in a chat."""
+        return self.chat_id.removeprefix(CHANNEL) if self.is_in_channel else ""
 
     @property
     def may_have_row(self) -> bool:
@@ -26326,6 +27006,7 @@ def read_caller(
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
         is_admin=account.get("role") == "admin",
+        wants_usage_chunk=wants_usage_chunk(body),
     )
 
 
@@ -26550,6 +27231,46 @@ def run_at_once(function: HostFunction, params: JsonObject) -> Any:
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
+_QUESTIONS = ("confirmation", "input", "request:user_input", "request:elicitation")
+"""The types of event calls that a person answers (`get_event_call` in socket/main.py)."""
+
+
+def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall:
+    """Return the event call of a tool, whose questions stop the clocks of some calls."""
+
+    async def call(event: Any) -> Any:
+        with ExitStack() as stopped:
+            if value_at(event, "type") in _QUESTIONS:
+                for pause in pauses:
+                    stopped.enter_context(pause())
+            return await event_call(event)
+
+    return call
+
+
+@contextmanager
+def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
+    """Let the questions of an MCP server stop the clocks of a call, while it runs.
+
+    The server asks beside its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
+    nothing says which of them a question belongs to: it stops those of all.
+    """
+    event_call = getattr(client, "event_caller", None)
+    if event_call is None:  # 0.11.4, or no page
+        yield
+        return
+    pauses: list[Pause] | None = getattr(event_call, "pauses", None)
+    if pauses is None:
+        pauses = []
+        client.event_caller = stopping_clocks(event_call, pauses)
+        client.event_caller.pauses = pauses
+    pauses.append(pause)
+    try:
+        yield
+    finally:
+        pauses.remove(pause)
+
+
 async def call_server(function: HostFunction, params: JsonObject) -> Any:
     """Return the result of an MCP server, or its error for the model.
 
@@ -26603,6 +27324,27 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     if row is None or not isinstance(row.chat, Mapping):
         return None
     return row.chat
+
+
+_OTHER_ROLES = (
+    "SELECT id FROM {schema}chat_message "
+    "WHERE chat_id = :chat_id AND role NOT IN ('user', 'assistant') LIMIT 1"
+)
+
+
+async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
+    """Return the messages of a chat, by id, as the host's table has them.
+
+    The host sends what this table holds, whoever asks: also what the row of the chat has
+    no longer. A message that is written again without a parent keeps the one that it had
+    in the table (models/chat_messages.py:253 of 0.12.4). The messages of the caller's own
+    chat are read only if one has a role that no page writes: a chat may be large.
+    """
+    with suppress(Exception):  # an older host, or its database is away for a moment
+        if not is_own or await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
+            chats = host_name("models.chats", "Chats")
+            return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
+    return {}
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
@@ -27081,22 +27823,11 @@ def scale_image(encoded: str) -> bytes:
     return scaled.getvalue()
 
 
-async def update_tool(
-    function: HostFunction, messages: list[Any], files: list[Any]
-) -> HostFunction:
-    """Return a tool's function with the current messages and files of the chat."""
+async def update_tool(function: HostFunction, **fresh: Any) -> HostFunction:
+    """Return a tool's function with what it is given of the chat as it is now."""
     update = host_name("utils.tools", "get_updated_tool_function")
-    fresh = {"__messages__": messages, "__files__": files}
     updated: HostFunction = await update(function=function, extra_params=fresh)
     return updated
-
-
-class ProcessedResult(NamedTuple):
-    """A tool's result as the host would store it."""
-
-    text: str
-    files: list[dict[str, Any]]
-    embeds: list[Any]
 
 
 async def process_tool_result(
@@ -27106,8 +27837,8 @@ async def process_tool_result(
     tool: JsonObject,
     params: dict[str, Any],
     result: Any,
-) -> ProcessedResult:
-    """Return a tool's result as the host processes it.
+) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return text, files and embeds of a tool's result, as the host would store them.
 
     The page is told about the result of a terminal tool.
     """
@@ -27123,7 +27854,7 @@ async def process_tool_result(
     if host.event_emitter is not None:
         tell = host_name("utils.middleware", "terminal_event_handler")
         await tell(name, params, result_text, host.event_emitter)
-    return ProcessedResult(result_text, files, embeds)
+    return result_text, files, embeds
 
 
 def citation_sources(
@@ -27205,8 +27936,7 @@ def _left_out(
     left_out: dict[str, str] = {}
     for key, value in body.items():
         # NaN, which clients may send, is not equal to itself.
-        is_kept = kept.get(key) is value or kept.get(key) == value
-        if value is None or is_kept:
+        if kept.get(key) is value or kept.get(key) == value:
             continue
         if key in ACCOUNT_KEYS:
             left_out[key] = ACCOUNT_KEYS[key]
@@ -27296,6 +28026,8 @@ def _permitted_body(
         del kept[key]
         if key in stored:
             kept[key] = stored[key]
+
+    # The effort and the summary are the caller's to choose.
     reasoning = body.get("reasoning")
     if isinstance(reasoning, Mapping):
         stored_reasoning = as_mapping(stored.get("reasoning"))
@@ -27306,6 +28038,8 @@ def _permitted_body(
             if is_open or is_stored:
                 kept_reasoning[key] = value
         kept["reasoning"] = kept_reasoning
+
+    # A tool stays that is opened, or stored with the model just so.
     stored_tools = given_tools(stored)
     for key in _TOOL_KEYS:
         given = body.get(key)
@@ -27315,9 +28049,8 @@ def _permitted_body(
                 for tool in given
                 if not _missing_word(tool, opened) or tool in stored_tools
             ]
-    if most == 0:
-        return kept
-    for key in LENGTH_KEYS:
+
+    for key in LENGTH_KEYS if most else ():
         value = body.get(key)
         requested = clamp_number(value, 0, most + 1, 0)
         if requested > most and value != stored.get(key):
@@ -27344,14 +28077,12 @@ def _missing_word(tool: object, opened: Collection[str]) -> str:
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return ""
-    closed = [name for name in _CLOSED_FIELDS if _is_closed_value(fields.get(name))]
-    words = [f"{kind}.{name}" for name in closed] or [kind]
-    return next((word for word in words if word not in opened), "")
-
-
-def _is_closed_value(value: object) -> bool:
-    """Say whether a closed field holds something; a type alone does not count."""
-    return bool(value) and as_mapping(value).keys() != {"type"}
+    words: list[str] = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            words.append(f"{kind}.{name}")
+    return next((word for word in words or [kind] if word not in opened), "")
 
 
 # --------------------------------------------------------------------------------------
@@ -27371,7 +28102,9 @@ RESEARCH_OUTPUT_TOKENS = 64_000
 """Of one answer, with its reasoning."""
 
 _NO_MODEL = "{} cannot research: the model does not support long web searches."
-_NO_SERVER = "{} cannot research: the server does not offer OpenAI's web search."
+_NO_SERVER = (
+    "{} cannot research: the model's server does not offer OpenAI's web search."
+)
 _NO_SEARCH = "{} cannot research: you may not use web search."
 _BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
@@ -27483,6 +28216,9 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         call = call._replace(config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+    # An address that cannot be used is an error of ours: the filter's, which would look
+    # at it next, have classes of another file.
+    endpoint.url("")
     if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
@@ -27521,21 +28257,13 @@ def call_facts(call: PipeCall) -> CallFacts:
     )
 
 
-class EndpointCheck(NamedTuple):
-    """An entry of ENDPOINTS_JSON that is to be tried out."""
-
-    call: CheckedCall | None
-    """Goes to this entry; None if nothing can be sent."""
-    problem: str = ""
-    """Why nothing can be sent."""
-
-
 async def calls_to_each_endpoint(
     arrived: PipeCall, call: CheckedCall
-) -> list[EndpointCheck]:
+) -> list[CheckedCall | str]:
     """Return a call to each entry of ENDPOINTS_JSON, also of other groups and models.
 
-    `call` is what became of `arrived`. A check with a key of one's own is about that key.
+    A text says why nothing can be sent to an entry. `call` is what became of `arrived`.
+    A check with a key of one's own is about that key.
     """
     if call.account is None or arrived.config.own_key:
         return []
@@ -27544,14 +28272,14 @@ async def calls_to_each_endpoint(
         if name != "auto":
             models.append(name)
     function_id = call.caller.host_model.split(".", 1)[0]
-    checks: list[EndpointCheck] = []
+    checks: list[CheckedCall | str] = []
     for trial in call.account.endpoint_trials(models):
         caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
         trial_call = arrived._replace(account=call.account, caller=caller)
         try:
-            checks.append(EndpointCheck(await _check_at(trial_call, trial.endpoints)))
+            checks.append(await _check_at(trial_call, trial.endpoints))
         except InvalidRequest as error:
-            checks.append(EndpointCheck(None, str(error)))
+            checks.append(str(error))
     return checks
 
 
@@ -27866,14 +28594,6 @@ def _wanted_type(name: str, declared: str, wanted: str) -> str:
     return ""
 
 
-class _Document(NamedTuple):
-    """A document as a part of a message."""
-
-    part: Item
-    size: int
-    """In bytes."""
-
-
 class _DocumentReader:
     """Reads the documents of a request, up to the limit for all of them."""
 
@@ -27912,17 +28632,18 @@ class _DocumentReader:
         if stored.size > self._left:
             return _TOO_LARGE.format(name)
 
-        def make_document(content: bytes) -> _Document:
-            return _Document(document_part(name, kind, content), len(content))
+        def make_document(content: bytes) -> tuple[Item, int]:
+            return document_part(name, kind, content), len(content)
 
         # The host may not know the size. One byte more tells that the file is longer.
         document = await read_file(stored, make_document, self._left + 1)
         if document is None:
             return GONE_FILE.format(name)
-        if document.size > self._left:
+        part, size = document
+        if size > self._left:
             return _TOO_LARGE.format(name)
-        self._left -= document.size
-        return document.part
+        self._left -= size
+        return part
 
 
 async def load_stored_images(
@@ -27971,18 +28692,12 @@ class PythonFile(NamedTuple):
     name: str
 
 
-class PythonFiles(NamedTuple):
-    """The files that code gets, and the line about those that it does not."""
-
-    files: Sequence[PythonFile] = ()
-    notice: str = ""
-
-
 async def choose_python_files(
     parts: Sequence[ChatPart], user: HostUser | None
-) -> PythonFiles:
-    """Return the files of a chat for its code, in their order, each once.
+) -> tuple[list[PythonFile], str]:
+    """Return the files of a chat for its code, and the notice about those left out.
 
+    They are in the order of the chat, each once.
     Raises InvalidRequest for one at the message that is asked which `user` may not
     read; one at an earlier message is left out.
     """
@@ -28019,7 +28734,7 @@ async def choose_python_files(
     if reasons:
         listed = [f"{name} ({reason})" for name, reason in reasons.items()]
         notice = f"Not copied to Python: {', '.join(listed)}."
-    return PythonFiles(tuple(files.values()), notice)
+    return list(files.values()), notice
 
 
 def name_python_files(
@@ -28146,8 +28861,8 @@ class HostQuestions:
         left: list[Item] = []
         questions: list[Item] = []
         for call in calls:
-            is_question = self._tools.call_kind(str(call.get("name"))) == "question"
-            if self._approver.default_rule != "ask" and not is_question:
+            may_ask = self._tools.call_kind(str(call.get("name"))) == "question"
+            if self._approver.default_rule != "ask" and not may_ask:
                 continue  # the usual case, which costs no check
             ready = checked_call(call, self._tools)
             await asyncio.sleep(0)  # a check may take some milliseconds
@@ -28214,50 +28929,55 @@ read the field.
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
-    An older host shows the message alone, so it holds the arguments. Without an answer
-    the host returns an object, so only True is an approval
+    Without an answer the host returns an object, so only True is an approval
     (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        names = [call.name for call in calls]
-        arguments: dict[str, Any] = dict(calls[0].arguments)
-        title = "Allow this tool?"
-        name = names[0]
-        if len(calls) > 1:  # the card shows one: its arguments are then all calls
-            title = f"Allow these {len(calls)} calls?"
-            name = ", ".join(dict.fromkeys(names))
-            arguments = {
-                f"{number}. {call.name}": dict(call.arguments)
-                for number, call in enumerate(calls, 1)
-            }
-        shown = value_with_escapes({name: arguments})
-        [(shown_name, shown_arguments)] = shown.items()
-        # All arguments, however long they are: no one approves what they cannot read.
-        # They cannot end the code block: no line of their JSON begins with backticks.
-        block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
-        tools = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
-        wanted = tools
-        if len(names) > 1:
-            wanted = f"{plural(len(names), 'call')} of {tools}"
-        message = (
-            f"The model wants to use {wanted} with:\n\n"
-            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
-        )
-        data = {
-            "title": title,
-            "message": message,
-            "tool_call": {
-                "id": calls[0].call_id,
-                "name": shown_name,
-                "arguments": shown_arguments,
-            },
-            "timeout_ms": _MAX_WAITING_MS,
-        }
-        answer = await event_call({"type": "confirmation", "data": data})
+        card = _approval_card(calls)
+        answer = await event_call({"type": "confirmation", "data": card})
         return [answer is True for _ in calls]
 
     return ask
+
+
+def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
+    """Return what the host's card shows of calls.
+
+    An older host shows the message alone, so it holds the arguments.
+    """
+    names = [call.name for call in calls]
+    title = "Allow this tool?"
+    name = names[0]
+    arguments: dict[str, Any] = dict(calls[0].arguments)
+    if len(calls) > 1:  # the card shows one: its arguments are then all calls
+        title = f"Allow these {len(calls)} calls?"
+        name = ", ".join(dict.fromkeys(names))
+        arguments = {
+            f"{number}. {call.name}": dict(call.arguments)
+            for number, call in enumerate(calls, 1)
+        }
+    shown = value_with_escapes({name: arguments})
+    [(shown_name, shown_arguments)] = shown.items()
+    # All arguments, however long they are: no one approves what they cannot read.
+    # They cannot end the code block: no line of their JSON begins with backticks.
+    block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
+    wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
+    if len(names) > 1:
+        wanted = f"{plural(len(names), 'call')} of {wanted}"
+    return {
+        "title": title,
+        "message": (
+            f"The model wants to use {wanted} with:\n\n"
+            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
+        ),
+        "tool_call": {
+            "id": calls[0].call_id,
+            "name": shown_name,
+            "arguments": shown_arguments,
+        },
+        "timeout_ms": _MAX_WAITING_MS,
+    }
 
 
 # --------------------------------------------------------------------------------------
@@ -28523,10 +29243,10 @@ class HostTools:
         tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
-        inner = read_call_tool(arguments)
-        if inner is None or inner.name not in tools or inner.name in _DISPATCHERS:
+        called, inner_arguments = read_call_tool(arguments) or (None, {})
+        if called not in tools or called in _DISPATCHERS:
             return None
-        return str(inner.name), inner.arguments
+        return str(called), inner_arguments
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page.
@@ -28581,10 +29301,18 @@ class HostTools:
                 "session_id": self._host.metadata.get("session_id"),
             }
             return await self._host.event_call({"type": "execute:tool", "data": data})
-        files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._user.messages, files)
+        pause = pause_of_call()
+        fresh = {
+            "__messages__": self._user.messages,
+            "__files__": self._host.metadata.get("files") or [],
+        }
+        if self._host.event_call:
+            asks = stopping_clocks(self._host.event_call, [pause])
+            fresh["__event_call__"] = asks
+        function = await update_tool(tool["callable"], **fresh)
         if tool.get("type") == "mcp":
-            return await call_server(function, params)
+            with pausing_for_server(tool.get("client"), pause):
+                return await call_server(function, params)
         if not is_blocking(function):
             return await function(**params)
         # A thread has no context of its own, and the host's tools may read theirs.
@@ -28602,8 +29330,9 @@ class HostTools:
             self._user_model = await user_model(self._user.user_id)
         user = self._user_model
         result = without_large_files(result)
-        processed = await process_tool_result(host, user, name, tool, params, result)
-        text = processed.text
+        text, files, embeds = await process_tool_result(
+            host, user, name, tool, params, result
+        )
         sources: list[dict[str, Any]] = []
         # A model's settings can forbid citations.
         capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
@@ -28613,9 +29342,9 @@ class HostTools:
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
-            processed.files, text, store, user, has_row=self._user.has_row
+            files, text, store, user, has_row=self._user.has_row
         )
-        card |= {"embeds": processed.embeds, "sources": sources}
+        card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
         return ToolResult(output, _is_error_text(text), filled)
 
@@ -28635,28 +29364,23 @@ _UNASKED = "never"
 
 
 def put_under_rules(tool: Item, rules: ApprovalRules) -> Item:
-    """Return a tool of a request; a remote server asks if a rule may be about it."""
-    if tool.get("type") != "mcp" or not _may_have_rule(tool, rules):
-        return tool
-    return {**tool, "require_approval": "always"}
+    """Return a tool of a request; a remote server asks if a rule may be about it.
 
-
-def _may_have_rule(server: Item, rules: ApprovalRules) -> bool:
-    """Say whether a rule may keep back a call of a server's tools.
-
-    Their names are only known if the description lists them.
+    The names of its tools are only known if its description lists them.
     """
-    if all(answer == "auto" for _, answer in rules):
-        return False
-    names = _tool_names(server.get("allowed_tools"))
+    is_remote = tool.get("type") == "mcp"
+    if not is_remote or all(answer == "auto" for _, answer in rules):
+        return tool
+    asking = {**tool, "require_approval": "always"}
+    names = _tool_names(tool.get("allowed_tools"))
     if names is None:
-        return True
+        return asking
     approver = Approver(rules)
     for name in names:
-        request = {"server_label": server.get("server_label"), "name": name}
+        request = {"server_label": tool.get("server_label"), "name": name}
         if approver.rule_for(remote_name(request), name) != "auto":
-            return True
-    return False
+            return asking
+    return tool
 
 
 def _tool_names(chosen: object) -> Sequence[str] | None:
@@ -29219,7 +29943,7 @@ class RowWriter:
         that names nothing in the end is removed when it is read. As each write has all
         records of the message, some of many wait, too.
         """
-        self._records[record.ulid] = record
+        self._records[record.ulid] = storable_record(record)
         self._has_unstored = True
         if len(self._records) >= self._due:
             await self._write()
@@ -29678,10 +30402,9 @@ async def without_retrieved_text(
             kept.append(source)
     if len(kept) == len(sources):
         return result, instructions
+    # There is one: whole files come with messages of the user.
     index = question_index(parts)
-    question = result[index]
-    if not isinstance(question, UserMessage):
-        return result, instructions
+    question = user_messages(parts)[index]
     words = as_text(metadata.get("base_user_prompt"))
     if not words and question.stored:
         words = question.stored.words
@@ -29757,11 +30480,17 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
-    chat = await run_work(size, lambda: _attach_stored(call, stored, chat))
+    rows = stored.messages if stored else {}
+    if call.caller.may_have_row:
+        chat_id = call.caller.chat_id
+        rows = await listed_messages(chat_id, is_own=stored is not None) or rows
+    is_own = stored is not None
+    chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
-    chat, python = await _with_whole_files(call, tools, file_input, chat)
+    chat, python_files = await _with_whole_files(call, tools, file_input, chat)
     chat, verbosity = await run_work(
-        size, lambda: _read_question_and_answers(call, model, stored, python, chat)
+        size,
+        lambda: _read_question_and_answers(call, model, stored, python_files, chat),
     )
 
     # The fields as if the chat began now, and then as it began, with what has changed.
@@ -29804,9 +30533,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             image_notice(call, model, tools),
             svg_notice(chat.parts),
             *chat.notices,
-            python.notice,
         ),
-        python_files=python.files,
+        python_files=python_files,
     )
 
 
@@ -29828,8 +30556,10 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
         )
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
+    has_wish = bool(call.host.metadata.get("regeneration_message_id"))
     chat = await run_work(
-        size, lambda: parse_chat(call.messages, keys.sign, agent, detail)
+        size,
+        lambda: parse_chat(call.messages, keys.sign, agent, detail, has_wish=has_wish),
     )
     if not tells:
         return chat, ""
@@ -29875,12 +30605,21 @@ async def _choose_model(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> Chat:
-    """Give the parts what the host stores of them."""
-    rows = stored.messages if stored else {}
+def _attach_stored(
+    call: CheckedCall, rows: JsonObject, chat: Chat, *, is_own: bool
+) -> Chat:
+    """Give the parts what the host stores of them: the messages of the chat, by id.
+
+    In a chat that its owner lets others continue, they only tell what is hidden.
+    """
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    if not is_own:
+        parts = with_shown_words(parts, call.caller.user_id)
+        rows = {}
+        for index, user in user_messages(parts).items():
+            parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
@@ -29890,13 +30629,14 @@ def _attach_stored(call: CheckedCall, stored: StoredChat | None, chat: Chat) -> 
 
 async def _with_whole_files(
     call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
-) -> tuple[Chat, PythonFiles]:
+) -> tuple[Chat, Sequence[PythonFile]]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
     The same holds for documents that the model gets whole (`file_input`).
     """
     parts = chat.parts
-    python = PythonFiles()
+    notices = chat.notices
+    python_files: Sequence[PythonFile] = ()
     whole = set[str]()
     if file_input != "off":
         whole = document_ids(parts, file_input)
@@ -29911,19 +30651,21 @@ async def _with_whole_files(
         and any(user.attachments for user in user_messages(parts).values())
     ):
         user = await user_model(call.caller.user_id)
-        python = await choose_python_files(parts, user)
-        whole.update(file.file_id for file in python.files)
+        python_files, notice = await choose_python_files(parts, user)
+        notices = (*notices, notice)
+        whole.update(file.file_id for file in python_files)
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
     )
-    return chat._replace(parts=parts, instructions=instructions), python
+    chat = chat._replace(parts=parts, instructions=instructions, notices=notices)
+    return chat, python_files
 
 
 def _read_question_and_answers(
     call: CheckedCall,
     model: ResolvedModel,
     stored: StoredChat | None,
-    python: PythonFiles,
+    python_files: Sequence[PythonFile],
     chat: Chat,
 ) -> tuple[Chat, str]:
     """Put the stored outputs of earlier answers in the place of their text.
@@ -29938,7 +30680,7 @@ def _read_question_and_answers(
         parts, verbosity = take_directive(parts, is_guided=bool(replaced_id))
     # Only now is the last message the question, and not a wish that was taken out.
     has_row = bool(stored_messages(parts))
-    parts = name_python_files(parts, python.files, at_question_only=has_row)
+    parts = name_python_files(parts, python_files, at_question_only=has_row)
     if stored is None:
         return chat._replace(parts=parts), verbosity
     outputs = stored_outputs(stored.messages, call.caller.message_id, replaced_id)
@@ -30526,7 +31268,7 @@ def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
     if caller.has_page:
         # A channel shows no status lines.
         return page_view(has_status_lines=not caller.is_in_channel)
-    return client_view(caller.host_model)
+    return client_view(caller)
 
 
 def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
@@ -30679,7 +31421,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     The page shows only the last one, so the most serious one comes last.
     """
     call = prepared.call
-    retirement = _retirement(prepared)
+    retirement = _retirement(prepared)  # of a task, the log tells it
     if call.caller.task:
         return []
     # What has no effect in valves: once in the log, once for administrators.
@@ -30806,7 +31548,7 @@ _NEVER = float("inf")
 
 
 _SILENT = "Still thinking, {}"
-_RESPONDED = "The server responded"
+_RESPONDED = "The model's server responded"
 
 
 class WaitingLines:
@@ -31009,7 +31751,13 @@ def counted_run(
     def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
         return counts.add(usages, output) or limits.count_response(usages, output)
 
-    events = _run(prepared, limits._replace(count_response=spent), connections)
+    def wait(is_waiting: bool) -> None:
+        if is_waiting:
+            counts.begin_response()
+        limits.set_waiting(is_waiting)
+
+    counting = limits._replace(count_response=spent, set_waiting=wait)
+    events = _run(prepared, counting, connections)
     events = counts.watch(events)
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
@@ -31097,9 +31845,9 @@ def _count_characters(sent: object) -> int:
 class _RunCounts:
     """Counts the responses of a run.
 
-    The API reports no usage of a response that is stopped, so it is estimated: its input
-    from the response before it, which the same run sent again, or from the texts; its
-    output from the texts. Hidden reasoning is not known.
+    The API reports no usage of a response that is stopped or fails, so it is estimated:
+    its input from the response before it, which the same run sent again with the outputs
+    of tools, or from the texts; its output from the texts. Hidden reasoning is not known.
     """
 
     def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
@@ -31113,17 +31861,34 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._finished: list[Item] = []
-        """What OpenAI's tools made in the current response."""
+        self._made = 0
+        """The text of tools that the current response is asked with."""
+        self._hosted: dict[int, Item] = {}
+        """What OpenAI's tools make, or have made, in the current response."""
+
+    def begin_response(self) -> None:
+        """Note that a response is asked for: its input is billed from here on."""
+        self._characters = self._characters or 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
-        """Count the responses that are new; return why the run ends, or nothing."""
-        prepared = self._prepared
-        new = usages[self._counted :]
+        """Count the responses that are new; return why the run ends, or nothing.
+
+        One that failed, or whose server reports no usage, counts if any text came.
+        """
+        new = [*usages[self._counted :]]
         self._counted = len(usages)
+        if not new and self._characters:
+            new = [self._estimate(self._characters)]
+            output = [*self._hosted.values()]
+        return self._count(new, output)
+
+    def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
+        """Count responses with their output; return why the run ends, or nothing."""
+        prepared = self._prepared
         self._last = (self._last, *new)[-1]
         self._characters = None
-        self._finished = []
+        self._made = 0
+        self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
         for item in output:
@@ -31149,34 +31914,51 @@ class _RunCounts:
         try:
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, TextDelta):
-                        self._characters = (self._characters or 0) + len(event.text)
-                    elif isinstance(event, ItemAdded) and not is_call(event.item):
-                        # It begins to think. A call may be shown after its response.
-                        self._characters = self._characters or 0
-                    elif isinstance(event, ItemDone) and maker_of(event.item).type:
-                        self._characters = self._characters or 0
-                        self._finished.append(event.item)
+                    self._note(event)
                     yield event
         finally:
             if self._characters is not None:
-                self._add_stopped(self._characters)
+                # What OpenAI's tools did until then is billed all the same.
+                used = [*self._hosted.values()]
+                self._count([self._estimate(self._characters)], used)
 
-    def _add_stopped(self, received: int) -> None:
-        """Count a response that was stopped after this many characters.
+    def _note(self, event: RunEvent) -> None:
+        """Note what an event brings of the current response."""
+        match event:
+            case TextDelta():
+                self._characters = (self._characters or 0) + len(event.text)
+            case ItemAdded() if maker_of(event.item).type:
+                self._characters = self._characters or 0
+                # A search, and a container, cost from their beginning; a picture once
+                # something of it is there.
+                if not is_image_call(event.item):
+                    self._hosted[event.output_index] = event.item
+            case PartialImage():
+                drawing: Item = {"type": "image_generation_call"}
+                for tool in self._prepared.request.tools or ():
+                    if tool.get("type") == "image_generation":
+                        drawing = {**tool, **drawing}  # its quality and size
+                self._hosted.setdefault(event.output_index, drawing)
+            case ItemDone() if maker_of(event.item).type:
+                self._characters = self._characters or 0
+                self._hosted[event.output_index] = event.item
+            case ItemAdded() if not is_call(event.item):
+                # It begins to think. A call may be shown after its response.
+                self._characters = self._characters or 0
+            case ToolOutput():
+                self._made += _count_characters(event.item.get("output"))
 
-        What OpenAI's tools did until then is billed all the same.
-        """
+    def _estimate(self, received: int) -> Usage:
+        """Return the usage of a response of which so many characters came."""
         request = self._prepared.request
         sent = _count_characters([request.instructions, request.tools, request.input])
         last = self._last
-        estimate = Usage(
-            input=max(sent // _CHARACTERS_PER_TOKEN, last.input + last.output),
+        again = last.input + last.output + self._made // _CHARACTERS_PER_TOKEN
+        return Usage(
+            input=max(sent // _CHARACTERS_PER_TOKEN, again),
             cached=last.cached,
             output=received // _CHARACTERS_PER_TOKEN,
         )
-        self._counted = 0  # `add` expects the usages of a whole run
-        self.add([estimate], self._finished)
 
 
 # --------------------------------------------------------------------------------------
@@ -31188,8 +31970,8 @@ class _RunCounts:
 
 _NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
 _NO_FILES = (
-    "This API key cannot upload files for Python, or its server takes none. Send the "
-    "message again: Open WebUI then reads {}."
+    "This API key cannot upload files for Python, or the model's server takes none. Send "
+    "the message again: Open WebUI then reads {}."
 )
 _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""
@@ -31271,9 +32053,10 @@ class ChatUploads:
         # Its answer is a few bytes: to send them one by one does not prolong the wait.
         longest = min(timeouts.total or timeouts.first_event, timeouts.first_event)
         deadlines = Deadlines(timeouts._replace(total=longest))
-        upload = Upload(file.name, content)
         try:
-            file_id = await upload_file(endpoint, self._connections, upload, deadlines)
+            file_id = await upload_file(
+                endpoint, self._connections, file.name, content, deadlines
+            )
         except ResponsesError as error:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.
@@ -31344,7 +32127,7 @@ _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
 """Files of one text."""
 
-_NO_IMAGE = "The server gave an image that cannot be read."
+_NO_IMAGE = "The model's server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
@@ -31431,7 +32214,7 @@ class ArtifactStore:
             name = shorten_name(path.rpartition("/")[2]) or "file"
             entry = await self._store_cited_file(citation, name, deadlines)
             if isinstance(entry, str):
-                notes.append(f"*{entry}*")
+                notes.append(f"*{as_plain_markdown(entry)}*")
                 continue
             addresses = container_addresses(text, name)
             for address in addresses:
@@ -31441,7 +32224,7 @@ class ArtifactStore:
                 files.append(entry)
                 shown_ids.add(entry["id"])
             elif not is_image and not addresses:
-                notes.append(f"[{name}]({entry['url']})")
+                notes.append(f"[{as_plain_markdown(name)}]({entry['url']})")
         return _build_card(files=files, notes=notes, links=links)
 
     async def _store_cited_file(
@@ -31481,15 +32264,17 @@ class ArtifactStore:
         caller = self._call.caller
         if not caller.user_id:
             return None
-        message: dict[str, str] = {}  # the one that is being written
+        place: dict[str, str] = {}
         if caller.may_have_row:
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+        elif caller.channel_id:
+            place = {"channel_id": caller.channel_id}
         try:
             user = await user_model(caller.user_id)
             if user is None:
                 return None
-            file = NewFile(name, content)
-            entry = await store_file(self._call.host.request, file, message, user)
+            request = self._call.host.request
+            entry = await store_file(request, name, content, place, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None
@@ -31609,7 +32394,12 @@ class _Answer:
         longest = prepared.limits.timeouts.idle / 2
         fetch_timeouts = Timeouts(first_event=longest, total=longest)
         self._artifacts = ArtifactStore(call, connections, fetch_timeouts)
-        sources = [*as_list(call.host.metadata.get("sources"))]
+        sources: list[Any] = []
+        row = prepared.row
+        if row:  # of an answer that goes on the page has those of its first part
+            message = row.chat.messages.get(row.message_id)
+            sources += as_list(value_at(message, "sources"))
+        sources += as_list(call.host.metadata.get("sources"))
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
@@ -31623,7 +32413,9 @@ class _Answer:
             # The page has those of an answer that goes on.
             if call.caller.is_open_webui and not call.host.continues:
                 self._unshown_context = [SourceCited(source) for source in cited]
-        self._citations = Citations(source_keys(sources))
+        self._citations = Citations(
+            source_keys(sources), shows_addresses=call.caller.is_in_channel
+        )
         writer: RecordWriter | None = None
         scope = prepared.scope
         if prepared.row and scope and scope.carrier == "output":
@@ -31866,8 +32658,8 @@ _NOT_SENT = "It was not sent, nor were the other checks done: correct this first
 _VERIFY = "Verify the organization at OpenAI, or"
 _TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
 _UNLISTED = (
-    "The server accepts it, but does not list these models: {}. Allow them in the key's "
-    "project, or change MODEL_ID."
+    "The model's server accepts it, but does not list these models: {}. Allow them in the "
+    "key's project, or change MODEL_ID."
 )
 _LOST = (
     "The API left some of it out since the last start: {}. Look for filters that change "
@@ -31900,7 +32692,7 @@ class _Diagnostics:
         self,
         call: CheckedCall,
         connections: Connections,
-        endpoints: Sequence[EndpointCheck] = (),
+        endpoints: Sequence[CheckedCall | str] = (),
     ) -> None:
         self._call = call
         self._endpoints = endpoints
@@ -31921,7 +32713,7 @@ class _Diagnostics:
     async def lines(self) -> AsyncGenerator[str, None]:
         """Yield the findings, one line each, and how many problems there are."""
         host = self._endpoint.host
-        yield f"{CHECK_HEADING} {self._model.name} at {host}:\n"
+        yield f"{CHECK_HEADING}tested with {self._model.name} at {host}:\n"
         async with aclosing(_finding_lines(self._findings())) as lines:
             async for line in lines:
                 yield line
@@ -31937,14 +32729,13 @@ class _Diagnostics:
         for feature in self._features():
             problem = await self._problem(**feature.fields)
             yield assess(feature.title, feature.works, problem, feature.advice)
-        for number, check in enumerate(self._endpoints, 1):
+        for number, call in enumerate(self._endpoints, 1):
             what = f"Entry {number} of ENDPOINTS_JSON"
-            if check.call is None:
-                yield assess(what, "", check.problem)
+            if isinstance(call, str):
+                yield assess(what, "", call)
                 continue
-            model = check.call.model.name
-            works = f"{model} answers at {check.call.endpoint.host}."
-            other = _Diagnostics(check.call, self._connections)
+            works = f"{call.model.name} answers at {call.endpoint.host}."
+            other = _Diagnostics(call, self._connections)
             yield assess(what, works, await other._problem())
         # What the API left out of earlier requests, by its reasons.
         commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
@@ -31995,7 +32786,7 @@ class _Diagnostics:
         except ResponsesError as error:
             what = "The list of models"
             if error.status in LISTS_NOTHING:
-                return assess(what, "This server lists no models.", "")
+                return assess(what, "The model's server lists no models.", "")
             problem = self._endpoint.name_server(
                 error_message(error, self._call.config.shell)
             )
@@ -32064,7 +32855,7 @@ async def _unanswered_lines(
             yield Finding("Every chat", reason, "Problem")
         yield Finding("A small request", _NOT_SENT, "Warning")
 
-    yield "The setup of this pipe, with which no chat is answered:\n"
+    yield f"{CHECK_HEADING}with which no chat is answered:\n"
     async with aclosing(_finding_lines(findings())) as lines:
         async for line in lines:
             yield line
@@ -32081,7 +32872,7 @@ CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
 _USAGE_COMMAND = "/usage"
 _NO_RULES = (
-    "Usage is not counted here, because no rules are set. An administrator can set them "
+    f"{NO_USAGE_HEADING}because no rules are set. An administrator can set them "
     "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
 )
 _CHECK_TITLE = '{"title": "Setup check"}'
@@ -32143,7 +32934,9 @@ def read_command(messages: Sequence[object]) -> str:
 
 
 def run_diagnostics(
-    call: CheckedCall, connections: Connections, endpoints: Sequence[EndpointCheck]
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[CheckedCall | str],
 ) -> AsyncGenerator[RunEvent, None]:
     """Return the findings of a check; raises InvalidRequest for unusable settings.
 
@@ -32162,11 +32955,11 @@ def file_saver(call: CheckedCall) -> SaveFile | None:
         user = await user_model(caller.user_id)
         if user is None:
             return ""
-        message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        file = NewFile(name, text.encode())
-        entry = await store_file(
-            call.host.request, file, message if caller.may_have_row else {}, user
-        )
+        message: dict[str, str] = {}
+        if caller.may_have_row:
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+        request = call.host.request
+        entry = await store_file(request, name, text.encode(), message, user)
         return str(entry["url"]) if entry else ""
 
     return save
@@ -32453,7 +33246,7 @@ class Pipe:
             request = await build_task_request(call, with_task_model=with_task_model)
             async with aclosing(answer_events(request, self._connections)) as events:
                 async for event in events:
-                    if isinstance(event, RunDone) and with_task_model:
+                    if isinstance(event, RunDone):
                         is_refused = lacks_task_model(request, event)
                     if not is_refused:
                         yield event

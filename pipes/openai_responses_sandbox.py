@@ -14,6 +14,7 @@ Built by scripts/bundle.py from pipes/; do not edit. Each module follows those t
 it imports; the last one has the class Tools.
 """
 
+import ast
 import asyncio
 import errno
 import hashlib
@@ -55,7 +56,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
 from io import BytesIO
-from itertools import count
+from itertools import count, islice
 from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
@@ -316,6 +317,9 @@ class ApiError(NamedTuple):
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    reset: float | None = None
+    """When the same request may succeed, as a gateway wrote it: in seconds from now, or
+    since 1970 (`retries.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -355,6 +359,7 @@ SettingName = Literal[
     "api_key",
     "base_url",
     "ca_bundle",
+    "compatibility",
     "extra_headers",
     "organization",
     "project",
@@ -533,45 +538,29 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in ("message", "detail", "errorMessage", "Message", "msg"):
         message = message or as_text(fields.get(key))
+
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
     # names no place; the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw"))
-    param = _read_error_word(fields.get("param"))
-    own_code = fields.get("code")
-    if isinstance(own_code, int) and 400 <= own_code < 600:  # a gateway's HTTP status
-        own_code = str(own_code)
-    own_word = as_text(own_code)
-    code = _SAME_CODES.get(own_word, own_word) or None
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
-    if not param:
-        inner = _inner_error(raw) or _inner_error(message)
-        if inner is not None:
-            return inner._replace(is_relayed=True)
-    # What follows is in OpenRouter's guides "Errors and Debugging" and, of the
-    # Responses API, "Error Handling". Moderation is a 403 with its reasons.
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        code = CONTENT_FILTER
-    # There, `invalid_prompt` is also the code of a chat that is too long, and of a field
-    # that is not known.
+    param = _read_error_word(fields.get("param"))
+    inner = None if param else _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
+
+    # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
+    # Responses API, "Error Handling").
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
-    if code == "invalid_prompt":
-        is_ill_formed = message.startswith(_REFUSED_BY_OPENROUTER)
-        code = as_text(exact) or ("invalid_request" if is_ill_formed else code)
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
-    # new-api, of a channel without this API (QuantumNous/new-api 4535)
-    if code == "convert_request_failed" and message.startswith("not implemented"):
-        code = "model_not_found"
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        code = "context_length_exceeded"
     misalignment = as_mapping(fields.get("misalignment"))
     return ApiError(
-        code=code,
+        code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
+        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -579,6 +568,56 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+def _read_code(
+    fields: JsonObject, message: str, kind: str | None, exact: str
+) -> str | None:
+    """Return OpenAI's code for an error, as far as another server means the same."""
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    if kind == "exceed_context_size_error":
+        return "context_length_exceeded"
+    # OpenRouter's moderation is a 403 with its reasons.
+    metadata = as_mapping(fields.get("metadata"))
+    if metadata.get("reasons") or metadata.get("flagged_input"):
+        return CONTENT_FILTER
+    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
+        return CONTENT_FILTER
+    code = fields.get("code")
+    if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
+        code = str(code)
+    word = as_text(code)
+    match _SAME_CODES.get(word, word):
+        # At OpenRouter, also the code of a chat that is too long, and of a field that is
+        # not known.
+        case "invalid_prompt" if exact:
+            return exact
+        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+            return "invalid_request"
+        # new-api, of a channel without this API (QuantumNous/new-api 4535)
+        case "convert_request_failed" if message.startswith("not implemented"):
+            return "model_not_found"
+        case openai_code:
+            return openai_code or None
+
+
+_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+
+
+def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
+    """Return what an error says of the time to wait, for want of a header.
+
+    OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
+    are those of OmniRoute and of Codex's own server.
+    """
+    values = [fields.get(name) for name in _RESET_FIELDS]
+    for value in (*values, headers.get("X-RateLimit-Reset")):
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = float(value)
+                if 0 <= number < float("inf"):
+                    return number
+    return None
 
 
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
@@ -618,8 +657,11 @@ def _error_fields(wire: object) -> JsonObject:
         return {"message": exact.get("msg"), "param": place}
     if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
         return {**fields, "message": fields["error"]}
-    if isinstance(fields.get("message"), Mapping):  # LiteLLM's guardrails
-        return {**fields, "message": _error_fields(fields["message"]).get("message")}
+    if isinstance(fields.get("message"), Mapping):
+        # LiteLLM's guardrails; Mistral, of what does not fit its types
+        inner = _error_fields(fields["message"])
+        param = fields.get("param") or inner.get("param")
+        return {**fields, "message": inner.get("message"), "param": param}
     return fields
 
 
@@ -634,6 +676,10 @@ _SAME_CODES = {
     "model_not_supported": "model_not_found",
     "unsupported_api_for_model": "model_not_found",
     "model_not_available": "model_not_found",
+    # Groq: gone, or for those who accepted its terms; GitHub
+    "model_decommissioned": "model_not_found",
+    "model_terms_required": "model_not_found",
+    "unknown_model": "model_not_found",
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
@@ -702,10 +748,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     begin = text.find("{", 0, _MAX_PREFIX)
+    if begin < 0:
+        return None
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
-        return None
+        body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
     if not isinstance(inner, Mapping):
         return None
@@ -713,9 +761,28 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
+def _read_printed(text: str) -> object:
+    """Return the body that a text of Python's begins with, None if there is none.
+
+    Servers written with OpenAI's package pass on its exception: "Error code: 400 -
+    {'error': {'message': ...}}" (Oaklight/argo-proxy 91).
+    """
+    if not _PRINTED_BODY.match(text):
+        return None
+    for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(text[: end.end()])
+    return None
+
+
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
+_MAX_PRINTED = 4000
+_PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_ENDS_OF_BODY = re.compile(r"\}\s*\}")
+_MAX_ENDS = 3
+"""What looks like the end may be in the message."""
 
 
 # --------------------------------------------------------------------------------------
@@ -834,12 +901,12 @@ _IMAGE_ENDINGS = MappingProxyType(
 )
 """The ending of each type of image that models and their tools generate."""
 
-
-class StoredName(NamedTuple):
-    """The name of a stored file, and its MIME type."""
-
-    name: str
-    media_type: str
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What no file system or database takes, as NUL and the bytes of a name that is not
+UTF-8; what ends a line; and what turns the direction of a line around, so that another
+ending is read."""
 
 
 def shorten_name(name: str) -> str:
@@ -853,27 +920,23 @@ def shorten_name(name: str) -> str:
     return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
-def stored_name(name: str) -> StoredName:
-    """Return the name and the type under which a file is stored.
+def stored_name(name: str) -> tuple[str, str]:
+    """Return the name and the MIME type under which a file is stored.
 
     `name` is any text: a directory before it is left out, and a browser runs nothing
     that has the returned name.
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in _INERT_TYPES:
-        return StoredName(base, _INERT_TYPES[ending])
-    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
-        return StoredName(base, _COMPRESSED_TYPES[ending])
-    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
-
-
-def _is_inert_inside(stem: str) -> bool:
-    """Say whether what was compressed is inert, by its name without the last ending."""
+        return base, _INERT_TYPES[ending]
+    # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    if not dot:
-        return bool(stem)
-    return inner in _INERT_TYPES
+    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    if ending in _COMPRESSED_TYPES and is_inert:
+        return base, _COMPRESSED_TYPES[ending]
+    return f"{base}.bin", _INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
@@ -2021,17 +2084,19 @@ def write_file(request: dict) -> dict:
 
 def edit_file(request: dict) -> dict:
     full_path = resolve_path(request["path"])
-    old = request["old"]
+    old, new = request["old"], request["new"]
     with open(full_path, "rb") as file:
         text = file.read().decode("utf-8")
     if not old:
         raise Refused("The passage to replace is empty.")
+    if old not in text and "\r\n" in text:  # a model does not see how lines end
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     first = text.find(old)
     if first < 0:
         raise Refused("The passage does not occur in the file. Read the file first.")
     if text.find(old, first + 1) >= 0:
         raise Refused("The passage occurs more than once. Give more text around it.")
-    changed = text[:first] + request["new"] + text[first + len(old) :]
+    changed = text[:first] + new + text[first + len(old) :]
     content = changed.encode("utf-8", "replace")
     with open(full_path, "wb") as file:
         file.write(content)
@@ -2225,10 +2290,12 @@ def print_error(error: Exception, code: str) -> None:
 def write_result(value: object, limit: int) -> None:
     if value is None:
         return
+    text = ""
     try:
         text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps({"repr": repr(value)})
+        pass  # an error of `repr` is the code's own, without this one
+    text = text or json.dumps({"repr": repr(value)})
     if len(text) > limit:  # a character of the repr may take twelve in JSON
         text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
@@ -2408,6 +2475,9 @@ _REPLY_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _ROW_BYTES = 100
 """Of a file that is listed, without its texts, each of which counts as a byte."""
 _MORE_ROWS = 100
+_ENTRY_BYTES = 32 * 1024
+"""Of a file in the line of a workspace: its path, and where a link leads to, each byte
+as an escape of six."""
 
 
 def _is_quickly_read(line: bytes, limits: SandboxLimits) -> bool:
@@ -2439,16 +2509,25 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
         if not isinstance(answer, dict):
             return None
         archive = file.tell()
-        has_archive = bool(file.readline())
+        # The line of the workspace may be as long as all that is written.
+        most = archive + _ENTRY_BYTES * (limits.files + 1)
+        while (piece := file.readline(_READ_BYTES)) and not piece.endswith(b"\n"):
+            if file.tell() > most:
+                return None
         begin = file.tell()
         end = path.stat().st_size
+    has_archive = begin > archive
     changed = answer.get("changed")
     slices: list[FileSlice] = []
+    left = end - begin
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
-                if offset >= 0 and size >= 0 and begin + offset + size <= end:
+                is_inside = offset >= 0 and size >= 0 and begin + offset + size <= end
+                # Files have no byte in common: together they are no more than all.
+                if is_inside and size <= left:
                     slices.append(FileSlice(name, begin + offset, size))
+                    left -= size
     returned = tuple(slices[: limits.returned_files])
     return SandboxReply(answer, archive if has_archive else None, returned)
 
@@ -3095,6 +3174,8 @@ class OfferedFile(NamedTuple):
 
 _MOST_OFFERED = 50
 """Attached files that a workspace receives."""
+_MAX_NAME_BYTES = 240
+"""A folder takes 255 in a name, and two files of one name get a number."""
 
 
 class _SandboxCallFailed(Exception):
@@ -3206,7 +3287,9 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            text = f"It is not text; the user gets the file of {size} bytes."
+            text = "It is not text, and files of a cache are not given to the user."
+            if files:
+                text = f"It is not text; the user gets the file of {size} bytes."
             return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
@@ -3419,11 +3502,12 @@ class SandboxTools:
                 if file.id in workspace.received:
                     continue
                 path = printable_name(file.name)[-80:]
+                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
                     name = await self._receive_file(
                         sandbox, workspace, key.user, file, path
                     )
-                    if name != path:
+                    if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
                             "workspace."
@@ -3725,13 +3809,6 @@ class StoredFile(NamedTuple):
     """In bytes; 0 if the host does not say."""
 
 
-class NewFile(NamedTuple):
-    """A file to store, under any name."""
-
-    name: str
-    content: bytes
-
-
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
     """Return a stored file that `user` may read by the host's rules, or None.
 
@@ -3749,8 +3826,8 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
     size = facts.get("size")
     return StoredFile(
         path=row.path,
-        name=str(row.filename or ""),
-        media_type=str(facts.get("content_type") or ""),
+        name=row.filename,
+        media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
     )
 
@@ -3786,32 +3863,38 @@ async def read_file(
 
 
 async def store_file(
-    request: Any, file: NewFile, message: Mapping[str, str], user: HostUser
+    request: Any,
+    name: str,
+    content: bytes,
+    place: Mapping[str, str],
+    user: HostUser,
 ) -> dict[str, Any] | None:
     """Store a file for a user; return its entry in a message's list of files.
 
-    A model or its code chose the name. It becomes one whose file no browser runs, here
+    A model or its code chose the `name`. It becomes one whose file no browser runs, here
     and nowhere else: whoever stores a file goes through this function.
 
-    The file is linked with the saved `message`, whose `chat_id` and `message_id` it
-    has; it is empty if there is none. None: the host refused the file, for example for
-    its size (docs/reference/open-webui.md, "Events and stored files").
+    The `place` decides who else may read the file: whoever may read the saved message
+    of a `chat_id` and a `message_id`, or the members of the channel of a `channel_id`;
+    nobody if it is empty. None: the host refused the file, for example for its size
+    (docs/reference/open-webui.md, "Events and stored files").
     """
     upload = host_name("routers.files", "upload_file_handler")
     refused = host_name("routers.files", "HTTPException")
-    name, media_type = stored_name(file.name)
+    name, media_type = stored_name(name)
     arriving = host_name("routers.files", "UploadFile")(
-        BytesIO(file.content), filename=name, headers={"content-type": media_type}
+        BytesIO(content), filename=name, headers={"content-type": media_type}
     )
     try:
         row = await upload(
-            request, file=arriving, metadata=dict(message), process=False, user=user
+            request, file=arriving, metadata=dict(place), process=False, user=user
         )
     except refused:
         return None
-    if message:
+    # The host itself links a file with the channel that its metadata name.
+    if "chat_id" in place:
         chats = host_name("models.chats", "Chats")
-        await chats.insert_chat_files(**message, file_ids=[row.id], user_id=user.id)
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
     return {
         "type": "image" if media_type.startswith("image/") else "file",
@@ -3972,6 +4055,8 @@ async def _read_attached_file(
         content = await read_file(stored, bytes, max_bytes + 1)
     except HostTooOld as missing:
         return str(missing)
+    except Exception as error:  # the host's database is away
+        return f"It cannot be read: Open WebUI reports a {type(error).__name__}."
     if content is None:
         return "It cannot be read."
     if len(content) > max_bytes:
@@ -3999,8 +4084,9 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
             entry = None
             if user is not None:
                 content = await asyncio.to_thread(file.path.read_bytes)
-                new_file = NewFile(file.name, content)
-                entry = await store_file(call.request, new_file, message, user)
+                entry = await store_file(
+                    call.request, file.name, content, message, user
+                )
             if entry is None:
                 refused.append(file.name)
             else:
@@ -4089,7 +4175,9 @@ class Sandboxes:
             for earlier in list(self._sandboxes):
                 if earlier != self._newest and not self._calls[earlier]:
                     del self._calls[earlier]
-                    await self._sandboxes.pop(earlier).close()
+                    closed = self._sandboxes.pop(earlier, None)
+                    if closed:  # not by another call that ended meanwhile
+                        await closed.close()
 
 
 # --------------------------------------------------------------------------------------
@@ -4148,11 +4236,14 @@ class StoredWorkspaces:
         folder = self._path_of(key)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_surplus(except_for=folder)
-        lock = await _lock_chat(folder)
+        # Another process may hold it, and nothing tells when it lets go.
+        while (lock := _try_lock(folder)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_LOCK_SECONDS)
         try:
             for path in folder.glob(f"{_RUN}*"):  # what a killed server left
-                if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                    remove_folder(path)
+                with suppress(FileNotFoundError):  # another process removed it
+                    if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                        remove_folder(path)
             run_folder = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
             workspace = Workspace(run_folder)
             # A server that was killed when it replaced an archive has left both.
@@ -4254,17 +4345,11 @@ def _find_too_many(
         yield largest.pop(0)
 
 
-async def _lock_chat(folder: Path) -> int:
-    """Return a locked descriptor of the chat's folder, which is created if needed."""
-    while True:
-        lock = _try_lock(folder)
-        if lock is not None:
-            return lock
-        await asyncio.sleep(_LOCK_SECONDS)
-
-
 def _try_lock(folder: Path) -> int | None:
-    """Return a locked descriptor of a folder; None if somebody else holds the lock."""
+    """Return a locked descriptor of a folder, which is created if needed.
+
+    None: somebody else holds the lock.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError, BlockingIOError):
         lock = lock_folder(folder)
