@@ -16,6 +16,7 @@ the drawn ones change nothing that matters; the others are what a test is missin
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -141,6 +142,7 @@ def main() -> int:
     options = parser.parse_args()
     known_tried = known_seen = drawn_tried = drawn_seen = 0
     with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)  # some tests run servers of other users
         copy = Path(scratch, "copy")
         subprocess.run(["git", "clone", "--quiet", ROOT, copy], check=True)
         Path(copy, ".venv").symlink_to(ROOT / ".venv")  # Open WebUI is in there
