@@ -75,11 +75,11 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
+            limits.set_waiting(False)
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
-            limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not attempt.has_shown:
             for event in attempt.release():

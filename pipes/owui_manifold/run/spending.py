@@ -79,6 +79,8 @@ def counted_run(
     def wait(is_waiting: bool) -> None:
         if is_waiting:
             counts.begin_response()
+        else:
+            counts.end_attempt()
         limits.set_waiting(is_waiting)
 
     counting = limits._replace(count_response=spent, set_waiting=wait)
@@ -195,15 +197,21 @@ class _RunCounts:
         """Note that a response is asked for: its input is billed from here on."""
         self._characters = self._characters or 0
 
+    def end_attempt(self) -> None:
+        """Note that no response is awaited: one of which nothing came is not billed."""
+        if not self._characters and not self._hosted:
+            self._characters = None
+
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing.
 
-        One that failed, or whose server reports no usage, counts if any text came.
+        One that failed, or whose server reports no usage, counts if any text came, or
+        if one of OpenAI's tools began.
         """
         new = [*usages[self._counted :]]
         self._counted = len(usages)
-        if not new and self._characters:
-            new = [self._estimate(self._characters)]
+        if not new and (self._characters or self._hosted):
+            new = [self._estimate(self._characters or 0)]
             output = [*self._hosted.values()]
         return self._count(new, output)
 

@@ -16,7 +16,7 @@ from calls.outcomes import (
     statuses,
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
-from chats.pictures import PIXEL
+from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -34,7 +34,7 @@ from shells.administration import EventWords
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable, host_request
 from stand_in.usage_database import UsageDatabase
-from upstream.server import Answerer, Upstream, in_turn, replying
+from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -219,7 +219,8 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(
     """Results of tools, instructions and tools are read, too; a picture is no text."""
     body = chat("Rain?", "", "sim:slow", tools=[TOOL])
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
-    picture = {"type": "image_url", "image_url": {"url": PIXEL + "A" * 40_000}}
+    large = data_url(PNG + bytes(30_000), "image/png")
+    picture = {"type": "image_url", "image_url": {"url": large}}
     [asked, answered, stopped] = body["messages"]
     body["messages"] = [
         {"role": "system", "content": "word " * 4_000},
@@ -269,6 +270,41 @@ async def test_answer_that_fails_is_estimated(
     assert row.requests == 1
     assert 400 <= row.input <= 800
     assert row.output > 0
+
+
+async def test_answer_that_fails_while_code_runs_is_estimated(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Its container is paid for, although no word came."""
+    started = {"type": "response.output_item.added", "output_index": 0, "item": RAN}
+    stream = streaming(f"data: {json.dumps(started)}\n\n".encode())
+    async with Upstream(stream) as upstream:
+        limited.valves = valves_for(
+            sim, BASE_URL=upstream.base_url, ENABLE_CODE_INTERPRETER=True
+        )
+        await chunks_of(limited, chat("word " * 400), **NATIVE)
+
+    [row] = await counted(administration)
+    assert row.requests == 1
+    assert row.money >= 30_000
+
+
+async def test_request_that_was_refused_is_not_estimated(
+    limited: Pipe, administration: Filter, sim: Simulator
+) -> None:
+    """Whoever does not wait for the next attempt has had nothing."""
+    overloaded = replying("{}", status=503, headers={"Retry-After": "30"})
+    async with Upstream(overloaded) as upstream:
+        limited.valves = valves_for(
+            sim, BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}'
+        )
+        answer = await limited.pipe(chat("word " * 400), **NATIVE)
+        async for chunk in answer:
+            if "Trying again in 30 s" in str(chunk):
+                break
+        await answer.aclose()
+
+    assert await counted(administration) == []
 
 
 async def test_denied_call_of_a_remote_tool_begins_no_response(
