@@ -15,7 +15,7 @@ from shells.valve_messages import PIPE_SHELL, valve_error
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
+    return type(value) is int and value > 0  # True is an int, too
 
 
 _OVERRIDE_FORMS = {
@@ -89,6 +89,8 @@ _NAMED_MODELS = 5
 
 
 def _is_price(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
     return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
 
 

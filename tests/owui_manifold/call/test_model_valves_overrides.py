@@ -115,6 +115,7 @@ def test_other_facts_can_be_overridden(key: str, value: object) -> None:
     [
         None,
         {"context_window": 0},
+        {"context_window": True},
         {"max_input_tokens": "1"},
         {"color": "red"},
         {"like": 5},

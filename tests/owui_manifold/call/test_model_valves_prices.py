@@ -42,6 +42,7 @@ def test_text_that_is_no_table(text: str) -> None:
         '{"input": 1000000, "output": 1}',
         '{"input": 1, "output": -1}',
         '{"input": 1, "output": Infinity}',
+        '{"input": 1, "output": true}',
         '{"input": 1, "output": "2"}',
         '{"input": 1, "output": 2, "color": 3}',
         '{"input": 1, "output": 2, "cached_input": "free"}',
