@@ -166,6 +166,20 @@ async def test_host_gets_the_call_with_what_came(
     assert json.loads(call["arguments"]) == json.loads(CITY)
 
 
+async def test_host_gets_arguments_that_were_encoded_twice(
+    host_functions: HostFunctions,
+) -> None:
+    """It refuses a text, after the agent has found the call in order."""
+    call = wire.function_call("get_weather", json.dumps(CITY))
+    answer = streaming(wire.on_the_wire(*wire.whole_stream(call)))
+    async with agent_at(answer) as (ask, _):
+        chunks = await ask([QUESTION])
+
+    items = stored(host_functions, chunks)
+    [call] = [item for item in items if item["type"] == "function_call"]
+    assert call["arguments"] == CITY
+
+
 async def test_message_that_came_twice_goes_back_twice(
     host_functions: HostFunctions,
 ) -> None:

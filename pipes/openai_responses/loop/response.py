@@ -46,6 +46,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from contextlib import suppress
 from typing import Any, Literal
 
 from openai_responses.endings import (
@@ -74,7 +75,13 @@ from openai_responses.items import (
     text_part,
     with_texts,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    load_json,
+    parse_json_object,
+)
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
@@ -436,6 +443,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
+        item = _with_plain_arguments(item)
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
         index = self._first + position
@@ -620,6 +628,22 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
+
+
+def _with_plain_arguments(item: Item) -> Item:
+    """Return an item; arguments that are a JSON text of an object become that object.
+
+    vLLM encodes those of some models twice (its issue 54964). Whoever makes the call,
+    here, in the host or at a client, would find no arguments in them.
+    """
+    text = as_text(item.get("arguments"))
+    if not is_call(item) or not text.lstrip().startswith('"'):
+        return item
+    with suppress(ValueError):
+        inner = load_json(text)
+        if parse_json_object(inner) is not None:
+            return {**item, "arguments": inner}
+    return item
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:

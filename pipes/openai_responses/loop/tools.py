@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import CALL_OUTPUTS, Item, arguments_text, item_type
-from openai_responses.json_input import JsonObject, load_json, parse_json_object
+from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
 from openai_responses.loop.spending import Budget, EarlierSpending
@@ -585,16 +585,11 @@ def _ready_call(
 
 
 def read_arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON.
-
-    vLLM encodes those of some models twice (its issue 54964).
-    """
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = arguments_text(call.get("arguments"))
-    arguments = load_json(text) if text.strip() else {}
-    inner = parse_json_object(arguments)
-    return arguments if inner is None else inner
+    return load_json(text) if text.strip() else {}
 
 
 async def _call_tool(

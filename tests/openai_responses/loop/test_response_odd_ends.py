@@ -1,5 +1,7 @@
 """Items and responses that end in odd ways: an end takes nothing away."""
 
+import json
+
 import pytest
 
 from measures.work_count import count_joins
@@ -70,6 +72,33 @@ def test_call_keeps_the_name_that_its_end_lacks(name: str | None) -> None:
         state.feed(wire.parsed(event))
     [call] = state.output
     assert call["name"] == "look"
+
+
+@pytest.mark.parametrize("comes", ["in deltas", "with its end", "in the snapshot"])
+def test_arguments_that_are_encoded_twice_are_read_once(comes: str) -> None:
+    """Of vLLM (its issue 54964): no host and no client reads a text as arguments."""
+    inner = '{"city":  "Bern"}'
+    state = ResponseState()
+    began, *deltas, ended = wire.function_call("look", json.dumps(inner))
+    events = {
+        "in deltas": [began, *deltas, ended, wire.ended("completed", output=[])],
+        "with its end": [began, ended, wire.ended("completed", output=[ended["item"]])],
+        "in the snapshot": [wire.ended("completed", output=[ended["item"]])],
+    }
+    for event in events[comes]:
+        state.feed(wire.parsed(event))
+    [call] = state.output
+    assert call["arguments"] == inner
+
+
+@pytest.mark.parametrize("text", ['"[1]"', '"{"', '"city"', '"{\\"a\\": 1"'])
+def test_arguments_that_hold_no_object_stay(text: str) -> None:
+    """The model is told that they are none, and reads what it wrote."""
+    state = ResponseState()
+    for event in [*wire.function_call("look", text), wire.ended("completed")]:
+        state.feed(wire.parsed(event))
+    [call] = state.output
+    assert call["arguments"] == text
 
 
 def open_items_of(*events: wire.Event) -> list[Item]:

@@ -138,14 +138,6 @@ def test_null_is_no_argument(given: Any) -> None:
     assert tools.called == [("get_weather", {})]
 
 
-def test_arguments_that_are_encoded_twice() -> None:
-    """Of vLLM; what is no object inside is no argument either."""
-    tools = MemoryTools()
-    for inner in ('{"city": "Bern"}', "[]"):
-        answer(tools, calling("get_weather", arguments=json.dumps(inner)))
-    assert tools.called == [("get_weather", {"city": "Bern"})]
-
-
 # ---------------------------------------------------------------- what is refused
 
 
