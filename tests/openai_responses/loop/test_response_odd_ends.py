@@ -74,16 +74,19 @@ def test_call_keeps_the_name_that_its_end_lacks(name: str | None) -> None:
     assert call["name"] == "look"
 
 
-@pytest.mark.parametrize("comes", ["in deltas", "with its end", "in the snapshot"])
+@pytest.mark.parametrize("comes", ["in deltas", "with its end", "last", "each time"])
 def test_arguments_that_are_encoded_twice_are_read_once(comes: str) -> None:
     """Of vLLM (its issue 54964): no host and no client reads a text as arguments."""
     inner = '{"city":  "Bern"}'
     state = ResponseState()
     began, *deltas, ended = wire.function_call("look", json.dumps(inner))
+    plain_end = wire.ended("completed", output=[])
+    whole_end = wire.ended("completed", output=[ended["item"]])
     events = {
-        "in deltas": [began, *deltas, ended, wire.ended("completed", output=[])],
-        "with its end": [began, ended, wire.ended("completed", output=[ended["item"]])],
-        "in the snapshot": [wire.ended("completed", output=[ended["item"]])],
+        "in deltas": [began, *deltas, plain_end],
+        "with its end": [began, ended, plain_end],
+        "last": [whole_end],
+        "each time": [began, *deltas, ended, whole_end],
     }
     for event in events[comes]:
         state.feed(wire.parsed(event))
