@@ -14,7 +14,7 @@ from owui_administration.host import find_user_id
 from owui_administration.rules import PERIODS, longest_ago, period_start
 from owui_administration.usage_picture import day_picture, user_picture
 from owui_administration.usage_table import UsageRow, UsageTable
-from owui_chat.wording import USAGE_HEADING
+from owui_chat.wording import USAGE_HEADING, plural
 from shells.administration import MILLIONTHS, CallFacts, Purchases, SaveFile
 
 _COMMAND = "/usage"
@@ -220,7 +220,7 @@ class UsageReport:
         address = await self._save_file(name, f"{content}\n")
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
-        return f"[{name}]({address}): {_counted(len(rows), 'lines')} for a spreadsheet."
+        return f"[{name}]({address}): {plural(len(rows), 'line')} for a spreadsheet."
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -242,7 +242,7 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         yield _NOTHING
         return
     money = sum(row.money for row in rows)
-    yield f"\n**{_money(money)}** for {_counted(requests, 'requests')}.\n"
+    yield f"\n**{_money(money)}** for {plural(requests, 'request')}.\n"
     saved = _cache_line(rows, parts)
     if saved:
         yield f"{saved}\n"
@@ -319,19 +319,19 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, _counted(count, unit), f"{amount / MILLIONTHS:.4f}"))
+            rows.append((name, plural(count, unit), f"{amount / MILLIONTHS:.4f}"))
 
-    add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
-    add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
-    add("Answers", parts.answers, "tokens", parts.answer_money)
-    add("Searches", parts.searches, "calls", parts.search_money)
-    add("Images", parts.images, "calls", parts.image_money)
-    add("Python", parts.containers, "containers", parts.container_money)
+    add("Reading the chats", parts.input, "token", parts.itemized_money - named)
+    add("Reasoning", parts.reasoning, "token", parts.reasoning_money)
+    add("Answers", parts.answers, "token", parts.answer_money)
+    add("Searches", parts.searches, "call", parts.search_money)
+    add("Images", parts.images, "call", parts.image_money)
+    add("Python", parts.containers, "container", parts.container_money)
     rest = requests - parts.itemized
-    add("Not itemized", rest, "requests", money - parts.itemized_money)
-    add("All", requests, "requests", money)
-    add("of these: titles and other tasks", parts.tasks, "requests", parts.task_money)
-    add("of these: agents", parts.agents, "requests", parts.agent_money)
+    add("Not itemized", rest, "request", money - parts.itemized_money)
+    add("All", requests, "request", money)
+    add("of these: titles and other tasks", parts.tasks, "request", parts.task_money)
+    add("of these: agents", parts.agents, "request", parts.agent_money)
     return "\n" + _table(("What the money bought", "how much", "US dollars"), rows)
 
 
@@ -350,11 +350,6 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
         sum(row.cached for row in rows),
         sum(row.output for row in rows),
     )
-
-
-def _counted(count: int, nouns: str) -> str:
-    """Return a number with its noun, whose plural is given."""
-    return f"{count:,} {nouns if count != 1 else nouns.removesuffix('s')}"
 
 
 def _money(amount: int) -> str:

@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any
 
 from owui_administration.usage_table import UsageRow
+from owui_chat.wording import plural
 from shells.administration import MILLIONTHS
 
 _COLORS = (
@@ -85,7 +86,7 @@ def day_picture(
     scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
     others = sum(money > 0 for money in money_of_models.values()) - len(named)
     if others:
-        scale["domain"].append(f"{others} other model{'s' if others > 1 else ''}")
+        scale["domain"].append(plural(others, "other model"))
         scale["range"].append(_COLOR_OF_OTHERS)
 
     # What each model cost at each place, and what all of it would be without the cache.

@@ -42,7 +42,7 @@ def closing_line(figures: AnswerFigures) -> str:
         word = "Interrupted after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
-        parts.append(f"{figures.usage.total:,} tokens")
+        parts.append(plural(figures.usage.total, "token"))
     if figures.cost is not None:
         parts.append(describe_cost(figures.cost))
     if figures.rounds:

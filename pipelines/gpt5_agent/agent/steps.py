@@ -12,6 +12,7 @@ from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.run import RoundDone, RoundEvent, RoundEvents, RoundStarted
 from openai_responses.models.usage import Usage
+from owui_chat.wording import plural
 
 
 class StepLog:
@@ -144,7 +145,7 @@ def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
     if ended.usage:
-        notes.append(f"{ended.usage.total:,} tokens")
+        notes.append(plural(ended.usage.total, "token"))
     if ended.failed:
         notes.append("failed")
     return f"{ended.step.label}: {', '.join(notes)}"
@@ -167,5 +168,5 @@ def describe_step(ended: StepEnded) -> str:
             verb = "failed in" if ended.failed else "ended in"
             line = f"{step.name} {verb} {seconds}"
     if ended.usage:
-        line = f"{line} · {ended.usage.total:,} tokens"
+        line = f"{line} · {plural(ended.usage.total, 'token')}"
     return f"Task {step.task}: {line}" if step.task else line
