@@ -26,9 +26,12 @@ from strategies.metadata import RunMetadata
 
 def client_view(caller: ChatCaller) -> ChunkRenderer:
     """Return what renders a stream for a plain client."""
-    view = ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
-    view.has_usage_chunk = caller.wants_usage_chunk
-    return view
+    return ChunkRenderer(
+        _completion_id(),
+        unix_seconds(),
+        caller.host_model,
+        has_usage_chunk=caller.wants_usage_chunk,
+    )
 
 
 def whole_completion(ended: RunDone, model: str) -> Chunk:
@@ -79,8 +82,7 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
     """Return what an agent's answer took that did not begin; a `client` has no page."""
     if client:
-        choice = {"index": 0, "delta": {}, "finish_reason": None}
-        return {**client.head, "choices": [choice], METADATA_KEY: metadata.wire()}
+        return {**client.chunk({}), METADATA_KEY: metadata.wire()}
     return closing_chunk(metadata.describe(), metadata.wire())
 
 

@@ -21,7 +21,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_text
+from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.answers import closing_commentary
@@ -57,11 +57,21 @@ class ChunkRenderer:
 
     `_length` counts the characters of the text so far. `_last_part` names the part of
     the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message.
+    `_held` what is held back of each message, `_refusals` has those that refuse.
     """
 
-    def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take the fields of every chunk: its id, its time in seconds, the model."""
+    def __init__(
+        self,
+        completion_id: str,
+        created: int,
+        model: str,
+        *,
+        has_usage_chunk: bool = False,
+    ) -> None:
+        """Take the fields of every chunk: its id, its time in seconds, the model.
+
+        With `has_usage_chunk` the sums have a chunk of their own, which has no choice.
+        """
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -70,11 +80,11 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held: dict[int, HoldbackBuffer] = {}
+        self._refusals: set[int] = set()
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
-        self.has_usage_chunk = False
-        """Whether the sums have a chunk of their own, which has no choice."""
+        self._has_usage_chunk = has_usage_chunk
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -88,7 +98,7 @@ class ChunkRenderer:
         for chunk in self._render(event):
             if chunk.get("choices") and not self._has_role:
                 self._has_role = True
-                yield self._chunk({"role": "assistant", "content": ""})
+                yield self.chunk({"role": "assistant", "content": ""})
             yield chunk
 
     def _render(self, event: AnswerEvent) -> Chunks:
@@ -99,16 +109,16 @@ class ChunkRenderer:
                 index = event.output_index
                 held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
                 shown = strip_tracking(held.feed(event.text))
+                if event.kind == "refusal":
+                    self._refusals.add(index)
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    gap = self._gap("text", index)
-                    is_refusal = event.kind == "refusal"
-                    yield from self._add_text(gap + shown, is_refusal=is_refusal)
+                    yield from self._add_text(self._gap("text", index) + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
-                yield self._chunk({"images": [_chat_image(event.item)]})
+                yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
@@ -132,7 +142,7 @@ class ChunkRenderer:
             before = self._length - len(_clean_text(event.item))
             annotations = chat_annotations(event.item, before)
             if annotations:
-                yield self._chunk({"annotations": annotations})
+                yield self.chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
@@ -142,23 +152,24 @@ class ChunkRenderer:
         if index in self._commentary:
             yield from self._add_reasoning(rest)
         else:
-            yield from self._add_text(rest)
+            yield from self._add_text(rest, index)
 
-    def _add_text(self, text: str, *, is_refusal: bool = False) -> Chunks:
-        """Yield more text; a refusal also under its own name.
+    def _add_text(self, text: str, index: int | None = None) -> Chunks:
+        """Yield more text, of a message if it has an `index`; a refusal under both names.
 
         OpenAI's packages would read it as the JSON that was asked for, and fail.
         """
         self._length += len(text)
         if text:
-            refusal = {"refusal": text} if is_refusal else {}
-            yield self._chunk({"content": text, **refusal})
+            refusal = {"refusal": text} if index in self._refusals else {}
+            yield self.chunk({"content": text, **refusal})
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
-            yield self._chunk({"reasoning_content": text})
+            yield self.chunk({"reasoning_content": text})
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+    def chunk(self, delta: JsonObject, finish: str | None = None) -> Chunk:
+        """Return a chunk of the answer, which may be its last one."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
@@ -178,17 +189,17 @@ class ChunkRenderer:
             yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
-            yield self._chunk({"tool_calls": [tool_call]})
+            yield self.chunk({"tool_calls": [tool_call]})
         error = _error(event)
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
         sums = {**client_usage(event), **metadata_field(event)}
         # Clients that have not asked for a chunk without a choice read the first of each.
-        in_last_choice = {} if self.has_usage_chunk else sums
+        in_last_choice = {} if self._has_usage_chunk else sums
         if in_last_choice or not error:
-            yield {**self._chunk({}, finish), **in_last_choice}
-        if sums and self.has_usage_chunk:
+            yield {**self.chunk({}, finish), **in_last_choice}
+        if sums and self._has_usage_chunk:
             yield {**self.head, "choices": [], **sums}
         if error:
             yield error  # the last one: clients of OpenAI raise it and read no further

@@ -121,6 +121,13 @@ def test_refusal_is_told_apart_from_a_text() -> None:
     assert joined_text(deltas, "refusal").strip() == "Not three."
 
 
+def test_refusal_keeps_its_last_question_mark() -> None:
+    """It is held back, as an address may end with it, and is a part of the refusal."""
+    deltas = deltas_of(refusal("1", "May I help otherwise?"))
+    assert joined_text(deltas) == "May I help otherwise?"
+    assert joined_text(deltas, "refusal") == "May I help otherwise?"
+
+
 def test_calls_come_whole_and_are_counted() -> None:
     """The caller runs them, and tells them apart by their index."""
     _, *deltas = deltas_of(search("1"), call("1"), call("2"))
@@ -208,8 +215,7 @@ def test_each_chunk_has_a_choice() -> None:
 def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
     """As OpenAI gives it: without a choice, after the reason, in front of an error."""
     usage = Usage(10, 5, 15)
-    view = ChunkRenderer("c", 1, "m")
-    view.has_usage_chunk = True
+    view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
 
     chunks = list(view.render(RunDone(ending, usage, usage)))
     [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
