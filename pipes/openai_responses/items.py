@@ -324,7 +324,9 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
-_INPUT_ROLES = ("user", "system", "developer")
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that tell the model what to do."""
+_INPUT_ROLES = ("user", *INSTRUCTING)
 
 
 def drop_orphans(items: Sequence[Item]) -> list[Item]:

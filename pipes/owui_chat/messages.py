@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
+    INSTRUCTING,
     Item,
     arguments_text,
     content_parts,
@@ -186,8 +187,6 @@ _MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
-INSTRUCTING = ("system", "developer")
-"""The roles of messages that tell the model what to do."""
 LEFT_OUT = (
     "The oldest messages of this chat were left out: a request cannot contain them."
 )

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, text_message
+from openai_responses.items import INSTRUCTING, Item, text_message
 from openai_responses.json_input import as_mapping, as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
-from owui_chat.messages import INSTRUCTING
 from owui_chat.wording import plural
 from strategies.guide import Guide
 

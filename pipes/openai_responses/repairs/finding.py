@@ -25,6 +25,7 @@ from openai_responses.endings import (
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.items import (
     ADDED_TOOLS,
+    INSTRUCTING,
     Item,
     has_plain_reasoning,
     is_hosted,
@@ -349,7 +350,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
-    is_instructing = place.value.get("role") in ("developer", "system")
+    is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):

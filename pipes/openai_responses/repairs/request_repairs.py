@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from openai_responses.appended import APPENDED, declared_tools, lower_payload
 from openai_responses.items import (
     ADDED_TOOLS,
+    INSTRUCTING,
     Item,
     item_type,
     json_digest,
@@ -466,7 +467,7 @@ class GatherInstructions(RequestRepair):
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
-            is_instructing = item.get("role") in ("developer", "system")
+            is_instructing = item.get("role") in INSTRUCTING
             if is_instructing and message_text(item) and not has_media(item):
                 texts.append(message_text(item))
             else:
@@ -492,7 +493,7 @@ class StateInstructions(RequestRepair):
             return payload
         items = payload["input"]
         first = items[0] if items else {}
-        is_instructing = first.get("role") in ("developer", "system")
+        is_instructing = first.get("role") in INSTRUCTING
         if is_instructing and message_text(first) and not has_media(first):
             return {**payload, "instructions": message_text(first), "input": items[1:]}
         return {**payload, "instructions": _NO_INSTRUCTIONS}
