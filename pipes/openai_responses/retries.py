@@ -82,9 +82,7 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
-        wait = wait_in_words(failure.error.message)
-    if wait is None and failure.error.reset is not None:
-        wait = seconds_until(failure.error.reset)
+        wait = named_wait(failure.error)
     if wait is None:
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
@@ -197,13 +195,16 @@ _WAIT_IN_WORDS = re.compile(
 )
 
 
-def wait_in_words(message: str) -> float | None:
-    """Return the seconds that a message asks to wait, None if it names none.
+def named_wait(error: ApiError) -> float | None:
+    """Return the seconds that an error asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure);
+    others have a field.
     """
-    match = _WAIT_IN_WORDS.search(message[:_MAX_WORDS])
-    return read_duration(match[1]) if match else None
+    match = _WAIT_IN_WORDS.search(error.message[:_MAX_WORDS])
+    if match:
+        return read_duration(match[1])
+    return None if error.reset is None else seconds_until(error.reset)
 
 
 def read_duration(text: str) -> float | None:

@@ -8,9 +8,9 @@ from openai_responses.retries import (
     RetryPolicy,
     is_passing,
     loading_wait,
+    named_wait,
     retry_wait,
     seconds_until,
-    wait_in_words,
 )
 from upstream.quota_codes import QUOTA_CODES
 
@@ -185,7 +185,9 @@ def test_trouble_without_a_cause_is_tried_once_more(
 )
 def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
     """Inside of a stream there is no header for it."""
-    assert wait_in_words(message) == (pytest.approx(seconds) if seconds else None)
+    assert named_wait(ApiError(message=message)) == (
+        pytest.approx(seconds) if seconds else None
+    )
 
 
 def test_wait_in_words_counts_where_no_header_says_it() -> None:

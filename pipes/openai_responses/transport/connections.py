@@ -57,7 +57,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
-from openai_responses.retries import read_duration, seconds_until, wait_in_words
+from openai_responses.retries import named_wait, read_duration, seconds_until
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
@@ -385,9 +385,7 @@ class HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _retry_after(headers)
         if retry_after is None:
-            retry_after = wait_in_words(error.message)
-        if retry_after is None and error.reset is not None:
-            retry_after = seconds_until(error.reset)
+            retry_after = named_wait(error)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
             # something remains tells when all of it is there again, which no one has to
