@@ -28,9 +28,9 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     """Return the rules of TOOL_APPROVAL, and the message about an error in them.
 
     They are separated by commas or lines. A rule is `pattern=auto`, `ask` or `deny`; a
-    pattern alone means `ask`. An entry that
-    cannot be read may have been meant to deny any tool, so a person is asked about all
-    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
+    pattern alone means `ask`. An entry that cannot be read may have been meant to deny
+    any tool, so a person is asked about all calls that are not denied. `deny` alone is
+    such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(

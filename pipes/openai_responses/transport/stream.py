@@ -324,9 +324,8 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Thousands of brackets are a
-    RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
-    Chat Completions.
+    Raises UnreadableAnswer for a chunk of Chat Completions. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
     if text == END_OF_STREAM:

@@ -36,9 +36,9 @@ async def choose_python_files(
 ) -> tuple[list[PythonFile], str]:
     """Return the files of a chat for its code, and the notice about those left out.
 
-    They are in the order of the chat, each once.
-    Raises InvalidRequest for one at the message that is asked which `user` may not
-    read; one at an earlier message is left out.
+    They are in the order of the chat, each once. Raises InvalidRequest for one at the
+    message that is asked which `user` may not read; one at an earlier message is left
+    out.
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
