@@ -39,7 +39,8 @@ def with_escapes(text: str) -> str:
     return "".join(shown)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+"""A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
 
 
 def as_plain_markdown(name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owui_chat.wording import value_with_escapes, with_escapes
+from owui_chat.wording import as_plain_markdown, value_with_escapes, with_escapes
 
 HEART = "\N{HEAVY BLACK HEART}"
 EMOJI = "\N{VARIATION SELECTOR-16}"
@@ -32,6 +32,19 @@ EMOJI = "\N{VARIATION SELECTOR-16}"
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
     assert with_escapes(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a_b_c.txt", "a_b_c.txt"),
+        ("__init__.py", r"\_\_init\_\_.py"),
+        ("_draft_.txt", r"\_draft\_.txt"),
+        ("*[a](b)`<i>\\.txt", r"\*\[a\](b)\`\<i\>\\.txt"),
+    ],
+)
+def test_name_is_shown_as_it_is_where_markdown_is_drawn(name: str, shown: str) -> None:
+    assert as_plain_markdown(name) == shown
 
 
 @pytest.mark.parametrize(
