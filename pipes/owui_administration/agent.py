@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
+from openai_responses.models.usage import Usage, read_usage
 from owui_administration.usage_table import UsageRow
 from shells.administration import MILLIONTHS, UNKNOWN_CALL, CallFacts
 
@@ -111,34 +112,23 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
 
     A cost that is not reported counts as none.
     """
-    cached = 0.0
-    for name in ("input_tokens_details", "prompt_tokens_details"):
-        cached = cached or _number(as_mapping(usage.get(name)), "cached_tokens")
-    input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    output_tokens = _number(usage, "output_tokens") or _number(
-        usage, "completion_tokens"
-    )
-    dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
+    counts = read_usage(usage) or Usage()
+    cost = usage.get("cost")
+    dollars = 0.0
+    if isinstance(cost, int | float) and 0 < cost < _NO_COST:
+        dollars = min(float(cost), _MAX_DOLLARS)
     return UsageRow(
         user_id=as_text(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,
-        input=int(input_tokens),
-        cached=int(cached),
-        output=int(output_tokens),
+        input=counts.input,
+        cached=counts.cached,
+        output=counts.output,
         money=round(dollars * MILLIONTHS),
     )
 
 
-_MAX_DOLLARS = 1_000_000
-_MAX_COUNT = 10**12
+_MAX_DOLLARS = 1_000_000.0
+_NO_COST = 10**12
 """What servers report may be anything; a column holds eight bytes."""
-
-
-def _number(counts: JsonObject, name: str) -> float:
-    """Return a count that can be one, else 0."""
-    value = counts.get(name)
-    if isinstance(value, int | float) and 0 < value < _MAX_COUNT:
-        return value
-    return 0

@@ -135,7 +135,7 @@ async def test_model_of_the_workspace_needs_the_request(limited: Filter) -> None
         await ask(limited, AGENT, __request__=None)
 
 
-@pytest.mark.parametrize("value", [-1, "9", 1e300, float("nan"), True])
+@pytest.mark.parametrize("value", [-1, "many", 1e300, float("nan"), True])
 async def test_odd_numbers_count_as_none(limited: Filter, value: Any) -> None:
     """A server may report anything."""
     counts = dict.fromkeys(("input_tokens", "output_tokens", "cost"), value)

@@ -96,16 +96,20 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
-    # stream.
-    names = ("input", "output")
-    if "input_tokens" not in wire and "prompt_tokens" in wire:
-        names = ("prompt", "completion")
-    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
-    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
+
+    def either(api_name: str, name: str) -> object:
+        """Return a field by its name in Chat Completions, if the API's is not there.
+
+        Gateways to its servers keep these, as does SGLang without a stream; a host adds
+        some of the API's.
+        """
+        return wire.get(api_name) or wire.get(name)
+
+    inputs = as_mapping(either("input_tokens_details", "prompt_tokens_details"))
+    outputs = as_mapping(either("output_tokens_details", "completion_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
-    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
+    input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
+    output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
