@@ -39,14 +39,18 @@ class Caller(ChatCaller):
         return self.is_open_webui and not self.task
 
     @property
-    def channel_id(self) -> str:
-        """The channel in which the model was mentioned; empty in a chat."""
-        return self.chat_id.removeprefix(CHANNEL) if self.is_in_channel else ""
-
-    @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
         return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The message or the channel whose readers may read the answer's files."""
+        if self.may_have_row:
+            return {"chat_id": self.chat_id, "message_id": self.message_id}
+        if self.is_in_channel:
+            return {"channel_id": self.chat_id.removeprefix(CHANNEL)}
+        return {}
 
 
 def read_caller(

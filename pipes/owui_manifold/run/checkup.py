@@ -352,11 +352,8 @@ def file_saver(call: CheckedCall) -> SaveFile | None:
         user = await user_model(caller.user_id)
         if user is None:
             return ""
-        message: dict[str, str] = {}
-        if caller.may_have_row:
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        request = call.host.request
-        entry = await store_file(request, name, text.encode(), message, user)
+        content = text.encode()
+        entry = await store_file(call.host.request, name, content, caller.place, user)
         return str(entry["url"]) if entry else ""
 
     return save

@@ -175,17 +175,12 @@ class ArtifactStore:
         caller = self._call.caller
         if not caller.user_id:
             return None
-        place: dict[str, str] = {}
-        if caller.may_have_row:
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        elif caller.channel_id:
-            place = {"channel_id": caller.channel_id}
         try:
             user = await user_model(caller.user_id)
             if user is None:
                 return None
             request = self._call.host.request
-            entry = await store_file(request, name, content, place, user)
+            entry = await store_file(request, name, content, caller.place, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None
