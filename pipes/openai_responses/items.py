@@ -427,16 +427,16 @@ def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
     return changed
 
 
-def arguments_text(arguments: object) -> str:
-    """Return the arguments of a call as the API has them: a JSON object in a text.
+def json_text(value: object) -> str:
+    """Return the arguments of a call, or its output, as the API has them: in a text.
 
-    Gateways give the object itself, or null for none.
+    Gateways and clients give a JSON value itself, or null for none.
     """
-    if isinstance(arguments, str):
-        return arguments
-    if arguments is None:
+    if isinstance(value, str):
+        return value
+    if value is None:
         return ""
-    return json.dumps(arguments, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def is_image_call(item: JsonObject) -> bool:

@@ -15,9 +15,9 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     INSTRUCTING,
     Item,
-    arguments_text,
     content_parts,
     distinct_call_id,
+    json_text,
     message_text,
     part_text,
     text_message,
@@ -260,7 +260,7 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             if isinstance(content, list):
                 output = [_output_part(part) for part in content]
             else:
-                output = arguments_text(content)
+                output = json_text(content)
             yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(
@@ -276,7 +276,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         function = call.get("function")
         custom = call.get("custom")
         if isinstance(function, dict):
-            arguments = arguments_text(function.get("arguments")) or "{}"
+            arguments = json_text(function.get("arguments")) or "{}"
             yield ToolCall(call_id, str(function.get("name")), arguments)
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
@@ -323,7 +323,7 @@ def _output_part(part: object) -> Item:
     if isinstance(text, str):
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
-        return {"type": "input_text", "text": arguments_text(part)}
+        return {"type": "input_text", "text": json_text(part)}
     return _input_part(part, "auto")
 
 

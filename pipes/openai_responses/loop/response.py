@@ -60,7 +60,6 @@ from openai_responses.errors import ApiError, read_api_error
 from openai_responses.items import (
     Item,
     TextPlace,
-    arguments_text,
     content_parts,
     distinct_call_id,
     is_call,
@@ -69,6 +68,7 @@ from openai_responses.items import (
     is_paired,
     item_texts,
     item_type,
+    json_text,
     kind_of,
     message_text,
     part_text,
@@ -594,7 +594,7 @@ def _in_api_form(item: Item) -> Item:
 
     # Arguments may be an object or null, and a name may have spaces around it.
     if not isinstance(api_item.get("arguments", ""), str):
-        api_item["arguments"] = arguments_text(api_item["arguments"])
+        api_item["arguments"] = json_text(api_item["arguments"])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
         api_item["name"] = name.strip()
@@ -605,7 +605,7 @@ def _in_api_form(item: Item) -> Item:
             is_text = part.get("type") in ("text", "output_text")
             text = {"type": "input_text", "text": part_text(part)}
             output.append(text if is_text else part)
-        api_item["output"] = output or arguments_text(api_item.get("output"))
+        api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
 
 

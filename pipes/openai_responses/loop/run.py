@@ -21,8 +21,8 @@ from openai_responses.endings import COMPLETED
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
-    arguments_text,
     is_call,
+    json_text,
     open_calls,
     since_compaction,
 )
@@ -470,7 +470,7 @@ async def _remote_refusals(
         return [text.removeprefix("Error: ") for text in texts]
     asked: list[AskedCall] = []
     for name, request in zip(names, requests, strict=True):
-        text = arguments_text(request.get("arguments")) or "{}"
+        text = json_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
         if arguments is None:  # the user who decides sees what is not JSON as it is
             arguments = {"arguments": text}

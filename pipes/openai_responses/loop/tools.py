@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.callbacks import ignore_report
-from openai_responses.items import CALL_OUTPUTS, Item, arguments_text, item_type
+from openai_responses.items import CALL_OUTPUTS, Item, item_type, json_text
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
@@ -588,7 +588,7 @@ def read_arguments(call: Item) -> object:
     """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
-    text = arguments_text(call.get("arguments"))
+    text = json_text(call.get("arguments"))
     return load_json(text) if text.strip() else {}
 
 

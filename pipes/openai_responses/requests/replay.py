@@ -27,7 +27,6 @@ from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
-    arguments_text,
     code_output,
     content_parts,
     has_encrypted_reasoning,
@@ -41,6 +40,7 @@ from openai_responses.items import (
     is_hosted,
     is_reasoning,
     item_type,
+    json_text,
     kind_of,
     message_text,
     part_text,
@@ -127,7 +127,7 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
 
 def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
     """Return the call that `item` made or requested, with an output."""
-    arguments = arguments_text(item.get("arguments")) or "{}"
+    arguments = json_text(item.get("arguments")) or "{}"
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 

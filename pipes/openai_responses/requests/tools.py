@@ -11,10 +11,10 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     ADDED_TOOLS,
     Item,
-    arguments_text,
     content_parts,
     is_call,
     item_type,
+    json_text,
     tool_name,
 )
 from openai_responses.json_input import (
@@ -167,7 +167,7 @@ def clean_call(item: Item) -> Item:
     arguments = item.get("arguments")
     changed: Item = {}
     if item_type(item) == "function_call" and not isinstance(arguments, str):
-        changed["arguments"] = arguments_text(arguments) or "{}"
+        changed["arguments"] = json_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         bare = name.strip().removeprefix(_MODELS_PREFIX)
         changed["name"] = ToolNames().sent_name(bare)

@@ -24,7 +24,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from openai_responses.items import ITEM_KINDS, Item, arguments_text
+from openai_responses.items import ITEM_KINDS, Item, json_text
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
@@ -459,7 +459,7 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
                 return None  # the item, or the deltas, have the text
             if kind != "arguments":
                 raise TypeError
-            text = arguments_text(text)
+            text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
