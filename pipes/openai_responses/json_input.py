@@ -184,3 +184,11 @@ def as_list(value: object) -> list[Any]:
 def as_text(value: object) -> str:
     """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def well_formed(text: str) -> str:
+    """Return a text with a question mark for each half of a character.
+
+    JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
+    """
+    return text.encode("utf-8", "replace").decode()

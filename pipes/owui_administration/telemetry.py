@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
+from openai_responses.json_input import well_formed
 from owui_administration.host import exports_telemetry
 from shells.administration import CallFacts, EventWords, ResponseCounts
 
@@ -105,7 +106,7 @@ def _exportable_name(name: str) -> str:
     Half a character would end the export of all spans that wait with it, those of
     others too.
     """
-    return name[:_MAX_NAME].encode("utf-8", "replace").decode()
+    return well_formed(name[:_MAX_NAME])
 
 
 class ServerWords:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from openai_responses.json_input import clamp_number
+from openai_responses.json_input import clamp_number, well_formed
 
 Door = Literal["pipe", "pipelines"]
 """Where an administrator finds a valve: in Open WebUI, or at the Pipelines server."""
@@ -151,8 +151,9 @@ class StoredValves(BaseModel):
     def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
         """Read valves: numbers are kept in bounds, and old names are remembered.
 
-        A host passes on all that it has stored; when its page saves the valves, it
-        stores only what this class has (docs/reference/open-webui.md, "Valves").
+        With half a character in a text, a host could not send them to its page. It passes
+        on all that it has stored; when its page saves the valves, it stores only what
+        this class has (docs/reference/open-webui.md, "Valves").
         """
         if not isinstance(stored, Mapping):
             return read(stored)
@@ -161,7 +162,12 @@ class StoredValves(BaseModel):
             for name, (least, most, default) in cls._bounds.items()
             if name in stored
         }
-        valves = read({**stored, **kept})
+        texts = {
+            name: well_formed(value)
+            for name, value in stored.items()
+            if isinstance(value, str)
+        }
+        valves = read({**stored, **texts, **kept})
         valves._without_effect = tuple(
             name
             for name in cls.old_names.keys() & stored.keys()

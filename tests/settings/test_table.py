@@ -53,6 +53,17 @@ def test_a_shared_valve_follows_the_one_that_names_it_or_the_one_before() -> Non
     assert list(Door.model_json_schema()["properties"]) == order
 
 
+@pytest.mark.parametrize("door", [Valves, AgentValves])
+def test_half_a_character_of_a_stored_text_is_a_question_mark(
+    door: type[Valves | AgentValves],
+) -> None:
+    """With it, no host could send its page the valves."""
+    valves = door.model_validate({"ORGANIZATION": "org \ud83d"})
+
+    assert valves.ORGANIZATION == "org ?"
+    assert valves.model_dump_json()
+
+
 def test_each_door_has_its_words() -> None:
     """Open WebUI has the default in the text, the Pipelines server an example."""
     pipe = page_texts(Door, "pipe", NAMES)

@@ -26,7 +26,7 @@ from manifold.request_settings import (
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import clamp_number
+from openai_responses.json_input import clamp_number, well_formed
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
@@ -109,7 +109,7 @@ class PipelineCall(NamedTuple):
         if isinstance(value, Mapping | list):
             return json.dumps(value)
         if isinstance(value, str) and value.strip():
-            return value.encode("utf-8", "replace").decode()
+            return well_formed(value)
         return default
 
 

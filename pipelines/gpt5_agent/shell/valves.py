@@ -130,13 +130,9 @@ class Valves(SharedValves, ParameterValves):
     ) -> Any:
         """Return a value that is valid, whatever was stored."""
         try:
-            valid = validate(value)
+            return validate(value)
         except ValidationError:
             return cls.model_fields[str(about.field_name)].default
-        if isinstance(valid, str):
-            # With half a character in one of them, the page could not read the valves.
-            return valid.encode("utf-8", "replace").decode()
-        return valid
 
     @model_serializer(mode="wrap")
     def _leave_unset_empty(
