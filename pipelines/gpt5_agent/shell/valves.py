@@ -76,7 +76,7 @@ class Valves(SharedValves, ParameterValves):
     SANDBOX: bool = valve(
         False,
         "Let the model run Python and keep files in a sandbox without network "
-        "access. If no sandbox works on this server, no such tool is offered, and "
+        "access. If no sandbox works on the Pipelines server, no such tool is offered, and "
         "the log and a notice above administrators' answers say why.",
     )
     SANDBOX_OPTIONS: str = valve(
@@ -87,8 +87,8 @@ class Valves(SharedValves, ParameterValves):
     )
     OPEN_WEBUI_URL: str = valve(
         "",
-        "Address at which this server reaches Open WebUI, to read and store files; "
-        "the Pipelines server has to allow it.",
+        "Address at which the Pipelines server reaches Open WebUI, to read and store "
+        "files; it has to allow the address.",
         example="http://open-webui:8080",
     )
     OPEN_WEBUI_API_KEY: str = valve(

@@ -145,11 +145,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
+    is_own = stored is not None
     rows = stored.messages if stored else {}
     if call.caller.may_have_row:
-        chat_id = call.caller.chat_id
-        rows = await listed_messages(chat_id, is_own=stored is not None) or rows
-    is_own = stored is not None
+        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)

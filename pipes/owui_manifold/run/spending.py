@@ -188,8 +188,8 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._made = 0
-        """The text of tools that the current response is asked with."""
+        self._tool_characters = 0
+        """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
 
@@ -220,7 +220,7 @@ class _RunCounts:
         prepared = self._prepared
         self._last = (self._last, *new)[-1]
         self._characters = None
-        self._made = 0
+        self._tool_characters = 0
         self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
@@ -279,14 +279,16 @@ class _RunCounts:
                 # It begins to think. A call may be shown after its response.
                 self._characters = self._characters or 0
             case ToolOutput():
-                self._made += _count_characters(event.item.get("output"))
+                self._tool_characters += _count_characters(event.item.get("output"))
 
     def _estimate(self, received: int) -> Usage:
         """Return the usage of a response of which so many characters came."""
         request = self._prepared.request
         sent = _count_characters([request.instructions, request.tools, request.input])
         last = self._last
-        again = last.input + last.output + self._made // _CHARACTERS_PER_TOKEN
+        again = (
+            last.input + last.output + self._tool_characters // _CHARACTERS_PER_TOKEN
+        )
         return Usage(
             input=max(sent // _CHARACTERS_PER_TOKEN, again),
             cached=last.cached,
