@@ -85,7 +85,8 @@ class HostToolNames:
     def may_match(self, name: str, pattern: str) -> bool:
         """Say whether a pattern may match a tool whose name was cut.
 
-        It may match the whole name, or the tool's own name on its server.
+        It may match the whole name, or the tool's own name on its server, both in upper
+        and lower case: only a rule that allows has to spell a name as it is.
         """
         cut_name = _CUT_NAME.fullmatch(name)
         if cut_name is None or name in self.own_tools:
@@ -98,14 +99,28 @@ class HostToolNames:
             if _WILDCARDS.isdisjoint(pattern):
                 # The digest tells whether it is one of the two names.
                 whole_names = (pattern, prefix + pattern)
-                digests = [hex_digest(whole_name) for whole_name in whole_names]
-                matches = any(known.startswith(cut_digest) for known in digests)
+                matches = any(
+                    _is_cut_from(whole_name, beginning, cut_digest)
+                    for whole_name in whole_names
+                )
             else:
                 beginnings = (beginning, beginning[len(prefix) :])
                 matches = any(_may_continue(known, pattern) for known in beginnings)
             if matches:
                 return True
         return False
+
+
+def _is_cut_from(whole_name: str, beginning: str, cut_digest: str) -> bool:
+    """Say whether a name was cut that is written like this, or in other capitals.
+
+    Those of the beginning are known; what follows is tried in lower case, too.
+    """
+    if not whole_name.lower().startswith(beginning.lower()):
+        return False
+    end = whole_name[len(beginning) :]
+    digests = [hex_digest(beginning + tried) for tried in (end, end.lower())]
+    return any(digest.startswith(cut_digest) for digest in digests)
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
@@ -115,5 +130,6 @@ def _may_continue(beginning: str, pattern: str) -> bool:
     the pattern what follows. Where the pattern is divided is not known, so all places
     are tried.
     """
+    beginning, pattern = beginning.lower(), pattern.lower()
     pattern_beginnings = [pattern[:end] for end in range(len(pattern) + 1)]
     return any(fnmatchcase(beginning, part) for part in pattern_beginnings)

@@ -114,6 +114,10 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
         (LONG, "reports", LONG, True),
         (f"reports_{LONG}", "reports", LONG, True),
         (f"reports_{LONG}", LONG_ID, LONG, False),
+        (LONG.upper(), "reports", LONG, True),
+        (LONG.upper().replace("DELETE", "REMOVE"), "reports", LONG, False),
+        ("*_Delete_it", "reports", LONG, True),
+        ("Reports_generate_*", "reports", LONG, True),
         (LONG.replace("delete", "remove"), "reports", LONG, False),
         ("generate_the_yearly_*", "reports", LONG, False),
         ("reports_generate_*", "reports", LONG, True),
@@ -128,7 +132,10 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
 def test_rule_may_be_about_a_name_that_was_cut(
     pattern: str, server: str, tool: str, matches: bool
 ) -> None:
-    """The beginning has to fit; a pattern without wildcards is compared by its hash."""
+    """The beginning has to fit; a pattern without wildcards is compared by its hash.
+
+    Both in upper and lower case, as rules to ask or to deny hold (`Approver`).
+    """
     ids = frozenset({server, "other"})
     sent = cut_name(f"{server}_{tool}")
 
