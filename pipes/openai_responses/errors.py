@@ -30,6 +30,7 @@ from openai_responses.json_input import (
     JsonObject,
     as_list,
     as_mapping,
+    as_seconds,
     as_text,
     load_json,
     value_at,
@@ -369,11 +370,9 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     for value in (*values, headers.get("X-RateLimit-Reset")):
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            with suppress(ValueError, OverflowError):
-                number = float(value)
-                if 0 <= number < float("inf"):
-                    return number
+        reset = as_seconds(value)
+        if reset is not None:
+            return reset
     return None
 
 

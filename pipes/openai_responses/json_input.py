@@ -186,6 +186,17 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_seconds(value: object) -> float | None:
+    """Return a time that a server names, which may be a number in a text, else None."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    with suppress(ValueError, OverflowError):
+        seconds = float(value)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
 def well_formed(text: str) -> str:
     """Return a text with a question mark for each half of a character.
 

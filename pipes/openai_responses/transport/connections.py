@@ -54,6 +54,7 @@ from openai_responses.json_input import (
     MAX_JSON_BYTES,
     JsonObject,
     as_mapping,
+    as_seconds,
     json_weight,
     load_json,
 )
@@ -397,10 +398,9 @@ class HttpResponse:
                 if remaining == "0" and wait:
                     waits.append(wait)
             # OpenRouter's own, and of others; if it is relative, it fits as well.
-            with suppress(ValueError, KeyError):
-                reset = float(headers["x-ratelimit-reset"])
-                if 0 <= reset < float("inf"):
-                    waits.append(seconds_until(reset))
+            reset = as_seconds(headers.get("x-ratelimit-reset"))
+            if reset is not None:
+                waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
@@ -416,10 +416,9 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
     for name, units in _UNITS_OF_A_SECOND.items():
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / units
-            if 0 <= seconds < float("inf"):
-                return seconds
+        seconds = as_seconds(headers.get(name))
+        if seconds is not None:
+            return seconds / units
     # A number that no date has is an OverflowError.
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(headers.get("retry-after", ""))
