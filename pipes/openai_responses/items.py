@@ -494,6 +494,11 @@ def _image_label(item: JsonObject) -> str | None:
     return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
 
 
+def has_web_scheme(text: str) -> bool:
+    """Say whether a text begins like an address of the web: not as `javascript:` does."""
+    return text[:8].lower().startswith(("https://", "http://"))
+
+
 def is_web_address(url: str) -> bool:
     """Say whether a text is an address of the web, as a page may load it."""
     is_short = len(url) <= _LONGEST_ADDRESS
@@ -611,7 +616,7 @@ def search_pages(item: JsonObject) -> list[str]:
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
     pages: dict[str, None] = {}
     for address in _texts([source.get("url") for source in sources]):
-        if address[:8].lower().startswith(("https://", "http://")):
+        if has_web_scheme(address):
             pages[address] = None
     return list(pages)
 

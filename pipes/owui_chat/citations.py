@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeGuard
 from openai_responses.items import (
     Item,
     content_parts,
+    has_web_scheme,
     is_commentary,
     item_type,
     part_text,
@@ -256,7 +257,7 @@ class Citations:
             self._waiting.popleft()
         first = next(iter(names))
         source = {"name": names[first]}
-        if first.startswith("http"):
+        if has_web_scheme(first):
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
         # The page shows a source that is opened as Markdown.

@@ -17,6 +17,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     distinct_call_id,
+    has_web_scheme,
     json_text,
     message_text,
     part_text,
@@ -351,7 +352,7 @@ def _file_part(wire: object) -> Item:
     """
     given = as_mapping(wire)
     address = given.get("file_url")
-    if address and not str(address).lower().startswith(("https://", "http://")):
+    if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.
         return {"type": "input_text", "text": _NO_WEB_ADDRESS}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}

@@ -491,6 +491,17 @@ def test_source_that_is_opened_draws_nothing() -> None:
     assert cited["source"]["name"] == "![x](https://e.example/p.png) <b>"
 
 
+@pytest.mark.parametrize("name", ["http_codes.txt", "https.csv"])
+def test_name_of_a_file_is_no_address(name: str) -> None:
+    """The page would make a link of it, which leads nowhere."""
+    note = {"type": "file_citation", "filename": name, "index": 4}
+
+    events = fed(Citations(), *run_of(message("1", "Rain.", annotations=[note])))
+
+    [cited] = sources_in(events)
+    assert cited["source"] == {"name": name}
+
+
 def test_address_that_ends_for_some_readers_has_no_definition() -> None:
     """U+FEFF is a space in JavaScript, and not in Python: the rest would be drawn."""
     note = url_note("https://a.example/\ufeffx", "![x](https://e.example/p.png)", 0, 4)

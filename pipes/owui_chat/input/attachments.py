@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts, item_type
+from openai_responses.items import Item, content_parts, has_web_scheme, item_type
 from openai_responses.json_input import JsonObject, value_at
 from owui_chat.file_names import shorten_name
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
@@ -70,7 +70,7 @@ def _readable_url(url: str) -> str:
 
     The API itself fetches images from the web.
     """
-    if url[:8].lower().startswith(("https://", "http://")):
+    if has_web_scheme(url):
         return url
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
