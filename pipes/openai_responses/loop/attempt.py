@@ -252,7 +252,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on behind the stream
+            if is_new is None:  # else the response goes on after the stream
                 reason += response.close()
             for event in reason:
                 yield event

@@ -98,7 +98,7 @@ def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall
 def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
     """Let the questions of an MCP server stop the clocks of a call, while it runs.
 
-    The server asks beside its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
+    The server asks apart from its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
     nothing says which of them a question belongs to: it stops those of all.
     """
     event_call = getattr(client, "event_caller", None)
