@@ -595,10 +595,11 @@ def read_arguments(call: Item) -> object:
 async def _call_tool(
     ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
 ) -> ToolResult:
-    """Return the result of a tool; with a `pause`, which stops the batch, in time.
+    """Return the result of a tool.
 
-    A tool that raises SystemExit, or cancels itself, has failed and does not end the
-    run. Only the cancellation of our own task does.
+    It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
+    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
+    Only the cancellation of our own task does.
     """
     name = ready.name
     limits = toolset.limits
