@@ -147,7 +147,7 @@ def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None
 
 
 def _is_about(row: tuple[str, object], name: str) -> bool:
-    """Say whether a row is about a name; one that allows has to spell it as it is."""
+    """Say whether a row is about a name; one with `auto` has to spell it as it is."""
     pattern, value = row
     if value == "auto":
         return fnmatchcase(name, pattern)

@@ -319,7 +319,7 @@ def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
     ("limits", "other_ends"),
     [
         pytest.param(
-            CallLimits(seconds=120, batch_seconds=600, own=[("end*", 3_600)]),
+            CallLimits(seconds=120, batch_seconds=600, own=[("End*", 3_600)]),
             "other did not finish within 120 s.",
             id="by the limit of the others",
         ),
