@@ -526,7 +526,8 @@ def _read_printed(text: str) -> object:
     if not _PRINTED_BODY.match(text):
         return None
     for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        # A list as a key is a TypeError.
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return ast.literal_eval(text[: end.end()])
     return None
 

@@ -279,6 +279,7 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
         "a {b} c",
         "{'error': {" * 400,
         "{'error': {f()}}",
+        "{'error': {[]: 1}}",
         "{'error': {}}",
     ],
 )
