@@ -149,9 +149,10 @@ def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None
 def _is_about(row: tuple[str, object], name: str) -> bool:
     """Say whether a row is about a name; one with `auto` has to spell it as it is."""
     pattern, value = row
-    if value == "auto":
-        return fnmatchcase(name, pattern)
-    return fnmatchcase(name.lower(), pattern.lower())
+    # As it is for all: in lower case, `[!A-Z]*` would be about fewer names.
+    if fnmatchcase(name, pattern):
+        return True
+    return value != "auto" and fnmatchcase(name.lower(), pattern.lower())
 
 
 class ToolResult(NamedTuple):

@@ -42,6 +42,8 @@ async def test_first_rule_that_fits_counts() -> None:
     assert approver.rule_for("DELETE_x") == "deny"
     assert approver.rule_for("Read_file") == "auto"
     assert approver.rule_for("read_file") == "ask"
+    own_tools_alone = Approver([("[!A-Z]*", "deny")])
+    assert own_tools_alone.rule_for("delete_file") == "deny"
 
 
 @pytest.mark.parametrize(
