@@ -124,12 +124,15 @@ def _is_cut_from(whole_name: str, beginning: str, cut_digest: str) -> bool:
 
 
 def _may_continue(beginning: str, pattern: str) -> bool:
-    """Say whether a pattern matches any text that begins like this.
+    """Say whether a pattern matches any text that begins like this, in any case.
 
     The beginning of the pattern then matches the beginning of the text, and the rest of
     the pattern what follows. Where the pattern is divided is not known, so all places
     are tried.
     """
-    beginning, pattern = beginning.lower(), pattern.lower()
-    pattern_beginnings = [pattern[:end] for end in range(len(pattern) + 1)]
-    return any(fnmatchcase(beginning, part) for part in pattern_beginnings)
+    for end in range(len(pattern) + 1):
+        part = pattern[:end]
+        # Both, as a rule holds for whole names (`Approver.rule_for`).
+        if fnmatchcase(beginning, part) or fnmatchcase(beginning.lower(), part.lower()):
+            return True
+    return False

@@ -121,6 +121,7 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
         (LONG.replace("delete", "remove"), "reports", LONG, False),
         ("generate_the_yearly_*", "reports", LONG, False),
         ("reports_generate_*", "reports", LONG, True),
+        ("Generate_*_Delete_It", "reports", LONG, True),
         ("reports_send_*", "reports", LONG, False),
         ("send_*", "reports", LONG, False),
         ("send_*", LONG_ID, LONG, True),  # nothing of its own name is left
