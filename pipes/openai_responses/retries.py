@@ -83,7 +83,7 @@ def retry_wait(
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
         wait = named_wait(failure.error)
-    if wait is None:
+    if not wait:  # none is named, or a time that is over by our clock
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None

@@ -212,6 +212,8 @@ def test_wait_in_words_counts_where_no_header_says_it() -> None:
         pytest.param(
             Failure(200, ApiError("invalid_prompt")), None, id="invalid_prompt"
         ),
+        pytest.param(Failure(429, retry_after=0.0), AGAIN, id="a reset that is over"),
+        pytest.param(Failure(200, ApiError("429", reset=0)), AGAIN, id="in the error"),
         pytest.param(Failure(429, retry_after=60.0), 60.0, id="the longest wait"),
         pytest.param(Failure(429, retry_after=60.1), None, id="a longer wait"),
     ],
