@@ -304,9 +304,12 @@ def read_api_error(wire: object) -> ApiError:
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
+    reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
     if inner is not None:
-        return inner._replace(is_relayed=True)
+        # The gateway knows both limits, the server behind it only its own.
+        own_reset = inner.reset if reset is None else reset
+        return inner._replace(is_relayed=True, reset=own_reset)
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -318,7 +321,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
+        reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),

@@ -399,7 +399,8 @@ class HttpResponse:
                     waits.append(wait)
             # OpenRouter's own, and of others; if it is relative, it fits as well.
             reset = as_seconds(headers.get("x-ratelimit-reset"))
-            if reset is not None:
+            remaining = headers.get("x-ratelimit-remaining", "0")
+            if remaining == "0" and reset is not None:
                 waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)

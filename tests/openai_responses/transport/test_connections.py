@@ -223,6 +223,8 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
         (429, {"X-RateLimit-Reset": "9"}, 9.0),
         (429, {"X-RateLimit-Reset": "1000000001"}, 0.0),
         (429, {"X-RateLimit-Reset": "later"}, None),
+        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"}, 9.0),
+        (429, {"X-RateLimit-Remaining": "40", "X-RateLimit-Reset": "3600"}, None),
     ],
 )
 async def test_limit_of_which_nothing_remains_is_waited_for(
@@ -238,6 +240,15 @@ async def test_limit_of_which_nothing_remains_is_waited_for(
     ("error", "after"),
     [
         ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
+        (
+            {
+                "metadata": {
+                    "raw": '{"error": {"message": "Busy"}}',
+                    "headers": {"X-RateLimit-Reset": "9"},
+                }
+            },
+            9.0,
+        ),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
