@@ -420,9 +420,8 @@ class _Batch:
         self._end = self._loop.time() + toolset.limits.batch_seconds
         self._pauses = 0
         self._paused_at = 0.0
-        self._pauses_over = asyncio.Event()
-        """Whether the clock goes on."""
-        self._pauses_over.set()
+        self._pauses_over: asyncio.Future[None] = self._loop.create_future()
+        """Done when the clock goes on."""
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -458,7 +457,7 @@ class _Batch:
         """Stop the clocks of the batch and of the run; several pauses may overlap."""
         if self._pauses == 0:
             self._paused_at = self._loop.time()
-            self._pauses_over.clear()
+            self._pauses_over = self._loop.create_future()
         self._pauses += 1
         try:
             with self._pause():
@@ -467,7 +466,7 @@ class _Batch:
             self._pauses -= 1
             if self._pauses == 0:
                 self._end += self._loop.time() - self._paused_at
-                self._pauses_over.set()
+                self._pauses_over.set_result(None)
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -485,7 +484,8 @@ class _Batch:
                 await asyncio.wait([task], timeout=seconds_left)
             elif self._pauses:
                 # The user is asked: the answer moves the end.
-                await self._pauses_over.wait()
+                either: list[asyncio.Future[Any]] = [task, self._pauses_over]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             else:
                 return
 

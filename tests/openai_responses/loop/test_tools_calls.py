@@ -541,6 +541,25 @@ def test_question_that_outlives_its_call_changes_nothing() -> None:
     assert run_skipping(run()) == [ToolResult("done")]
 
 
+def test_result_waits_for_no_question_of_another_tool() -> None:
+    """Where the time of the batch is over but for the question."""
+    shown_at: list[float] = []
+
+    async def run() -> None:
+        calls = [
+            calling("working", 1),
+            calling("asking", 2, json.dumps({"city": "x", "days": 5_000})),
+        ]
+        tools = MemoryTools(asking=asking, working=lambda _: asyncio.sleep(110, "done"))
+        limits = CallLimits(seconds=1_000, batch_seconds=100)
+        async for _ in run_calls(calls, Toolset(tools, limits=limits)):
+            shown_at.append(asyncio.get_running_loop().time())
+
+    run_skipping(run())
+
+    assert shown_at == [110, 5_100]
+
+
 @pytest.mark.parametrize("kind", ["question", "task"])
 @pytest.mark.parametrize("places", [(0,), (0, 1, 2, 3), (4,)])
 def test_question_to_a_person_has_no_limit_and_takes_no_place(
