@@ -138,7 +138,7 @@ class ResponseState:
         self._has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
-        """The last message that came outside of all events."""
+        """The last message that came outside of all events, after the last item."""
         self._ended_empty = False
         """Whether it was complete without any item: another one may follow."""
         self._tool_names: ToolNames | None = None
@@ -444,6 +444,7 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
+        self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
         index = self._first + position

@@ -492,7 +492,10 @@ async def test_message_outside_of_all_events_is_the_cause(
 async def test_message_outside_of_all_events_ends_no_response(
     connections: Connections,
 ) -> None:
+    """Neither before its last event, nor before the mark that stands for it."""
     words = b'data: {"message": "Working."}\n\n'
-    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Rain.")))
-    events, _, _ = await events_of(connections, streaming(words + whole))
-    assert end_of(events).ending.kind == "completed"
+    message = wire.message("Rain.")
+    whole = wire.on_the_wire(*wire.whole_stream(message))
+    for answer in (whole, wire.on_the_wire(*message) + MARK):
+        events, _, _ = await events_of(connections, streaming(words + answer))
+        assert end_of(events).ending.kind == "completed"
