@@ -20,7 +20,8 @@ minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items ag
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, Self
 
 from openai_responses.digest import hex_digest
@@ -288,7 +289,14 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
+    return [*chain(*replayed_rows(output, with_reasoning=with_reasoning))]
+
+
+def replayed_rows(
+    output: Iterable[Item], *, with_reasoning: bool
+) -> Iterator[list[Item]]:
+    """Yield for each item of a response what the next request has of it."""
+    last: Item = {}
     for item in output:
         if is_reasoning(item):
             goes_back = with_reasoning and (
@@ -296,13 +304,14 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
             )
         elif item_type(item) == "message" and not message_text(item):
             # LiteLLM ends one in the middle of an answer that has calls alone
-            # (BerriAI/litellm 37852), and Anthropic refuses it. Reasoning needs it.
-            goes_back = bool(replayed) and is_reasoning(replayed[-1])
+            # (BerriAI/litellm 37852), and Anthropic refuses it. OpenAI's reasoning needs
+            # it.
+            goes_back = has_encrypted_reasoning(last)
         else:
             goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
-        if goes_back:
-            replayed += replay_items(item)
-    return replayed
+        rows = replay_items(item) if goes_back else []
+        last = rows[-1] if rows else last
+        yield rows
 
 
 def _required_fields(item: Item) -> Item:

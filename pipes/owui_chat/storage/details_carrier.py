@@ -29,7 +29,7 @@ from openai_responses.items import (
     message_text,
 )
 from openai_responses.json_input import as_mapping
-from openai_responses.requests.replay import Origin, read_origin, replay_output
+from openai_responses.requests.replay import Origin, read_origin, replayed_rows
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
 from owui_chat.storage.records import (
     Record,
@@ -72,8 +72,10 @@ def write_details(
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries: list[Item] = []
-    for item, shown in items:
-        for replayed in replay_output([item], with_reasoning=True):
+    turn = list(items)
+    rows = replayed_rows([item for item, _ in turn], with_reasoning=True)
+    for (_, shown), own_rows in zip(turn, rows, strict=True):
+        for replayed in own_rows:
             if continues or not has_plain_reasoning(replayed):
                 entries.append(_entry(replayed, shown))
     carried = [

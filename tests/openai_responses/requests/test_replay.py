@@ -109,6 +109,11 @@ def test_message_without_a_text_does_not_go_back() -> None:
     output = [empty, call, {**empty, "content": [part]}]
 
     assert replay_output(output, with_reasoning=True) == [call]
+    plain: Item = {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+    }
+    assert replay_output([plain, empty, call], with_reasoning=True) == [plain, call]
     last = [sealed, empty]
     assert replay_output(last, with_reasoning=True) == last
     assert replay_output(last, with_reasoning=False) == []

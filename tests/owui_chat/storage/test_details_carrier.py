@@ -302,6 +302,17 @@ def test_plain_reasoning_goes_back_with_a_run_that_goes_on() -> None:
     assert len(write_details("1", turn, ORIGIN, {}, SIGN)) == len(details) - 1
 
 
+def test_message_without_a_text_comes_back_as_it_was_sent_in_its_run() -> None:
+    """After the reasoning that led to it; each request begins as the last one did."""
+    turn = [reasoning("1"), message("1", ""), call("1")]
+    details = write_details("1", [(item, "") for item in turn], ORIGIN, {}, SIGN)
+
+    items = [item for item, _ in read_details(details, SIGN)[0].items]
+
+    assert items == replay_output(turn, with_reasoning=True)
+    assert len(items) == 3
+
+
 def test_encrypted_content_is_where_others_look_for_it() -> None:
     """Reasoning has the form that the host's own adapters give it."""
     _, entry = details_of((reasoning("1"), ""))
