@@ -32,6 +32,7 @@ from openai_responses.json_input import (
     as_mapping,
     as_seconds,
     as_text,
+    is_too_deep,
     load_json,
     value_at,
 )
@@ -514,7 +515,7 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     return error if error.message else None

@@ -269,6 +269,14 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
     assert not error.is_relayed
 
 
+def test_body_of_many_levels_in_a_text_is_a_message() -> None:
+    """However many a parser takes: it may take more than what reads them."""
+    for depth in range(700, 1_500):
+        levels = '{"message": ' * depth + "1" + "}" * depth
+        text = f'{{"error": {levels}}}'
+        assert read_api_error({"error": {"message": text}}).message == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
