@@ -113,6 +113,9 @@ def resolve_model(
     )
 
 
+_LONGEST_NAME = 200
+"""Characters of a name with endings of ours: each is resolved by a call of its own."""
+
 AUTO_MODEL = "gpt-5-auto"
 _AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
@@ -129,7 +132,8 @@ def _resolve_research_mode(
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
     is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    if is_own_model or not name.endswith(_RESEARCH):
+    is_too_long = len(name) > _LONGEST_NAME
+    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -168,7 +172,7 @@ def _resolve_pro_mode(
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
-    if match is None:
+    if match is None or len(name) > _LONGEST_NAME:
         return None
     model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
     if not model.facts.pro_mode:

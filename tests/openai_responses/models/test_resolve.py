@@ -227,6 +227,9 @@ def test_model_is_called_what_people_call_it(name: str, shown: str) -> None:
     [
         pytest.param("gpt-5." + "9" * 5000, id="no-integer"),
         pytest.param("openai/" * 5000 + "gpt-5", id="wrapped-in-wrappers"),
+        pytest.param("gpt-6.1-sol" + "-research" * 2000, id="research"),
+        pytest.param("gpt-6.1-sol" + "-pro" * 2000, id="pro"),
+        pytest.param("gpt-6.1-sol" + "-pro-research" * 2000, id="both"),
     ],
 )
 def test_a_monstrous_name_is_sent_as_it_is(name: str) -> None:
