@@ -44,6 +44,7 @@ from openai_responses.repairs.request_repairs import (
 from openai_responses.requests.parameters import (
     ACCOUNT_KEYS,
     ANSWER_KEYS,
+    check_depth,
     read_parameters,
     with_known_keys,
 )
@@ -250,19 +251,23 @@ def _fit_to_model(
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
     kept: dict[str, Any] = {}
+    messages: list[str] = []
     for name, value in given.items():
-        if name in _PASSED_ON:
+        if name not in _PASSED_ON:
+            continue
+        try:
+            check_depth(name, value)
             kept[name] = with_known_keys(name, value)
+        except InvalidParameter as error:
+            messages.append(str(error))
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        messages: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
-        return kept, messages
-    return kept, []
+    return kept, messages
 
 
 def _build_reasoning(

@@ -15,6 +15,7 @@ from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
     as_mapping,
+    is_too_deep,
     json_size,
     parse_json_object,
 )
@@ -81,9 +82,11 @@ def with_known_keys(name: str, value: object) -> Any:
 
 def _only_keys(value: object, known: _KeyTree) -> Any:
     """Return a value without unknown keys at any depth; each row of a list alike."""
+    if not known:
+        return value
     if isinstance(value, list):
         return [_only_keys(row, known) for row in value]
-    if not known or not isinstance(value, Mapping):
+    if not isinstance(value, Mapping):
         return value
     return {key: _only_keys(value[key], known[key]) for key in value if key in known}
 
@@ -181,7 +184,14 @@ def read_bool(name: str, value: object) -> bool:
 def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise InvalidParameter(name, "it must be a JSON object")
+    check_depth(name, value)
     return value
+
+
+def check_depth(name: str, value: object) -> None:
+    """Raise InvalidParameter for more levels than recursive code takes."""
+    if is_too_deep(value):
+        raise InvalidParameter(name, "it has too many levels")
 
 
 def _read_word(name: str, value: object) -> str:

@@ -378,8 +378,12 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
-        chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
+        chosen: list[Item] = []
+        for tool in content_parts(wanted.get("tools")):
+            # One inside of another is none, however many there are.
+            is_none = tool.get("type") == kind
+            chosen.append(tool if is_none else _flatten_choice(tool, names))
+        wanted["tools"] = chosen
     return wanted
 
 

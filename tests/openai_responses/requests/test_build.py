@@ -327,6 +327,19 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     assert "pydantic" not in message
 
 
+@pytest.mark.parametrize("key", ["moderation", "context_management", "reasoning"])
+def test_value_of_too_many_levels(key: str) -> None:
+    """It is left out, because recursive code fails with it."""
+    value: Any = {}
+    for _ in range(2_000):
+        value = [value]
+    body = {key: value if key == "context_management" else {"context": value}}
+    built = build_request(resolve_model(DEEP), "", ITEMS, body, Settings())
+    assert built.payload() == payload(DEEP, None)
+    _, messages = unsent_parameters(body, built)
+    assert messages == [f"The setting {key} cannot be sent: it has too many levels."]
+
+
 @pytest.mark.parametrize(
     ("model", "asked", "sent"),
     [

@@ -353,6 +353,17 @@ def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
         responses_tool_choice(choice, TOOLS, ToolNames())
 
 
+def test_choice_inside_of_very_many_choices_is_refused() -> None:
+    choice: Item = {"type": "function", "name": "f"}
+    for _ in range(2_000):
+        choice = {"type": "allowed_tools", "tools": [choice]}
+
+    with pytest.raises(
+        InvalidRequest, match=r"^The tool choice asks for allowed_tools"
+    ):
+        responses_tool_choice(choice, TOOLS, ToolNames())
+
+
 @pytest.mark.parametrize("choice", [None, 7, ["f"]], ids=repr)
 def test_choice_of_the_wrong_type_is_the_default(choice: object) -> None:
     """As with every parameter (docs/parameters.md)."""
