@@ -11,7 +11,6 @@ item or a call needs an id, and a message of the assistant must be plain text
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -30,7 +29,6 @@ from openai_responses.json_input import (
     JsonObject,
     as_text,
     clamp_number,
-    load_json,
     parse_json_object,
 )
 from openai_responses.models.facts import ModelFacts
@@ -387,17 +385,13 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
 
     A model's call may have been no JSON, or cut off, and its output says so. The API
     takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
-    and refuse the chat for good (OpenHands/OpenHands 13949). What is encoded twice was
-    read (`loop.tools.read_arguments`), and goes back as it was read.
+    and refuse the chat for good (OpenHands/OpenHands 13949).
     """
     items: list[Item] = []
     for item in payload["input"]:
         arguments = as_text(item.get("arguments"))
         if item_type(item) == "function_call" and parse_json_object(arguments) is None:
-            readable: object = {"arguments": arguments} if arguments.strip() else {}
-            with suppress(ValueError):
-                inner = parse_json_object(load_json(arguments))
-                readable = readable if inner is None else inner
+            readable = {"arguments": arguments} if arguments.strip() else {}
             text = json.dumps(readable, ensure_ascii=False)
             items.append({**item, "arguments": text})
         else:
