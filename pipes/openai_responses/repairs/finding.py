@@ -65,6 +65,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutToolChoice,
     LowerItems,
     MoveMessages,
+    OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
@@ -149,6 +150,12 @@ _CALLS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools for a model that cannot call them."""
+_FUNCTIONS_ALONE = re.compile(
+    # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
+    r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+    re.IGNORECASE,
+)
+"""What servers say of tools that they do not have, without a name or a place."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
@@ -263,6 +270,10 @@ def blind_repair(
         is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+        # The list of tools is the cause, and no tool is named. Few other servers have
+        # tools of their own, and the functions may matter more.
+        elif parameter == "tools":
+            steps = (OfferFunctionsAlone(), *steps)
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
@@ -403,6 +414,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
+        (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),

@@ -292,10 +292,33 @@ class LeaveOutFunctions(RequestRepair):
         remaining = [
             tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
         ]
-        if len(remaining) == len(declared):
-            return payload
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+        return _with_remaining_tools(payload, remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferFunctionsAlone(RequestRepair):
+    """No tool of another type is offered, for servers that have none of their own."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server accepts functions alone: answering without its tools."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        declared = declared_tools(payload)
+        remaining = [tool for tool in declared if tool.get("type") == "function"]
+        return _with_remaining_tools(payload, remaining)
+
+
+def _with_remaining_tools(
+    payload: dict[str, Any], remaining: Sequence[Item]
+) -> dict[str, Any]:
+    """Return a body that declares `remaining` alone; the body itself if these are all."""
+    if len(remaining) == len(declared_tools(payload)):
+        return payload
+    choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,9 +647,15 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
-def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
-    """Return the digests of the tools that a server does not take."""
-    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
+def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
+    """Say whether a request with `repairs` keeps a tool of the server."""
+    digest = json_digest(tool)
+    for repair in repairs:
+        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+            return False
+        if isinstance(repair, OfferFunctionsAlone):
+            return False
+    return True
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:

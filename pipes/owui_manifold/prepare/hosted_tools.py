@@ -9,7 +9,7 @@ from typing import Any
 
 from manifold.preparation import MAX_TOOLS, OfferedTools
 from openai_responses.callbacks import ignore_report
-from openai_responses.items import Item, json_digest, tool_name
+from openai_responses.items import Item, tool_name
 from openai_responses.json_input import (
     JsonObject,
     as_mapping,
@@ -21,6 +21,7 @@ from openai_responses.models.resolve import (
     takes_hosted_tool,
     takes_search_budget,
 )
+from openai_responses.repairs.request_repairs import Repair, may_offer
 from openai_responses.requests.tools import responses_tools
 from openai_responses.tool_kinds import CALLED_BY_NAME, TOOL_KINDS
 from owui_manifold.call.callers import given_tools
@@ -44,14 +45,13 @@ _MAX_STORES = 2
 
 
 def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+    config: Config, model: ResolvedModel, repairs: Sequence[Repair] = ()
 ) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
-    whose digest is among the `refused` ones is left out, and replaces none. The order is
-    always the same, because the prompt cache depends on it. Raises InvalidRequest for
-    unusable valves.
+    that `repairs` take away is left out, and replaces none. The order is always the same,
+    because the prompt cache depends on it. Raises InvalidRequest for unusable valves.
     """
     usable: list[Item] = []
     for name, kind in TOOL_KINDS.items():
@@ -60,7 +60,7 @@ def hosted_tools(
             continue
         build = _BUILDERS.get(name)
         tools = build(config, model) if build else [{"type": name, **kind.least}]
-        usable += [tool for tool in tools if json_digest(tool) not in refused]
+        usable += [tool for tool in tools if may_offer(tool, repairs)]
     replaced: set[str] = set()
     for tool in usable:
         name = tool["type"]

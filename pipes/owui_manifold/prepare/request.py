@@ -22,7 +22,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     takes_hosted_tool,
 )
-from openai_responses.repairs.request_repairs import Repair, refused_tools
+from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.tools import is_hosted_tool
@@ -74,8 +74,8 @@ class PreparedRequest(NamedTuple):
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
-    refused = refused_tools(learned_repairs(call, model.id))
-    hosted, replaced = hosted_tools(call.config, model, refused)
+    repairs = learned_repairs(call, model.id)
+    hosted, replaced = hosted_tools(call.config, model, repairs)
     config = call.config
     called: Sequence[Item] = ()
     if not model.research:
@@ -277,7 +277,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )
-    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    hosted, _ = hosted_tools(plain.config, model, sent.repairs)
     settings = request_settings(plain, offer_tools(None, hosted), model)
     agent = plain.config.agent if call.agent else None
     return has_fields_of(sent, build_fields(model, body, settings, agent))

@@ -43,6 +43,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutToolChoice,
     LowerItems,
     MoveMessages,
+    OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
@@ -288,6 +289,11 @@ NO_EFFORT = LeaveOutParameter("reasoning.effort")
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
         (words("Tool type 'web_search' is not supported"), tool(WEB)),
+        (words("'type' of tool must be 'function'"), OfferFunctionsAlone()),
+        (
+            ApiError(param="tools", message="Only function tools are supported."),
+            OfferFunctionsAlone(),
+        ),
         (words("Error retrieving tool list from MCP server: 'clocks'."), tool(CLOCKS)),
         (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
         (
@@ -867,3 +873,11 @@ def test_tool_of_an_item_is_named_by_its_place(place: str, digests: list[str]) -
     repair = tried.repair if tried else None
     found = [repair.digest] if isinstance(repair, LeaveOutTool) else []
     assert found == digests
+
+
+def test_list_of_tools_that_is_refused_costs_those_of_the_server() -> None:
+    """Which tool is meant, nobody says, so nothing is learned of it."""
+    failure = Failure(400, ApiError(param="tools", message="Invalid tools."))
+    tried = blind_repair(asking().sent(), failure)
+    assert tried is not None
+    assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)

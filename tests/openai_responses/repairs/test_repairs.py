@@ -33,11 +33,12 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutToolChoice,
     LowerItems,
     MoveMessages,
+    OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
     lowered_kinds,
-    refused_tools,
+    may_offer,
     repair_request,
     sent_request,
 )
@@ -354,6 +355,18 @@ def test_model_that_cannot_call_keeps_the_tools_of_the_server() -> None:
     assert repair_request(asked, [LeaveOutFunctions()]) == body(tools=[WEB])
     left = repair_request(body(tools=[TOOL], tool_choice="auto"), [LeaveOutFunctions()])
     assert left == {"model": "m", "input": [HI]}
+
+
+def test_server_without_tools_of_its_own_gets_functions_alone() -> None:
+    """Also without what it may not know: tools with a text as input, added ones."""
+    custom: Item = {"type": "custom", "name": "note"}
+    added = {"type": "additional_tools", "role": "developer", "tools": [custom, WEB]}
+    asked = body(input=[HI, added], tools=[TOOL], tool_choice={"type": "web_search"})
+
+    assert repair_request(asked, [OfferFunctionsAlone()]) == body(tools=[TOOL])
+    assert repair_request(body(tools=[TOOL]), [OfferFunctionsAlone()]) == body(
+        tools=[TOOL]
+    )
 
 
 def test_later_instructions_move_to_the_beginning() -> None:
@@ -715,7 +728,9 @@ def test_items_that_go_with_a_tool_lose_their_names() -> None:
     assert request.payload["input"] == [HI, SEARCH, HELLO]
     names = item_names(asked["input"])
     assert [row.name for row in request.items] == [names[0], *names[2:]]
-    assert refused_tools([LeaveOutTool(A, "x"), LeaveOutStrict()]) == {A}
+    assert not may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(json_digest(WEB))])
+    assert not may_offer(WEB, [OfferFunctionsAlone()])
+    assert may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(A)])
 
 
 def test_repair_of_what_was_not_sent_changes_nothing() -> None:
