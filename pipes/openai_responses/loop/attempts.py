@@ -57,11 +57,12 @@ class Attempts:
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
-        kind = BackgroundAttempt if request.background else Attempt
         while True:
+            sent = next_attempt.request
+            kind = BackgroundAttempt if sent.runs_in_background else Attempt
             attempt = kind(
                 self._server,
-                next_attempt.request,
+                sent,
                 page_thought,
                 first_index,
                 self._call_ids,
@@ -138,7 +139,7 @@ class _NextAttempt:
         if failure is None or attempt.has_shown:
             return None, 0.0
         is_unrefused_background = (
-            self.request.background and not attempt.response.refusal
+            self.request.runs_in_background and not attempt.response.refusal
         )
         if is_unrefused_background and _may_run_on_server(attempt.error):
             return None, 0.0

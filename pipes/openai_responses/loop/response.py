@@ -694,6 +694,7 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
         other_details = as_mapping(response.get("status_details"))
         reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
-    if status == "cancelled":
+    # Servers have further words, such as "expired"; an answer that came counts.
+    if status == "cancelled" or (status != "completed" and not response.get("output")):
         return ending_of_incomplete(status)
     return COMPLETED

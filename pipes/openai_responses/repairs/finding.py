@@ -56,6 +56,7 @@ from openai_responses.repairs.request_repairs import (
     AskForStream,
     GatherInstructions,
     JoinMessages,
+    LeaveOutBackground,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -448,6 +449,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
+    if path == "background":
+        yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:

@@ -176,6 +176,25 @@ class LeaveOutParameter(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveOutBackground(RequestRepair):
+    """The answer lasts as long as its connection, and is not stored for another one.
+
+    With a window it costs less in the background, so such a request stays as it is.
+    """
+
+    @property
+    def message(self) -> str:
+        return _refused_message("background")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if not payload.get("background") or "background_options" in payload:
+            return payload
+        changed = {**payload, "store": False}
+        del changed["background"]
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceEffort(RequestRepair):
     """An effort that the model does not have becomes the nearest that it has."""
 

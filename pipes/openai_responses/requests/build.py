@@ -35,6 +35,7 @@ from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.refusal import SentRequest
 from openai_responses.repairs.request_repairs import (
+    LeaveOutBackground,
     Repair,
     repair_request,
     sent_request,
@@ -105,6 +106,11 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
     repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
+
+    @property
+    def runs_in_background(self) -> bool:
+        """Whether the answer goes on at the server when the connection breaks."""
+        return bool(self.background) and LeaveOutBackground() not in self.repairs
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""

@@ -29,7 +29,7 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stream {request.stream}, background {request.runs_in_background}, "
         f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     if call.caller.task:  # it has parameters of its own, which no one chose

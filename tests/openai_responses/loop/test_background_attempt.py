@@ -1,6 +1,7 @@
 """A background response is read to its end, whatever happens to its connections."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import aclosing
 
@@ -157,6 +158,52 @@ async def test_expired_stream_is_polled_until_complete(
     assert asked_for(sim.requests) == ["post", "after 59", *["ask"] * 5]
     assert _same(log_of(shown_events(events)), expected)
     assert any(map(has_encrypted_reasoning, end_of(events).output))
+
+
+async def test_server_that_knows_no_background_answers_without(
+    connections: Connections,
+) -> None:
+    """The answer is like any other then: not stored, and asked for again if it broke."""
+    error = {"message": "Unsupported parameter.", "param": "background"}
+    answer = in_turn(
+        replying(json.dumps({"error": error}), 400),
+        breaking(b": soon\n\n"),
+        streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Done.")))),
+    )
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+
+    assert log_of(events)[-1] == "run completed"
+    assert notes_of(events)[0].endswith("not accept background: answering without it.")
+    asked, *others = upstream.bodies
+    assert (asked.pop("background"), asked.pop("store")) == (True, True)
+    assert others == [{**asked, "store": False}] * 2
+
+
+async def test_window_is_paid_for_as_it_was_chosen(connections: Connections) -> None:
+    """A server that refuses it gets no request that costs twice as much."""
+    error = {"message": "Unsupported parameter.", "param": "background"}
+    request = background("Hi", stream=False).model_copy(
+        update={"background_options": {"completion_window": "8h"}}
+    )
+    async with Upstream(replying(json.dumps({"error": error}), 400)) as upstream:
+        events = await report(connections, upstream.endpoint, request, PATIENT)
+    assert end_of(events).ending.kind == "refused"
+    assert all(body["background"] for body in upstream.bodies)
+
+
+async def test_response_that_the_server_gave_up_is_incomplete(
+    connections: Connections,
+) -> None:
+    queued = {"id": "resp_1", "object": "response", "status": "queued", "output": []}
+    answer = in_turn(
+        replying(json.dumps(queued)),
+        replying(json.dumps({**queued, "status": "expired"})),
+    )
+    async with Upstream(answer) as upstream:
+        request = background("Hi", stream=False)
+        events = await report(connections, upstream.endpoint, request, PATIENT)
+    assert "The answer is incomplete (expired)." in end_of(events).ending.message
 
 
 @pytest.mark.parametrize(
