@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, Self
 from openai_responses.errors import (
     CONTENT_FILTER,
     NO_FAULT,
+    UNREAD_REASONING,
     AnswerTooLarge,
     ApiError,
     ApiRefused,
@@ -231,7 +232,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     "refused": {
         "model_not_found": "The model {model} does not exist, has been shut down, or is "
         "not available to this API key. Choose another model.",
-        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
         "has to verify the organization in its settings at OpenAI, or choose another "
@@ -610,7 +611,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # (BerriAI/litellm 39660).
         codes.append(DENIED_MODEL)
     if status == 401:
-        # Only what is about keys: a type like `server_error` tells nothing here.
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
@@ -629,7 +630,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     return words
 
 
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""

@@ -42,6 +42,8 @@ _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
+UNREAD_REASONING = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 UNREADABLE_STREAM = "unreadable_stream"
 """Our code for a stream of which no event could be read."""
 
@@ -356,6 +358,10 @@ def _read_code(
             return exact
         case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
             return "invalid_request"
+        # Copilot, with a status of 400 or 401, of another account's reasoning
+        # (anomalyco/opencode 31236, openclaw/openclaw 66424)
+        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+            return UNREAD_REASONING
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -363,6 +369,9 @@ def _read_code(
             return openai_code or None
 
 
+_IS_FOREIGN_ITEM = re.compile(
+    r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 

@@ -548,6 +548,13 @@ REFUSED_BODIES = {
         '"model_not_supported","param":"model","type":"invalid_request_error"}}',
         NOT_THERE,
     ),
+    "Copilot with the reasoning of another account": RefusedBody(
+        401,
+        '{"error":{"message":"input item ID does not belong to this connection",'
+        '"code":""}}',
+        "OpenAI could not read the reasoning of an earlier answer in this chat. Start a "
+        "new chat.",
+    ),
     "Cloudflare without the model": RefusedBody(
         400,
         '{"success":false,"errors":[{"code":5007,"message":"No such model @cf/x or '

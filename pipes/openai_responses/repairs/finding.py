@@ -22,7 +22,12 @@ from openai_responses.endings import (
     has_known_cause,
     is_about_address,
 )
-from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
+from openai_responses.errors import (
+    UNREAD_REASONING,
+    UNREADABLE_STREAM,
+    ApiError,
+    Failure,
+)
 from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
@@ -91,11 +96,9 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
-_UNREAD = "invalid_encrypted_content"
-"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
-) - {*IMAGE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, UNREAD_REASONING, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(
     # A model that does not reason (openai/openai-python 2364).
@@ -108,9 +111,9 @@ _REASONING_NOT_TAKEN = re.compile(
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
-    # What has the code of `_UNREAD` at OpenAI has another one, or none, at Copilot and
-    # OpenRouter; the rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363,
-    # hackerai-tech/hackerai 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
+    # What has a code at OpenAI has another one, or none, at Copilot and OpenRouter; the
+    # rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363, hackerai-tech/hackerai
+    # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller",
@@ -201,6 +204,8 @@ class TriedRepair(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
+    if failure.error.code == UNREAD_REASONING:
+        return True  # at Copilot with the status of a wrong key
     if failure.status in _OTHER_CAUSES or is_passing(failure.error):
         return False
     return not failure.error.is_any_of(_CAUSES_THAT_STAY)
@@ -309,7 +314,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
-    if refusal.error.code == _UNREAD:
+    if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind("code_interpreter_call", last)
     yield from _by_words(refusal, _CONTAINER, code_runs)

@@ -881,3 +881,20 @@ def test_list_of_tools_that_is_refused_costs_those_of_the_server() -> None:
     tried = blind_repair(asking().sent(), failure)
     assert tried is not None
     assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
+
+
+FOREIGN_REASONING = {
+    "error": {
+        "message": "input item ID does not belong to this connection",
+        "code": "",
+    }
+}
+"""Copilot's, of a chat that another account began, with the status of a wrong key."""
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_reasoning_of_another_account_is_left_out(status: int) -> None:
+    failure = Failure(status, read_api_error(FOREIGN_REASONING))
+    tried = find_repair(asking().sent(), failure)
+    assert tried is not None
+    assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), True)
