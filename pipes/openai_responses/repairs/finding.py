@@ -180,6 +180,10 @@ _INSTRUCTS_FIRST = re.compile(
 it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
 _ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
 """What templates of Gemma and Mistral say of two questions in a row."""
+_HIDDEN_CAUSE = "Upstream request failed"
+"""What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
+reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
+3038)."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -246,9 +250,10 @@ def blind_repair(
     that the server's models and what they take are known: then options stay, as they
     are not the cause.
     """
-    if not may_be_repaired(failure):
-        return None
     error = failure.error
+    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
+    if not may_be_repaired(failure) and not hides_cause:
+        return None
     status = failure.status or 0
     may_be_about_chat = status in _UNCLEAR_CAUSES
     if status == 404 and not error.names_a_place:
@@ -264,6 +269,8 @@ def blind_repair(
         return None  # it stays, and with it the refusal
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
+    elif hides_cause:
+        steps = (LeaveOutReasoning(sent.last_name),)
     elif may_be_about_chat:
         # The step that keeps most of the chat comes first.
         last = sent.last_name

@@ -898,3 +898,28 @@ def test_reasoning_of_another_account_is_left_out(status: int) -> None:
     tried = find_repair(asking().sent(), failure)
     assert tried is not None
     assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), True)
+
+
+@pytest.mark.parametrize(
+    ("status", "wire"),
+    [
+        (
+            502,
+            {"error": {"message": "Upstream request failed", "type": "upstream_error"}},
+        ),
+        (
+            200,
+            {"error": {"code": "upstream_error", "message": "Upstream request failed"}},
+        ),
+    ],
+)
+def test_gateway_that_hides_the_cause_gets_no_reasoning_in_the_end(
+    status: int, wire: Item
+) -> None:
+    """It may have been in trouble, so the next turn has its reasoning again."""
+    failure = Failure(status, read_api_error(wire))
+    assert find_repair(asking().sent(), failure) is None
+    tried = blind_repair(asking().sent(), failure)
+    assert tried is not None
+    assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), False)
+    assert blind_repair(asking(input=[USER]).sent(), failure) is None
