@@ -320,6 +320,8 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
+    if request.tool_choice is not None:
+        given.pop("tool_choice", None)  # it may have been asked for by a bare name
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]

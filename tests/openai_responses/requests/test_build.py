@@ -340,6 +340,17 @@ def test_value_of_too_many_levels(key: str) -> None:
     assert messages == [f"The setting {key} cannot be sent: it has too many levels."]
 
 
+def test_choice_that_is_sent_in_another_form_is_not_missing() -> None:
+    """Ollama's clients name a tool alone."""
+    choice = {"type": "function", "name": "look"}
+    tool = {"type": "function", "name": "look", "parameters": {}}
+    settings = Settings(tools=[tool])
+    built = build_request(
+        resolve_model(DEEP), "", ITEMS, {"tool_choice": choice}, settings
+    )
+    assert unsent_parameters({"tool_choice": "look"}, built) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("model", "asked", "sent"),
     [
