@@ -48,6 +48,7 @@ from openai_responses.errors import (
     ResponsesError,
     SettingFault,
     UnreadableAnswer,
+    read_api_error,
     read_error_body,
 )
 from openai_responses.json_input import (
@@ -363,6 +364,11 @@ class HttpResponse:
         if isinstance(wire.get("output"), list):
             return wire
         error = find_error(wire)
+        # Gateways of a portal say with their own fields that something failed, and why.
+        has_failed = wire.get("success") is False or wire.get("code") not in _GOOD_CODES
+        if error is None and has_failed:
+            own_error = read_api_error(wire)
+            error = own_error if own_error.message else None
         if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
@@ -430,6 +436,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 _STATUS_OK = 200
+_GOOD_CODES = (None, "", 0, "0", _STATUS_OK, "200")
 _FIRST_BAD_STATUS = 300
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500

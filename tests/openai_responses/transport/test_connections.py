@@ -325,6 +325,8 @@ NO_API = "did not answer like the Responses API"
         (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
         (replying(""), UnreadableAnswer, NO_API),
         (replying("[]"), UnreadableAnswer, NO_API),
+        (replying('{"code":0,"msg":"ok","data":{}}'), UnreadableAnswer, NO_API),
+        (replying('{"message":"Hello"}'), UnreadableAnswer, NO_API),
         (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
         (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
         (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
@@ -336,6 +338,8 @@ NO_API = "did not answer like the Responses API"
         "a page",
         "nothing",
         "a list",
+        "of another API",
+        "a greeting",
         "Chat Completions",
         "deep",
         "no UTF-8",
@@ -356,6 +360,8 @@ async def test_answer_that_is_none(
         {"error": "No"},
         {"object": "error", "message": "No"},
         {"object": "chat.completion", "error": {"message": "No"}},
+        {"success": False, "message": "No", "data": None},
+        {"code": 5003, "msg": "No", "data": None},
     ],
 )
 async def test_each_form_of_an_error_with_status_200(
