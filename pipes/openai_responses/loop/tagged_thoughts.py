@@ -397,9 +397,14 @@ class TaggedThoughts:
         parts = content_parts(content)
         if isinstance(content, str):
             parts = [{"type": "output_text", "text": content}]
-        text = parts[0].get("text") if parts else None
-        if not isinstance(text, str):
-            return None, message
+        # A thought may end in another part than it began: their texts are one, as they
+        # are while they grow. A part without a text ends them.
+        texts: list[str] = []
+        for part in parts:
+            if not isinstance(part.get("text"), str):
+                break
+            texts.append(part["text"])
+        text = "".join(texts)
         reader = _TaggedText(self._tags)
         pieces = [*reader.feed(text), *reader.close()]
         if all(piece.kind == "text" for piece in pieces):
@@ -409,19 +414,29 @@ class TaggedThoughts:
         thought = _reasoning(message, words) if words.strip() else None
         if not self._keeps_thoughts:
             thought = None
-        if not answer and not parts[1:]:
+        if not answer and len(texts) == len(parts):
             return thought, None
-        first = {**parts[0], "text": answer}
-        annotations = content_parts(first.get("annotations"))
-        if annotations:  # the text lost so many characters at its beginning
-            before = len(text) - len(answer)
-            first["annotations"] = [dict(annotation) for annotation in annotations]
-            for annotation in first["annotations"]:
-                for name in ANNOTATION_PLACES:
-                    place = annotation.get(name)
-                    if isinstance(place, int) and place >= 0:
-                        annotation[name] = max(0, place - before)
-        return thought, {**message, "content": [first, *parts[1:]]}
+        left: list[Item] = []
+        surplus = len(text) - len(answer)  # the characters in front of the answer
+        for part, own_text in zip(parts, texts, strict=False):
+            before = min(surplus, len(own_text))
+            surplus -= before
+            left.append(_without_beginning(part, before) if before else part)
+        return thought, {**message, "content": [*left, *parts[len(texts) :]]}
+
+
+def _without_beginning(part: Item, before: int) -> Item:
+    """Return a part without that many characters, which its annotations count."""
+    shorter = {**part, "text": part["text"][before:]}
+    annotations = content_parts(part.get("annotations"))
+    if annotations:
+        shorter["annotations"] = [dict(annotation) for annotation in annotations]
+        for annotation in shorter["annotations"]:
+            for name in ANNOTATION_PLACES:
+                place = annotation.get(name)
+                if isinstance(place, int) and place >= 0:
+                    annotation[name] = max(0, place - before)
+    return shorter
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:

@@ -317,6 +317,23 @@ def test_citations_keep_their_words() -> None:
     assert item["content"][0]["text"] == text
 
 
+def test_a_thought_that_ends_in_another_part_leaves_no_tag() -> None:
+    """Older vLLM gives each delta a part of its own, in the final item as well."""
+    pieces = ["<think>ab", "cd</think>", "It ", "rains."]
+    item = message("1", "")
+    item["content"] = [{"type": "output_text", "text": piece} for piece in pieces]
+    item["content"][2]["annotations"] = [{"start_index": 0, "end_index": 2}]
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    page = Page(
+        shown for event in wire_events(item, pieces) for shown in tagged.feed(event)
+    )
+
+    assert page.parts() == [thought("abcd"), answer("It rains.")]
+    (_, _), (_, final) = tagged.items([(0, item)])
+    assert [part["text"] for part in final["content"]] == ["", "", "It ", "rains."]
+    assert final["content"][2:] == item["content"][2:]
+
+
 def test_a_message_with_a_text_as_content_and_one_with_more_parts() -> None:
     """The form of other servers; what comes after the first part stays."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
