@@ -246,13 +246,22 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number after it that makes it a free one."""
-    own_id = call_id
-    number = 1
-    while own_id in taken:
-        number += 1
-        own_id = f"{call_id}_{number}"
-    return own_id
+    """Return `call_id`, with a number after it that makes it a free one.
+
+    Thousands of calls may have one id, so the first free number is not counted to.
+    """
+    if call_id not in taken:
+        return call_id
+    last_taken, free = 1, 2
+    while f"{call_id}_{free}" in taken:
+        last_taken, free = free, 2 * free
+    while free - last_taken > 1:
+        middle = (last_taken + free) // 2
+        if f"{call_id}_{middle}" in taken:
+            last_taken = middle
+        else:
+            free = middle
+    return f"{call_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:

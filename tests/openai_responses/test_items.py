@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from openai_responses.items import (
     Item,
+    distinct_call_id,
     drop_orphans,
     has_encrypted_reasoning,
     is_call,
@@ -317,3 +318,25 @@ def test_moved_messages_are_all_there(items: list[Item]) -> None:
     """A move changes only their places."""
     moved = move_messages_after_outputs(items)
     assert sorted(map(id, moved)) == sorted(map(id, items))
+
+
+class _Asked(set[str]):
+    """Ids that count how often they are searched."""
+
+    count = 0
+
+    def __contains__(self, value: object) -> bool:
+        self.count += 1
+        return super().__contains__(value)
+
+
+def test_calls_of_one_id_are_numbered_without_counting() -> None:
+    """Bedrock numbers the calls of each response anew, and a chat may have thousands."""
+    taken = _Asked()
+    numbered: list[str] = []
+    for _ in range(4000):
+        own_id = distinct_call_id("call", taken)
+        taken.add(own_id)
+        numbered.append(own_id)
+    assert numbered == ["call", *(f"call_{number}" for number in range(2, 4001))]
+    assert taken.count < 4000 * 30
