@@ -325,7 +325,13 @@ def _output_part(part: object) -> Item:
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
-    return _input_part(part, "auto")
+    own_part = _input_part(part, "auto")
+    if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
+        return {"type": "input_text", "text": _NO_IMAGE}
+    return own_part
+
+
+_NO_IMAGE = "[An image is left out: it has no address.]"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
@@ -336,11 +342,15 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     """
     given = wire.get("image_url")
     inner = given if isinstance(given, Mapping) else {"url": given}
-    detail = inner.get("detail") or wire.get("detail") or default
+    detail = inner.get("detail") or wire.get("detail")
+    if detail not in _IMAGE_DETAILS:
+        detail = default
     source = given_values({"image_url": inner.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
+_FILE_DETAILS = ("auto", "low", "high")
+_IMAGE_DETAILS = (*_FILE_DETAILS, "original")
 _KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
@@ -355,10 +365,15 @@ def _file_part(wire: object) -> Item:
     if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.
         return {"type": "input_text", "text": _NO_WEB_ADDRESS}
+    if not (address or given.get("file_data")):
+        return {"type": "input_text", "text": _NO_FILE}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    if kept.get("detail") not in _FILE_DETAILS:
+        kept.pop("detail", None)
     return {"type": "input_file", **given_values(kept)}
 
 
+_NO_FILE = "[A file is left out: it has neither content nor an address.]"
 _NO_WEB_ADDRESS = (
     "[A file is left out: its address begins neither with https nor http.]"
 )

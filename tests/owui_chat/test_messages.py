@@ -85,6 +85,10 @@ NO_WEB_ADDRESS: Json = {
     "type": "input_text",
     "text": "[A file is left out: its address begins neither with https nor http.]",
 }
+NO_FILE: Json = {
+    "type": "input_text",
+    "text": "[A file is left out: it has neither content nor an address.]",
+}
 
 
 @pytest.mark.parametrize(
@@ -116,11 +120,25 @@ NO_WEB_ADDRESS: Json = {
         ),
         (
             {"type": "file", "file": {"file_id": "another's", "filename": "a.pdf"}},
-            {"type": "input_file", "filename": "a.pdf"},
+            NO_FILE,
+        ),
+        ({"type": "input_file", "filename": "a.pdf"}, NO_FILE),
+        ({"type": "file", "file": None}, NO_FILE),
+        (
+            {"type": "input_file", "file_data": "QQ==", "tools[0].filters": 1},
+            {"type": "input_file", "file_data": "QQ=="},
         ),
         (
-            {"type": "input_file", "filename": "a.pdf", "tools[0].filters": 1},
-            {"type": "input_file", "filename": "a.pdf"},
+            {"type": "input_file", "file_data": "QQ==", "detail": "tools[0]"},
+            {"type": "input_file", "file_data": "QQ=="},
+        ),
+        (
+            {"type": "input_image", "image_url": PICTURE, "detail": ["tools[0]"]},
+            {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
+        ),
+        (
+            {"type": "input_image", "image_url": PICTURE, "detail": "original"},
+            {"type": "input_image", "image_url": PICTURE, "detail": "original"},
         ),
         (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
@@ -310,6 +328,7 @@ def test_calls_that_other_models_number_anew_stay_apart() -> None:
 
 
 MCP_IMAGE = {"type": "image", "data": "QQ==", "mimeType": "image/webp"}
+NO_IMAGE = text_part("[An image is left out: it has no address.]")
 RESOURCE = {"type": "resource", "resource": {"uri": "a:b", "text": "rain"}}
 
 
@@ -324,6 +343,8 @@ RESOURCE = {"type": "resource", "resource": {"uri": "a:b", "text": "rain"}}
                 "image_url": "data:image/webp;base64,QQ==",
             },
         ),
+        ({"type": "input_image", "file_id": "another's"}, NO_IMAGE),
+        ({"type": "image_url", "image_url": {"url": None}}, NO_IMAGE),
         (RESOURCE, text_part("rain")),
         ({"city": "Zürich"}, text_part('{"city": "Zürich"}')),
         (7, text_part("7")),
