@@ -7,8 +7,8 @@ tree. They are paired from the end, because the host may have left out the oldes
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
@@ -131,9 +131,54 @@ def parse_messages(
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
-    for message in newest:
+    for message in _with_call_ids(newest):
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
+
+
+def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages in which calls and results have ids, in the form of today.
+
+    Ollama's clients send none. The older form of Chat Completions has none, either: an
+    answer has one `function_call`, and its result the role `function`. A result without
+    an id belongs to the first open call of its name, or to the first one at all.
+    """
+    count = 0
+    # Of the last answer with calls: their ids in order, and by the names of the tools.
+    waiting: deque[str] = deque()
+    waiting_by_name: dict[str, deque[str]] = {}
+    answered: set[str] = set()
+    for message in messages:
+        role = message.get("role")
+        calls = content_parts(message.get("tool_calls"))
+        older_call = message.get("function_call")
+        if isinstance(older_call, Mapping) and not calls:
+            calls = [{"function": dict(older_call)}]
+        if role == "assistant" and calls:
+            waiting.clear()
+            waiting_by_name.clear()
+            answered.clear()
+            for number, call in enumerate(calls):
+                call_id = str(call.get("id") or "")
+                if not call_id:
+                    count += 1
+                    call_id = f"call_without_id_{count}"
+                    calls[number] = {**call, "id": call_id}
+                name = as_text(value_at(call, "function", "name"))
+                waiting.append(call_id)
+                waiting_by_name.setdefault(name, deque()).append(call_id)
+            yield {**message, "tool_calls": calls}
+        elif role in ("tool", "function"):
+            call_id = str(message.get("tool_call_id") or "")
+            name = as_text(message.get("tool_name") or message.get("name"))
+            for queue in (waiting_by_name.get(name), waiting):
+                while queue and not call_id:
+                    first = queue.popleft()
+                    call_id = "" if first in answered else first
+            answered.add(call_id)
+            yield {**message, "role": "tool", "tool_call_id": call_id}
+        else:
+            yield message
 
 
 def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:

@@ -562,3 +562,42 @@ def test_nothing_that_was_given_is_changed() -> None:
     parse_messages(chat)
 
     assert chat == before
+
+
+def test_calls_of_clients_that_number_none_keep_their_results() -> None:
+    """Ollama's send neither ids nor the type; a result may name its tool."""
+    calls = [{"function": {"name": name, "arguments": {}}} for name in ("now", "rain")]
+    chat = [
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "tool_name": "rain", "content": "no"},
+        {"role": "tool", "content": "noon"},
+        {"role": "tool", "content": "of no call"},
+        {"role": "assistant", "content": "", "tool_calls": calls[:1]},
+        {"role": "tool", "content": "one"},
+    ]
+    ids = [f"call_without_id_{number}" for number in (1, 2, 3)]
+
+    assert parse_messages(chat)[1] == [
+        ToolCall(ids[0], "now", "{}"),
+        ToolCall(ids[1], "rain", "{}"),
+        ToolMessage(ids[1], "no"),
+        ToolMessage(ids[0], "noon"),
+        ToolMessage("", "of no call"),
+        ToolCall(ids[2], "now", "{}"),
+        ToolMessage(ids[2], "one"),
+    ]
+
+
+def test_older_form_of_calls_is_read() -> None:
+    """Programs for the first function calling of Chat Completions still run."""
+    made = {"name": "now", "arguments": "{}"}
+    chat = [
+        {"role": "assistant", "content": None, "function_call": made},
+        {"role": "function", "name": "now", "content": "noon"},
+    ]
+
+    call_id = "call_without_id_1"
+    assert parse_messages(chat)[1] == [
+        ToolCall(call_id, "now", "{}"),
+        ToolMessage(call_id, "noon"),
+    ]
