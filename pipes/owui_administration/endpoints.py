@@ -31,13 +31,15 @@ _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "
     'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
-_ASKS_NEXT = "The model's server did not answer: asking the next one."
+_SILENT = "The model's server did not answer: asking the next one."
+_UNABLE = "The model's server could not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )
 DOWN_SECONDS = 60.0
 """How long an account that failed for a user is asked last."""
-_DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
+_SILENT_KINDS = ("unreachable", "first_event_timeout")
+_DOWN_KINDS = (*_SILENT_KINDS, "unreadable")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
 _ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
 """Another account may have a higher limit; for other requests the server is not down."""
@@ -206,7 +208,7 @@ class EndpointChoice:
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
-        return _ASKS_NEXT
+        return _SILENT if kind in _SILENT_KINDS else _UNABLE
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()

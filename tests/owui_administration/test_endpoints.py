@@ -141,7 +141,8 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
 EAST: Json = {"base_url": "https://east.example/v1", "api_key": "sk-east"}
 WEST: Json = {"base_url": "https://west.example/v1", "api_key": "sk-west"}
 NORTH: Json = {"base_url": "https://north.example/v1", "api_key": "sk-north"}
-ASKS_NEXT = "The model's server did not answer: asking the next one."
+SILENT = "The model's server did not answer: asking the next one."
+UNABLE = "The model's server could not answer: asking the next one."
 LOST = "The earlier reasoning of this chat belongs to another server or account."
 
 
@@ -191,7 +192,8 @@ def test_failure_decides_who_is_asked_next(
 
     notice = chosen.mark_failed(kind, code, status)
 
-    assert notice == (ASKS_NEXT if asks_next else "")
+    silent = kind in ("unreachable", "first_event_timeout")
+    assert notice == ((SILENT if silent else UNABLE) if asks_next else "")
     assert first_of(chosen) == (WEST if asks_next else EAST)["base_url"]
     later = choice(EAST, WEST, failures=failures)
     assert first_of(later) == (WEST if is_down else EAST)["base_url"]

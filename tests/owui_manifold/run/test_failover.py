@@ -39,7 +39,7 @@ NATIVE: Json = {
 PLAIN: Json = {**NATIVE, "__metadata__": {}}
 ADMIN: Json = {**NATIVE, "__user__": {**USER, "role": "admin"}}
 LOST = "The earlier reasoning of this chat belongs to another server or account."
-NEXT = "The model's server did not answer: asking the next one."
+NEXT = "answer: asking the next one."
 
 
 @pytest_asyncio.fixture
