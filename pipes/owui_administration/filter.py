@@ -26,11 +26,16 @@ from owui_administration.agent import (
     usage_row,
     wants_stream,
 )
-from owui_administration.endpoints import DOWN_SECONDS, choose_endpoints
+from owui_administration.endpoints import (
+    DOWN_SECONDS,
+    EndpointChoice,
+    choose_endpoints,
+)
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
+from owui_host.lookup import HostTooOld
 from shells.administration import ADMINISTRATION_CONTRACT, CallFacts, Purchases
 
 _FILTER_ID = "openai_responses_administration"
@@ -100,11 +105,18 @@ class Filter:
         """Return what decides about one call of the pipe, and takes its usage."""
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
-        limits = await read_user_limits(rules, facts, self._usage)
-        endpoints = await choose_endpoints(entries, facts, self._failures)
-        if limits.is_admin:
-            unknown_names = await self._names.problem(rules, entries)
-            limits.problems = (*limits.problems, unknown_names)
+        try:
+            limits = await read_user_limits(rules, facts, self._usage)
+            endpoints = await choose_endpoints(entries, facts, self._failures)
+            if limits.is_admin:
+                unknown_names = await self._names.problem(rules, entries)
+                limits.problems = (*limits.problems, unknown_names)
+        except HostTooOld as missing:
+            # The pipe knows another class of that name: it refuses the call by the words.
+            limits = UserLimits(facts=facts)
+            endpoints = EndpointChoice(
+                [], facts["base_url"], self._failures, facts["user_id"], str(missing)
+            )
         telemetry = Telemetry(facts, self._words)
         return Account(limits, telemetry, self._tokens, endpoints, entries)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from calls.facts import call_facts
 from owui_administration.agent import LimitReached
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow
+from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -298,3 +300,17 @@ async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) ->
     [status] = statuses
     assert "The id of this filter is x" in status["content"]
     assert status["content"].endswith("id openai_responses_administration.")
+
+
+async def test_host_that_is_too_old_is_told_by_the_pipe(host: StandInHost) -> None:
+    """The two files have classes of their own, so only words reach the pipe."""
+    host.provide("models.groups")
+    made = Filter()
+    limit(made, {"group": "staff", "tokens": 1000, "per": "day"})
+
+    account = await made.begin(call_facts(user_id="u-1", model="gpt-5.2"))
+
+    assert account.endpoints
+    assert account.endpoints.problem.startswith(
+        "This version of Open WebUI has no Groups in open_webui.models.groups"
+    )
