@@ -32,11 +32,15 @@ def read_context(context: object) -> list[ContextSource]:
         if not isinstance(row, str):
             entry = as_mapping(row)
             fields = {**as_mapping(entry.get("metadata")), **entry}
-            # Without a known text field all of it is the text.
             text = _first_text_field(entry, _TEXT_KEYS)
+            # Without a known text field all of it is the text; one that is blank says
+            # that there is nothing to read.
+            has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
+            if not text and not has_field and row not in ({}, []):
+                text = json.dumps(row, ensure_ascii=False, default=str)
             source = ContextSource(
                 name=_first_text_field(fields, _NAME_KEYS) or source.name,
-                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                text=text,
                 url=_first_text_field(fields, _URL_KEYS),
             )
         if source.text.strip():

@@ -24,6 +24,8 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
         ("", []),
         ([], []),
         ([None, " "], []),
+        ({}, []),
+        ([[], {"content": "", "title": "Empty"}], []),
         ("Plain.", [ContextSource("Context 1", "Plain.")]),
         (RETRIEVED, [CHRONICLE]),
         (
