@@ -12,6 +12,9 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import Annotated
+
+from pydantic import TypeAdapter, ValidationError
 
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.request import PipelineCaller
@@ -129,7 +132,7 @@ async def _start_listeners(
 
 
 def _parse_valves(settings: Sequence[str]) -> Valves:
-    """Return the valves; raises InvalidRequest for one that does not exist."""
+    """Return the valves; raises InvalidRequest for a wrong name or a wrong value."""
     values: dict[str, str] = {}
     for setting in settings:
         name, _, value = setting.partition("=")
@@ -138,6 +141,16 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
     if unknown:
         names = ", ".join(sorted(unknown))
         raise InvalidRequest(f"There is no valve named {names}.")
+    # Of a stored valve a wrong value means the default; whoever types one reads why.
+    for name, value in values.items():
+        field = Valves.model_fields[name]
+        try:
+            TypeAdapter(Annotated[field.annotation, field]).validate_python(value)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise InvalidRequest(
+                f"The value of {name} cannot be used: {reason}."
+            ) from None
     return Valves.model_validate(values)
 
 

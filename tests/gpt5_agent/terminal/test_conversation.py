@@ -10,6 +10,11 @@ from gpt5_agent.terminal.conversation import run_conversation
 WRONG: list[tuple[tuple[str, ...], str]] = [
     ((), "no API key"),
     (("--set=NONSENSE=1",), "There is no valve named NONSENSE."),
+    (
+        ("--set=MAXIMUM_ITERATIONS=abc",),
+        "The value of MAXIMUM_ITERATIONS cannot be used: Input should be a valid integer",
+    ),
+    (("--set=VERBOSITY=loud",), "The value of VERBOSITY cannot be used"),
     (("--listen=0",), "Set GPT5_AGENT_TOKEN"),
 ]
 
