@@ -26,7 +26,7 @@ from openai_responses.items import (
     search_pages,
     search_queries,
 )
-from openai_responses.json_input import value_at
+from openai_responses.json_input import as_text, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.transport.stream import (
@@ -62,7 +62,7 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                label = event.item.get("server_label")
+                label = as_text(event.item.get("server_label")) or "An MCP server"
                 tools = event.item.get("tools")
                 line = f"{label} did not list its tools: the answer continues without them."
                 if isinstance(tools, list) and not event.item.get("error"):

@@ -152,6 +152,7 @@ def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
         ({"tools": [{}]}, "clocks offers 1 tool."),
         ({"tools": []}, "clocks offers 0 tools."),
         ({"tools": [{}], "error": "secret"}, "clocks did not list its tools"),
+        ({"tools": [{}], "server_label": None}, "An MCP server offers 1 tool."),
         ({"tools": None}, "clocks did not list its tools"),
     ],
 )
