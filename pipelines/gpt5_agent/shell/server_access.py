@@ -29,6 +29,7 @@ _ALWAYS_ALLOWED = {"API_KEY": "env:OPENAI_API_KEY"}
 _HEADERS = "EXTRA_HEADERS"
 _REFERENCES = ("env:", "file:")
 _ADDRESS_ENTRY = "url:"
+"""Of an address that each valve may have; one valve's alone begins with its name."""
 _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
 _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
@@ -168,7 +169,8 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
     """Say whether keys and chats may go to an address.
 
     An entry allows what is the same or begins with it. Its `*` matches any text without
-    a slash, so that it leads to no other server.
+    a slash, so that it leads to no other server. If entries have the name of the valve,
+    these alone count: the key of Open WebUI must not go to a gateway of models.
     """
     if not stored.strip():
         return True
@@ -179,12 +181,13 @@ def _is_usable_address(stored: str, valve: str, allowed: Sequence[str]) -> bool:
     is_openai = parts.scheme == "https" and host.endswith(_OPENAI_HOST)
     if is_openai and valve == "BASE_URL":
         return True
-    for entry in allowed:
-        if entry.startswith(_ADDRESS_ENTRY):
-            beginning = entry.removeprefix(_ADDRESS_ENTRY).strip().rstrip("/")
-            pattern = re.escape(beginning).replace(r"\*", "[^/]*")
-            if re.fullmatch(f"{pattern}(/.*)?", parts.geturl()):
-                return True
+    own = [entry for entry in allowed if entry.startswith(f"{valve}:")]
+    shared = [entry for entry in allowed if entry.startswith(_ADDRESS_ENTRY)]
+    for entry in own or shared:
+        beginning = entry.partition(":")[2].strip().rstrip("/")
+        pattern = re.escape(beginning).replace(r"\*", "[^/]*")
+        if re.fullmatch(f"{pattern}(/.*)?", parts.geturl()):
+            return True
     return False
 
 
@@ -210,7 +213,7 @@ def _inactive_valve(valves: Valves, name: str) -> str:
                 f"{name} is inactive, because it is no plain http or https address. An "
                 "administrator has to correct it."
             )
-        entry = f"{_ADDRESS_ENTRY}{address.geturl().rstrip('/')}"
+        entry = f"{name}:{address.geturl().rstrip('/')}"
     elif entry == _HEADERS:
         entry = "env:NAME"
     return (

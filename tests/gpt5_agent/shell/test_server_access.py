@@ -61,7 +61,8 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     assert refused.value.remedy == "setup"
     assert len(problems) == 11
     assert all(ACCESS_VARIABLE in problem for problem in problems)
-    for entry in ("env:KEY_OF_OURS", "url:https://gateway.example/v1", "VERIFY_SSL"):
+    named = ("env:KEY_OF_OURS", "BASE_URL:https://gateway.example/v1", "VERIFY_SSL")
+    for entry in named:
         assert f"`{entry}`" in "".join(problems)
 
 
@@ -232,6 +233,25 @@ def test_key_of_open_webui_does_not_go_to_openai() -> None:
 
     assert settings.valves.OPEN_WEBUI_URL == ""
     assert len(settings.problems) == 1
+
+
+def test_key_of_open_webui_does_not_go_to_a_gateway_of_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor the API's key to Open WebUI: an entry with a valve's name is for it alone."""
+    gateway, host = "https://gateway.example/v1", "http://open-webui:8080"
+    entries = f"url:http://old.example, BASE_URL:{gateway}, OPEN_WEBUI_URL:{host}"
+    monkeypatch.setenv(ACCESS_VARIABLE, entries)
+    right = Valves(BASE_URL=gateway, OPEN_WEBUI_URL=host)
+    assert usable_settings(right).problems == ()
+
+    for wrong in (
+        Valves(BASE_URL=host, OPEN_WEBUI_URL=gateway),
+        Valves(BASE_URL="http://old.example", OPEN_WEBUI_URL="http://old.example"),
+    ):
+        settings = usable_settings(wrong)
+        assert len(settings.problems) == 2
+        assert settings.valves.OPEN_WEBUI_URL == ""
 
 
 @pytest.mark.parametrize(
