@@ -147,7 +147,12 @@ class EventStreamDecoder:
         return [tuple.__new__(ServerSentEvent, row) for row in rows]
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
+        """Return the events that end; id, retry and unknown fields are not used.
+
+        A blank line ends an event; without data there is none to dispatch. Some proxies
+        strip blank lines: then the next name, or data after a whole JSON object, begins
+        another event.
+        """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
         lines = text.splitlines()
@@ -160,14 +165,9 @@ class EventStreamDecoder:
             self._size -= len(self._partial_line)
         events = []
         for line in lines:
+            # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            # A blank line ends an event; without data there is none to dispatch. A line
-            # that begins with a colon is a comment: its field has no name.
-            elif not line:
+            if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     data = b"\n".join(self._lines).decode("utf-8", "replace")
@@ -175,7 +175,31 @@ class EventStreamDecoder:
                 self._event = b""
                 self._lines = []
                 self._size = 0
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
         return events
+
+    def _begins_another(self, field: bytes, value: bytes) -> bool:
+        """Say whether a field begins another event although no blank line came.
+
+        No event has two names, and no JSON goes on after a whole object. Only the first
+        line of an event is read for that, so each line is read once.
+        """
+        if len(self._lines) != 1:
+            return False
+        has_name = field == b"event" and bool(self._event)
+        if not has_name and (field != b"data" or not value.strip()):
+            return False
+        first = self._lines[0].strip()
+        if not (first.startswith(b"{") and first.endswith(b"}")):
+            return False
+        try:
+            load_json(first)
+        except ValueError:
+            return False
+        return True
 
 
 NO_CARD: JsonObject = MappingProxyType({})

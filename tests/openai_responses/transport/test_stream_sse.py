@@ -116,6 +116,40 @@ def test_byte_order_mark_is_no_part_of_the_first_line(text: bytes) -> None:
     assert decoded(mark) == []
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("has_names", [True, False])
+def test_stream_whose_blank_lines_a_proxy_stripped(
+    end: bytes, *, has_names: bool
+) -> None:
+    """Data after a whole JSON object cannot belong to it, nor does an event have two names."""
+    rows = [("a", '{"n": 1}'), ("b", '{"n": {}}'), ("c", "[DONE]")]
+    lines: list[bytes] = []
+    for name, data in rows:
+        lines += [f"event: {name}".encode()] if has_names else []
+        lines.append(f"data: {data}".encode())
+    text = end.join(lines)
+
+    expected = [event(data, name if has_names else "") for name, data in rows]
+    assert decoded(text) == expected
+    assert decoded(*bytewise(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'data: {"a":\ndata: {}}\n\n', event('{"a":\n{}}')),
+        (b'data: {"a": 1}\nevent: x\n\n', event('{"a": 1}', "x")),
+        (b'data: {"a": 1}\ndata: \n\n', event('{"a": 1}\n')),
+        (b"data: {a}\ndata: {b}\n\n", event("{a}\n{b}")),
+    ],
+)
+def test_event_of_several_lines_stays_one(
+    text: bytes, expected: ServerSentEvent
+) -> None:
+    assert decoded(text) == [expected]
+    assert decoded(*bytewise(text)) == [expected]
+
+
 _LINES = st.sampled_from(
     ["data: {}", "data:x", "data", "event: é", ": c", "", "", "id: 1", "data: 東🚀"]
 )
