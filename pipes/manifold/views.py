@@ -31,6 +31,7 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
         unix_seconds(),
         caller.host_model,
         has_usage_chunk=caller.wants_usage_chunk,
+        has_older_calls=caller.reads_older_calls,
     )
 
 

@@ -30,6 +30,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
+from owui_chat.older_calls import with_todays_tools
 from owui_chat.render.chunks import (
     Chunk,
     source_chunk,
@@ -129,9 +130,12 @@ class Pipe:
         metadata = __metadata__ or {}
         permitted = await without_forbidden_search(metadata, user)
         config = read_config(self.valves, user, permitted, body)
+        caller = read_caller(body, user, metadata, __task__)
+        if caller.reads_older_calls:
+            body = with_todays_tools(body)
         call = PipeCall(
             body=body,
-            caller=read_caller(body, user, metadata, __task__),
+            caller=caller,
             config=config,
             capabilities=self._capabilities,
             log=RunLog(

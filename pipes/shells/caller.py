@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from openai_responses.json_input import JsonObject, value_at
+from openai_responses.json_input import JsonObject, as_list, value_at
 
 HOST_TASKS = frozenset(
     {
@@ -35,6 +35,11 @@ def is_program(task: str) -> bool:
     return bool(task) and task not in HOST_TASKS
 
 
+def uses_older_calls(body: JsonObject) -> bool:
+    """Say whether a program offers functions as Chat Completions first had them."""
+    return bool(as_list(body.get("functions"))) and not body.get("tools")
+
+
 def wants_usage_chunk(body: JsonObject) -> bool:
     """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
     return value_at(body, "stream_options", "include_usage") is True
@@ -56,6 +61,8 @@ class ChatCaller(NamedTuple):
     is_admin: bool = False
     wants_usage_chunk: bool = False
     """Whether a program asks for the usage in a chunk of its own, the last one."""
+    reads_older_calls: bool = False
+    """Whether a program knows no `tool_calls`, but one `function_call`."""
 
     @property
     def is_open_webui(self) -> bool:

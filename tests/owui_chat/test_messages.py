@@ -566,8 +566,9 @@ def test_nothing_that_was_given_is_changed() -> None:
 
 def test_calls_of_clients_that_number_none_keep_their_results() -> None:
     """Ollama's send neither ids nor the type; a result may name its tool."""
-    calls = [{"function": {"name": name, "arguments": {}}} for name in ("now", "rain")]
-    chat = [
+    functions: list[Json] = [{"name": "now"}, {"name": "rain", "arguments": {}}]
+    calls = [{"function": function} for function in functions]
+    chat: list[Json] = [
         {"role": "assistant", "content": "", "tool_calls": calls},
         {"role": "tool", "tool_name": "rain", "content": "no"},
         {"role": "tool", "content": "noon"},
@@ -591,7 +592,7 @@ def test_calls_of_clients_that_number_none_keep_their_results() -> None:
 def test_older_form_of_calls_is_read() -> None:
     """Programs for the first function calling of Chat Completions still run."""
     made = {"name": "now", "arguments": "{}"}
-    chat = [
+    chat: list[Json] = [
         {"role": "assistant", "content": None, "function_call": made},
         {"role": "function", "name": "now", "content": "noon"},
     ]

@@ -20,6 +20,7 @@ from calls.outcomes import (
 )
 from calls.sample import TOOL, chat, valves_for
 from openai_responses.items import message_text
+from openai_responses.json_input import as_mapping
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
@@ -248,3 +249,34 @@ async def test_host_without_responses_gets_what_others_get(
     ]
     assert reasons[-1] == "stop"
     assert result["error"]["code"] == "insufficient_quota"
+
+
+# ---------------------------------------------------------------- the older form of calls
+
+
+@pytest.mark.parametrize("choice", ["auto", {"name": "look_up"}])
+async def test_functions_of_old_programs_are_tools(
+    choice: object, pipe: Pipe, sim: Simulator
+) -> None:
+    """Their answers have one `function_call`, whole and in a stream."""
+    function = as_mapping(TOOL["function"])
+    name = function["name"]
+    choice = {"name": name} if isinstance(choice, dict) else choice
+    body = chat("sim:tool", functions=[function], function_call=choice)
+
+    whole = await result_of(pipe, {**body, "stream": False}, **PLAIN)
+    chunks = await chunks_of(pipe, body, **PLAIN)
+
+    [answer] = whole["choices"]
+    assert answer["finish_reason"] == "function_call"
+    assert answer["message"]["function_call"]["name"] == name
+    assert "tool_calls" not in answer["message"]
+    choices = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
+    calls = [each["delta"].get("function_call") for each in choices]
+    assert [call["name"] for call in calls if call] == [name]
+    assert choices[-1]["finish_reason"] == "function_call"
+    sent = sim.requests[0].body
+    assert [tool["name"] for tool in sent["tools"]] == [name]
+    assert sent["parallel_tool_calls"] is False
+    if choice != "auto":
+        assert sent["tool_choice"] == {"type": "function", "name": name}

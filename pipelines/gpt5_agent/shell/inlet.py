@@ -65,6 +65,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         wants_usage_chunk=wants_usage_chunk(body),
+        reads_older_calls=False,
         **ids,
     )
 

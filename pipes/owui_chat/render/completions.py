@@ -33,6 +33,7 @@ from owui_chat.citations import (
 )
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
+from owui_chat.older_calls import in_older_form
 from owui_chat.render.chunks import (
     Chunk,
     Chunks,
@@ -67,10 +68,12 @@ class ChunkRenderer:
         model: str,
         *,
         has_usage_chunk: bool = False,
+        has_older_calls: bool = False,
     ) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model.
 
-        With `has_usage_chunk` the sums have a chunk of their own, which has no choice.
+        With `has_usage_chunk` the sums have a chunk of their own, which has no choice;
+        with `has_older_calls` a call is a `function_call`.
         """
         self.head = {
             "id": completion_id,
@@ -85,6 +88,7 @@ class ChunkRenderer:
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
         self._has_usage_chunk = has_usage_chunk
+        self._has_older_calls = has_older_calls
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -99,7 +103,7 @@ class ChunkRenderer:
             if chunk.get("choices") and not self._has_role:
                 self._has_role = True
                 yield self.chunk({"role": "assistant", "content": ""})
-            yield chunk
+            yield in_older_form(chunk) if self._has_older_calls else chunk
 
     def _render(self, event: AnswerEvent) -> Chunks:
         match event:

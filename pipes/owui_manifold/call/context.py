@@ -18,7 +18,13 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
-from shells.caller import CHANNEL, ChatCaller, is_program, wants_usage_chunk
+from shells.caller import (
+    CHANNEL,
+    ChatCaller,
+    is_program,
+    uses_older_calls,
+    wants_usage_chunk,
+)
 from shells.caller_settings import left_out_line
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
@@ -73,6 +79,7 @@ def read_caller(
         streams=bool(body.get("stream")),
         is_admin=account.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
+        reads_older_calls=uses_older_calls(body),
     )
 
 

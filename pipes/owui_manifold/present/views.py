@@ -5,6 +5,7 @@ from typing import Any
 from manifold.views import client_view, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunDone
+from owui_chat.older_calls import in_older_form
 from owui_chat.render.client_errors import ending_status, seconds_to_wait
 from owui_chat.render.completions import ChunkRenderer, has_failed
 from owui_chat.render.hosted import HostedItems
@@ -38,6 +39,8 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
     result = whole_completion(ended, caller.host_model)
+    if caller.reads_older_calls:
+        result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
     # By these clients decide whether and when to ask again.
