@@ -176,8 +176,8 @@ async def test_host_gets_arguments_that_were_encoded_twice(
         chunks = await ask([QUESTION])
 
     items = stored(host_functions, chunks)
-    [call] = [item for item in items if item["type"] == "function_call"]
-    assert call["arguments"] == CITY
+    [stored_call] = [item for item in items if item["type"] == "function_call"]
+    assert stored_call["arguments"] == CITY
 
 
 async def test_message_that_came_twice_goes_back_twice(

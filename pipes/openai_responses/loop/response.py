@@ -694,7 +694,8 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
         other_details = as_mapping(response.get("status_details"))
         reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
-    # Servers have further words, such as "expired"; an answer that came counts.
-    if status == "cancelled" or (status != "completed" and not response.get("output")):
+    # Servers have further words, of which nobody knows whether they are an end.
+    is_over = status in ("cancelled", "expired")
+    if is_over or (status != "completed" and not response.get("output")):
         return ending_of_incomplete(status)
     return COMPLETED

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import has_encrypted_reasoning
+from openai_responses.items import Item, has_encrypted_reasoning
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.run import run
@@ -192,13 +192,15 @@ async def test_window_is_paid_for_as_it_was_chosen(connections: Connections) -> 
     assert all(body["background"] for body in upstream.bodies)
 
 
+@pytest.mark.parametrize("output", [[], [wire.message_item("Hi")]])
 async def test_response_that_the_server_gave_up_is_incomplete(
-    connections: Connections,
+    output: list[Item], connections: Connections
 ) -> None:
+    """With what came of it, or without a word."""
     queued = {"id": "resp_1", "object": "response", "status": "queued", "output": []}
     answer = in_turn(
         replying(json.dumps(queued)),
-        replying(json.dumps({**queued, "status": "expired"})),
+        replying(json.dumps({**queued, "status": "expired", "output": output})),
     )
     async with Upstream(answer) as upstream:
         request = background("Hi", stream=False)
