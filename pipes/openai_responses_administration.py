@@ -251,6 +251,25 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_seconds(value: object) -> float | None:
+    """Return a time that a server names, which may be a number in a text, else None."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    with suppress(ValueError, OverflowError):
+        seconds = float(value)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def well_formed(text: str) -> str:
+    """Return a text with a question mark for each half of a character.
+
+    JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
@@ -407,6 +426,8 @@ _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
+UNREAD_REASONING = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 UNREADABLE_STREAM = "unreadable_stream"
 """Our code for a stream of which no event could be read."""
 
@@ -670,9 +691,12 @@ def read_api_error(wire: object) -> ApiError:
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
+    reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
     if inner is not None:
-        return inner._replace(is_relayed=True)
+        # The gateway knows both limits, the server behind it only its own.
+        own_reset = inner.reset if reset is None else reset
+        return inner._replace(is_relayed=True, reset=own_reset)
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -684,7 +708,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
+        reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -718,6 +742,10 @@ def _read_code(
             return exact
         case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
             return "invalid_request"
+        # Copilot, with a status of 400 or 401, of another account's reasoning
+        # (anomalyco/opencode 31236, openclaw/openclaw 66424)
+        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+            return UNREAD_REASONING
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -725,6 +753,9 @@ def _read_code(
             return openai_code or None
 
 
+_IS_FOREIGN_ITEM = re.compile(
+    r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -736,11 +767,9 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     for value in (*values, headers.get("X-RateLimit-Reset")):
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            with suppress(ValueError, OverflowError):
-                number = float(value)
-                if 0 <= number < float("inf"):
-                    return number
+        reset = as_seconds(value)
+        if reset is not None:
+            return reset
     return None
 
 
@@ -879,7 +908,7 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     return error if error.message else None
@@ -894,7 +923,8 @@ def _read_printed(text: str) -> object:
     if not _PRINTED_BODY.match(text):
         return None
     for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        # A list as a key is a TypeError.
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return ast.literal_eval(text[: end.end()])
     return None
 
@@ -1669,7 +1699,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     "refused": {
         "model_not_found": "The model {model} does not exist, has been shut down, or is "
         "not available to this API key. Choose another model.",
-        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
         "has to verify the organization in its settings at OpenAI, or choose another "
@@ -2048,7 +2078,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # (BerriAI/litellm 39660).
         codes.append(DENIED_MODEL)
     if status == 401:
-        # Only what is about keys: a type like `server_error` tells nothing here.
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
@@ -2067,7 +2097,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     return words
 
 
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -3458,6 +3488,9 @@ def resolve_model(
     )
 
 
+_LONGEST_NAME = 200
+"""Characters of a name with endings of ours: each is resolved by a call of its own."""
+
 AUTO_MODEL = "gpt-5-auto"
 _AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
@@ -3474,7 +3507,8 @@ def _resolve_research_mode(
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
     is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    if is_own_model or not name.endswith(_RESEARCH):
+    is_too_long = len(name) > _LONGEST_NAME
+    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -3513,7 +3547,7 @@ def _resolve_pro_mode(
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
-    if match is None:
+    if match is None or len(name) > _LONGEST_NAME:
         return None
     model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
     if not model.facts.pro_mode:
@@ -4065,13 +4099,22 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number after it that makes it a free one."""
-    own_id = call_id
-    number = 1
-    while own_id in taken:
-        number += 1
-        own_id = f"{call_id}_{number}"
-    return own_id
+    """Return `call_id`, with a number after it that makes it a free one.
+
+    Thousands of calls may have one id, so the first free number is not counted to.
+    """
+    if call_id not in taken:
+        return call_id
+    last_taken, free = 1, 2
+    while f"{call_id}_{free}" in taken:
+        last_taken, free = free, 2 * free
+    while free - last_taken > 1:
+        middle = (last_taken + free) // 2
+        if f"{call_id}_{middle}" in taken:
+            last_taken = middle
+        else:
+            free = middle
+    return f"{call_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -4143,7 +4186,9 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
-_INPUT_ROLES = ("user", "system", "developer")
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that tell the model what to do."""
+_INPUT_ROLES = ("user", *INSTRUCTING)
 
 
 def drop_orphans(items: Sequence[Item]) -> list[Item]:
@@ -4244,16 +4289,16 @@ def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
     return changed
 
 
-def arguments_text(arguments: object) -> str:
-    """Return the arguments of a call as the API has them: a JSON object in a text.
+def json_text(value: object) -> str:
+    """Return the arguments of a call, or its output, as the API has them: in a text.
 
-    Gateways give the object itself, or null for none.
+    Gateways and clients give a JSON value itself, or null for none.
     """
-    if isinstance(arguments, str):
-        return arguments
-    if arguments is None:
+    if isinstance(value, str):
+        return value
+    if value is None:
         return ""
-    return json.dumps(arguments, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def is_image_call(item: JsonObject) -> bool:
@@ -4309,6 +4354,11 @@ def _image_label(item: JsonObject) -> str | None:
         return None
     subtype = image_format(item)
     return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def has_web_scheme(text: str) -> bool:
+    """Say whether a text begins like an address of the web: not as `javascript:` does."""
+    return text[:8].lower().startswith(("https://", "http://"))
 
 
 def is_web_address(url: str) -> bool:
@@ -4428,7 +4478,7 @@ def search_pages(item: JsonObject) -> list[str]:
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
     pages: dict[str, None] = {}
     for address in _texts([source.get("url") for source in sources]):
-        if address[:8].lower().startswith(("https://", "http://")):
+        if has_web_scheme(address):
             pages[address] = None
     return list(pages)
 
@@ -4522,16 +4572,20 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
-    # stream.
-    names = ("input", "output")
-    if "input_tokens" not in wire and "prompt_tokens" in wire:
-        names = ("prompt", "completion")
-    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
-    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
+
+    def either(api_name: str, name: str) -> object:
+        """Return a field by its name in Chat Completions, if the API's is not there.
+
+        Gateways to its servers keep these, as does SGLang without a stream; a host adds
+        some of the API's.
+        """
+        return wire.get(api_name) or wire.get(name)
+
+    inputs = as_mapping(either("input_tokens_details", "prompt_tokens_details"))
+    outputs = as_mapping(either("output_tokens_details", "completion_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
-    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
+    input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
+    output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
@@ -4850,8 +4904,8 @@ def _tier_factor(
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return a number with its noun: `1 round`, `2,000 rounds`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 _SHOWS_NOTHING = re.compile(
@@ -4880,7 +4934,8 @@ def with_escapes(text: str) -> str:
     return "".join(shown)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+"""A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
 
 
 def as_plain_markdown(name: str) -> str:
@@ -5482,13 +5537,15 @@ _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "
     'filter, for example `[{{"groups": ["staff"], "api_key": "..."}}]`.'
 )
-_ASKS_NEXT = "The model's server did not answer: asking the next one."
+_SILENT = "The model's server did not answer: asking the next one."
+_UNABLE = "The model's server could not answer: asking the next one."
 _OTHER_ACCOUNT = (
     "The earlier reasoning of this chat belongs to another server or account."
 )
 DOWN_SECONDS = 60.0
 """How long an account that failed for a user is asked last."""
-_DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
+_SILENT_KINDS = ("unreachable", "first_event_timeout")
+_DOWN_KINDS = (*_SILENT_KINDS, "unreadable")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
 _ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
 """Another account may have a higher limit; for other requests the server is not down."""
@@ -5657,7 +5714,7 @@ class EndpointChoice:
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
-        return _ASKS_NEXT
+        return _SILENT if kind in _SILENT_KINDS else _UNABLE
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
@@ -6249,7 +6306,7 @@ def day_picture(
     scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
     others = sum(money > 0 for money in money_of_models.values()) - len(named)
     if others:
-        scale["domain"].append(f"{others} other model{'s' if others > 1 else ''}")
+        scale["domain"].append(plural(others, "other model"))
         scale["range"].append(_COLOR_OF_OTHERS)
 
     # What each model cost at each place, and what all of it would be without the cache.
@@ -6663,7 +6720,7 @@ class UsageReport:
         address = await self._save_file(name, f"{content}\n")
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
-        return f"[{name}]({address}): {_counted(len(rows), 'lines')} for a spreadsheet."
+        return f"[{name}]({address}): {plural(len(rows), 'line')} for a spreadsheet."
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -6685,7 +6742,7 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         yield _NOTHING
         return
     money = sum(row.money for row in rows)
-    yield f"\n**{_money(money)}** for {_counted(requests, 'requests')}.\n"
+    yield f"\n**{_money(money)}** for {plural(requests, 'request')}.\n"
     saved = _cache_line(rows, parts)
     if saved:
         yield f"{saved}\n"
@@ -6762,19 +6819,19 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
 
     def add(name: str, count: int, unit: str, amount: int) -> None:
         if count:
-            rows.append((name, _counted(count, unit), f"{amount / MILLIONTHS:.4f}"))
+            rows.append((name, plural(count, unit), f"{amount / MILLIONTHS:.4f}"))
 
-    add("Reading the chats", parts.input, "tokens", parts.itemized_money - named)
-    add("Reasoning", parts.reasoning, "tokens", parts.reasoning_money)
-    add("Answers", parts.answers, "tokens", parts.answer_money)
-    add("Searches", parts.searches, "calls", parts.search_money)
-    add("Images", parts.images, "calls", parts.image_money)
-    add("Python", parts.containers, "containers", parts.container_money)
+    add("Reading the chats", parts.input, "token", parts.itemized_money - named)
+    add("Reasoning", parts.reasoning, "token", parts.reasoning_money)
+    add("Answers", parts.answers, "token", parts.answer_money)
+    add("Searches", parts.searches, "call", parts.search_money)
+    add("Images", parts.images, "call", parts.image_money)
+    add("Python", parts.containers, "container", parts.container_money)
     rest = requests - parts.itemized
-    add("Not itemized", rest, "requests", money - parts.itemized_money)
-    add("All", requests, "requests", money)
-    add("of these: titles and other tasks", parts.tasks, "requests", parts.task_money)
-    add("of these: agents", parts.agents, "requests", parts.agent_money)
+    add("Not itemized", rest, "request", money - parts.itemized_money)
+    add("All", requests, "request", money)
+    add("of these: titles and other tasks", parts.tasks, "request", parts.task_money)
+    add("of these: agents", parts.agents, "request", parts.agent_money)
     return "\n" + _table(("What the money bought", "how much", "US dollars"), rows)
 
 
@@ -6793,11 +6850,6 @@ def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
         sum(row.cached for row in rows),
         sum(row.output for row in rows),
     )
-
-
-def _counted(count: int, nouns: str) -> str:
-    """Return a number with its noun, whose plural is given."""
-    return f"{count:,} {nouns if count != 1 else nouns.removesuffix('s')}"
 
 
 def _money(amount: int) -> str:
@@ -7206,7 +7258,7 @@ def _exportable_name(name: str) -> str:
     Half a character would end the export of all spans that wait with it, those of
     others too.
     """
-    return name[:_MAX_NAME].encode("utf-8", "replace").decode()
+    return well_formed(name[:_MAX_NAME])
 
 
 class ServerWords:
@@ -7595,37 +7647,26 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
 
     A cost that is not reported counts as none.
     """
-    cached = 0.0
-    for name in ("input_tokens_details", "prompt_tokens_details"):
-        cached = cached or _number(as_mapping(usage.get(name)), "cached_tokens")
-    input_tokens = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    output_tokens = _number(usage, "output_tokens") or _number(
-        usage, "completion_tokens"
-    )
-    dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
+    counts = read_usage(usage) or Usage()
+    cost = usage.get("cost")
+    dollars = 0.0
+    if isinstance(cost, int | float) and 0 < cost < _NO_COST:
+        dollars = min(float(cost), _MAX_DOLLARS)
     return UsageRow(
         user_id=as_text(user_id),
         day=utc_today().isoformat(),
         model=model,
         requests=1,
-        input=int(input_tokens),
-        cached=int(cached),
-        output=int(output_tokens),
+        input=counts.input,
+        cached=counts.cached,
+        output=counts.output,
         money=round(dollars * MILLIONTHS),
     )
 
 
-_MAX_DOLLARS = 1_000_000
-_MAX_COUNT = 10**12
+_MAX_DOLLARS = 1_000_000.0
+_NO_COST = 10**12
 """What servers report may be anything; a column holds eight bytes."""
-
-
-def _number(counts: JsonObject, name: str) -> float:
-    """Return a count that can be one, else 0."""
-    value = counts.get(name)
-    if isinstance(value, int | float) and 0 < value < _MAX_COUNT:
-        return value
-    return 0
 
 
 # --------------------------------------------------------------------------------------
@@ -7771,11 +7812,18 @@ class Filter:
         """Return what decides about one call of the pipe, and takes its usage."""
         rules = self.valves.USER_LIMITS_JSON
         entries = self.valves.ENDPOINTS_JSON
-        limits = await read_user_limits(rules, facts, self._usage)
-        endpoints = await choose_endpoints(entries, facts, self._failures)
-        if limits.is_admin:
-            unknown_names = await self._names.problem(rules, entries)
-            limits.problems = (*limits.problems, unknown_names)
+        try:
+            limits = await read_user_limits(rules, facts, self._usage)
+            endpoints = await choose_endpoints(entries, facts, self._failures)
+            if limits.is_admin:
+                unknown_names = await self._names.problem(rules, entries)
+                limits.problems = (*limits.problems, unknown_names)
+        except HostTooOld as missing:
+            # The pipe knows another class of that name: it refuses the call by the words.
+            limits = UserLimits(facts=facts)
+            endpoints = EndpointChoice(
+                [], facts["base_url"], self._failures, facts["user_id"], str(missing)
+            )
         telemetry = Telemetry(facts, self._words)
         return Account(limits, telemetry, self._tokens, endpoints, entries)
 

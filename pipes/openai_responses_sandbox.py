@@ -255,6 +255,25 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_seconds(value: object) -> float | None:
+    """Return a time that a server names, which may be a number in a text, else None."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    with suppress(ValueError, OverflowError):
+        seconds = float(value)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def well_formed(text: str) -> str:
+    """Return a text with a question mark for each half of a character.
+
+    JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.errors
 #
@@ -283,6 +302,8 @@ _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
+UNREAD_REASONING = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 UNREADABLE_STREAM = "unreadable_stream"
 """Our code for a stream of which no event could be read."""
 
@@ -546,9 +567,12 @@ def read_api_error(wire: object) -> ApiError:
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
+    reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
     if inner is not None:
-        return inner._replace(is_relayed=True)
+        # The gateway knows both limits, the server behind it only its own.
+        own_reset = inner.reset if reset is None else reset
+        return inner._replace(is_relayed=True, reset=own_reset)
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -560,7 +584,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
+        reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -594,6 +618,10 @@ def _read_code(
             return exact
         case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
             return "invalid_request"
+        # Copilot, with a status of 400 or 401, of another account's reasoning
+        # (anomalyco/opencode 31236, openclaw/openclaw 66424)
+        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+            return UNREAD_REASONING
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -601,6 +629,9 @@ def _read_code(
             return openai_code or None
 
 
+_IS_FOREIGN_ITEM = re.compile(
+    r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -612,11 +643,9 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     for value in (*values, headers.get("X-RateLimit-Reset")):
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            with suppress(ValueError, OverflowError):
-                number = float(value)
-                if 0 <= number < float("inf"):
-                    return number
+        reset = as_seconds(value)
+        if reset is not None:
+            return reset
     return None
 
 
@@ -755,7 +784,7 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     return error if error.message else None
@@ -770,7 +799,8 @@ def _read_printed(text: str) -> object:
     if not _PRINTED_BODY.match(text):
         return None
     for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        # A list as a key is a TypeError.
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return ast.literal_eval(text[: end.end()])
     return None
 
