@@ -15705,11 +15705,11 @@ def _output_part(part: object) -> Item:
         return {"type": "input_text", "text": json_text(part)}
     own_part = _input_part(part, "auto")
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
-        return {"type": "input_text", "text": _NO_IMAGE}
+        return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
     return own_part
 
 
-_NO_IMAGE = "[An image is left out: it has no address.]"
+_NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:

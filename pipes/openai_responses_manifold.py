@@ -339,6 +339,25 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_seconds(value: object) -> float | None:
+    """Return a time that a server names, which may be a number in a text, else None."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    with suppress(ValueError, OverflowError):
+        seconds = float(value)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def well_formed(text: str) -> str:
+    """Return a text with a question mark for each half of a character.
+
+    JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.errors
 #
@@ -367,6 +386,8 @@ _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
+UNREAD_REASONING = "invalid_encrypted_content"
+"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 UNREADABLE_STREAM = "unreadable_stream"
 """Our code for a stream of which no event could be read."""
 
@@ -630,9 +651,12 @@ def read_api_error(wire: object) -> ApiError:
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
+    reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
     if inner is not None:
-        return inner._replace(is_relayed=True)
+        # The gateway knows both limits, the server behind it only its own.
+        own_reset = inner.reset if reset is None else reset
+        return inner._replace(is_relayed=True, reset=own_reset)
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -644,7 +668,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
-        reset=_read_reset(fields, as_mapping(metadata.get("headers"))),
+        reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
             advice=as_text(value_at(misalignment, "steer", "message")),
@@ -678,6 +702,10 @@ def _read_code(
             return exact
         case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
             return "invalid_request"
+        # Copilot, with a status of 400 or 401, of another account's reasoning
+        # (anomalyco/opencode 31236, openclaw/openclaw 66424)
+        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+            return UNREAD_REASONING
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -685,6 +713,9 @@ def _read_code(
             return openai_code or None
 
 
+_IS_FOREIGN_ITEM = re.compile(
+    r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -696,11 +727,9 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     for value in (*values, headers.get("X-RateLimit-Reset")):
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            with suppress(ValueError, OverflowError):
-                number = float(value)
-                if 0 <= number < float("inf"):
-                    return number
+        reset = as_seconds(value)
+        if reset is not None:
+            return reset
     return None
 
 
@@ -839,7 +868,7 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     inner = as_mapping(body).get("error")
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     return error if error.message else None
@@ -854,7 +883,8 @@ def _read_printed(text: str) -> object:
     if not _PRINTED_BODY.match(text):
         return None
     for end in islice(_ENDS_OF_BODY.finditer(text), _MAX_ENDS):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        # A list as a key is a TypeError.
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return ast.literal_eval(text[: end.end()])
     return None
 
@@ -1310,7 +1340,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     "refused": {
         "model_not_found": "The model {model} does not exist, has been shut down, or is "
         "not available to this API key. Choose another model.",
-        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
         "has to verify the organization in its settings at OpenAI, or choose another "
@@ -1689,7 +1719,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         # (BerriAI/litellm 39660).
         codes.append(DENIED_MODEL)
     if status == 401:
-        # Only what is about keys: a type like `server_error` tells nothing here.
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
         about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
@@ -1708,7 +1738,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     return words
 
 
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, *NO_CREDIT_CODES)
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -2337,13 +2367,22 @@ def find_call_ids(items: Iterable[Item]) -> set[str]:
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with the first number after it that makes it a free one."""
-    own_id = call_id
-    number = 1
-    while own_id in taken:
-        number += 1
-        own_id = f"{call_id}_{number}"
-    return own_id
+    """Return `call_id`, with a number after it that makes it a free one.
+
+    Thousands of calls may have one id, so the first free number is not counted to.
+    """
+    if call_id not in taken:
+        return call_id
+    last_taken, free = 1, 2
+    while f"{call_id}_{free}" in taken:
+        last_taken, free = free, 2 * free
+    while free - last_taken > 1:
+        middle = (last_taken + free) // 2
+        if f"{call_id}_{middle}" in taken:
+            last_taken = middle
+        else:
+            free = middle
+    return f"{call_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -2415,7 +2454,9 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
-_INPUT_ROLES = ("user", "system", "developer")
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that tell the model what to do."""
+_INPUT_ROLES = ("user", *INSTRUCTING)
 
 
 def drop_orphans(items: Sequence[Item]) -> list[Item]:
@@ -2516,16 +2557,16 @@ def with_texts(item: Item, texts: Mapping[TextPlace, str]) -> Item:
     return changed
 
 
-def arguments_text(arguments: object) -> str:
-    """Return the arguments of a call as the API has them: a JSON object in a text.
+def json_text(value: object) -> str:
+    """Return the arguments of a call, or its output, as the API has them: in a text.
 
-    Gateways give the object itself, or null for none.
+    Gateways and clients give a JSON value itself, or null for none.
     """
-    if isinstance(arguments, str):
-        return arguments
-    if arguments is None:
+    if isinstance(value, str):
+        return value
+    if value is None:
         return ""
-    return json.dumps(arguments, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def is_image_call(item: JsonObject) -> bool:
@@ -2581,6 +2622,11 @@ def _image_label(item: JsonObject) -> str | None:
         return None
     subtype = image_format(item)
     return f"data:image/{_MEDIA_TYPES.get(subtype, subtype)};base64,"
+
+
+def has_web_scheme(text: str) -> bool:
+    """Say whether a text begins like an address of the web: not as `javascript:` does."""
+    return text[:8].lower().startswith(("https://", "http://"))
 
 
 def is_web_address(url: str) -> bool:
@@ -2700,7 +2746,7 @@ def search_pages(item: JsonObject) -> list[str]:
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
     pages: dict[str, None] = {}
     for address in _texts([source.get("url") for source in sources]):
-        if address[:8].lower().startswith(("https://", "http://")):
+        if has_web_scheme(address):
             pages[address] = None
     return list(pages)
 
@@ -3871,16 +3917,20 @@ def read_usage(
     """
     if not isinstance(wire, Mapping):
         return None
-    # Gateways to servers of Chat Completions keep its names, as does SGLang without a
-    # stream.
-    names = ("input", "output")
-    if "input_tokens" not in wire and "prompt_tokens" in wire:
-        names = ("prompt", "completion")
-    inputs = as_mapping(wire.get(f"{names[0]}_tokens_details"))
-    outputs = as_mapping(wire.get(f"{names[1]}_tokens_details"))
+
+    def either(api_name: str, name: str) -> object:
+        """Return a field by its name in Chat Completions, if the API's is not there.
+
+        Gateways to its servers keep these, as does SGLang without a stream; a host adds
+        some of the API's.
+        """
+        return wire.get(api_name) or wire.get(name)
+
+    inputs = as_mapping(either("input_tokens_details", "prompt_tokens_details"))
+    outputs = as_mapping(either("output_tokens_details", "completion_tokens_details"))
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
-    input_tokens = _read_count(wire.get(f"{names[0]}_tokens"))
-    output_tokens = _read_count(wire.get(f"{names[1]}_tokens"))
+    input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
+    output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
@@ -4342,6 +4392,9 @@ def resolve_model(
     )
 
 
+_LONGEST_NAME = 200
+"""Characters of a name with endings of ours: each is resolved by a call of its own."""
+
 AUTO_MODEL = "gpt-5-auto"
 _AUTO_NAMES = {AUTO_MODEL: "GPT Auto (chooses for each chat)"}
 """A name that stands for several models must not look like one of them."""
@@ -4358,7 +4411,8 @@ def _resolve_research_mode(
     `high` or `xhigh`). Retired models and those of other vendors have such names, too.
     """
     is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    if is_own_model or not name.endswith(_RESEARCH):
+    is_too_long = len(name) > _LONGEST_NAME
+    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
         return None
     model = resolve_model(name.removesuffix(_RESEARCH), overrides)
     if not model.facts.known_family:
@@ -4397,7 +4451,7 @@ def _resolve_pro_mode(
 ) -> ResolvedModel | None:
     """Resolve a name with `-pro` after a model, where that is a mode and no model."""
     match = _PRO_NAME.match(name)
-    if match is None:
+    if match is None or len(name) > _LONGEST_NAME:
         return None
     model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
     if not model.facts.pro_mode:
@@ -5552,6 +5606,25 @@ class LeaveOutParameter(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveOutBackground(RequestRepair):
+    """The answer lasts as long as its connection, and is not stored for another one.
+
+    With a window it costs less in the background, so such a request stays as it is.
+    """
+
+    @property
+    def message(self) -> str:
+        return _refused_message("background")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if not payload.get("background") or "background_options" in payload:
+            return payload
+        changed = {**payload, "store": False}
+        del changed["background"]
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceEffort(RequestRepair):
     """An effort that the model does not have becomes the nearest that it has."""
 
@@ -5668,10 +5741,33 @@ class LeaveOutFunctions(RequestRepair):
         remaining = [
             tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
         ]
-        if len(remaining) == len(declared):
-            return payload
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+        return _with_remaining_tools(payload, remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferFunctionsAlone(RequestRepair):
+    """No tool of another type is offered, for servers that have none of their own."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server accepts functions alone: answering without its tools."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        declared = declared_tools(payload)
+        remaining = [tool for tool in declared if tool.get("type") == "function"]
+        return _with_remaining_tools(payload, remaining)
+
+
+def _with_remaining_tools(
+    payload: dict[str, Any], remaining: Sequence[Item]
+) -> dict[str, Any]:
+    """Return a body that declares `remaining` alone; the body itself if these are all."""
+    if len(remaining) == len(declared_tools(payload)):
+        return payload
+    choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -5843,7 +5939,7 @@ class GatherInstructions(RequestRepair):
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
-            is_instructing = item.get("role") in ("developer", "system")
+            is_instructing = item.get("role") in INSTRUCTING
             if is_instructing and message_text(item) and not has_media(item):
                 texts.append(message_text(item))
             else:
@@ -5869,7 +5965,7 @@ class StateInstructions(RequestRepair):
             return payload
         items = payload["input"]
         first = items[0] if items else {}
-        is_instructing = first.get("role") in ("developer", "system")
+        is_instructing = first.get("role") in INSTRUCTING
         if is_instructing and message_text(first) and not has_media(first):
             return {**payload, "instructions": message_text(first), "input": items[1:]}
         return {**payload, "instructions": _NO_INSTRUCTIONS}
@@ -6000,9 +6096,15 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}
 
 
-def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
-    """Return the digests of the tools that a server does not take."""
-    return {repair.digest for repair in repairs if isinstance(repair, LeaveOutTool)}
+def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
+    """Say whether a request with `repairs` keeps a tool of the server."""
+    digest = json_digest(tool)
+    for repair in repairs:
+        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+            return False
+        if isinstance(repair, OfferFunctionsAlone):
+            return False
+    return True
 
 
 def effort_of(payload: Mapping[str, Any]) -> object:
@@ -6096,10 +6198,8 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
-        wait = wait_in_words(failure.error.message)
-    if wait is None and failure.error.reset is not None:
-        wait = seconds_until(failure.error.reset)
-    if wait is None:
+        wait = named_wait(failure.error)
+    if not wait:  # none is named, or a time that is over by our clock
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
@@ -6211,13 +6311,16 @@ _WAIT_IN_WORDS = re.compile(
 )
 
 
-def wait_in_words(message: str) -> float | None:
-    """Return the seconds that a message asks to wait, None if it names none.
+def named_wait(error: ApiError) -> float | None:
+    """Return the seconds that an error asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure);
+    others have a field.
     """
-    match = _WAIT_IN_WORDS.search(message[:_MAX_WORDS])
-    return read_duration(match[1]) if match else None
+    match = _WAIT_IN_WORDS.search(error.message[:_MAX_WORDS])
+    if match:
+        return read_duration(match[1])
+    return None if error.reset is None else seconds_until(error.reset)
 
 
 def read_duration(text: str) -> float | None:
@@ -6261,11 +6364,9 @@ _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
-_UNREAD = "invalid_encrypted_content"
-"""Of another organization, provider or deployment, or damaged (openai/codex 8145)."""
 _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
-) - {*IMAGE_CODES, _UNREAD, "404"}
+) - {*IMAGE_CODES, UNREAD_REASONING, "404"}
 """Codes of causes that no change of the request removes."""
 _REASONING_NOT_TAKEN = re.compile(
     # A model that does not reason (openai/openai-python 2364).
@@ -6278,9 +6379,9 @@ _REASONING_NOT_TAKEN = re.compile(
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
-    # What has the code of `_UNREAD` at OpenAI has another one, or none, at Copilot and
-    # OpenRouter; the rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363,
-    # hackerai-tech/hackerai 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
+    # What has a code at OpenAI has another one, or none, at Copilot and OpenRouter; the
+    # rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363, hackerai-tech/hackerai
+    # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller",
@@ -6321,6 +6422,12 @@ _CALLS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools for a model that cannot call them."""
+_FUNCTIONS_ALONE = re.compile(
+    # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
+    r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+    re.IGNORECASE,
+)
+"""What servers say of tools that they do not have, without a name or a place."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
@@ -6341,6 +6448,10 @@ _INSTRUCTS_FIRST = re.compile(
 it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
 _ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
 """What templates of Gemma and Mistral say of two questions in a row."""
+_HIDDEN_CAUSE = "Upstream request failed"
+"""What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
+reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
+3038)."""
 _BLAMES_ITSELF = frozenset({200, 500})
 """Statuses of a server's own trouble, with which it may also refuse."""
 _MAX_NAME = 64
@@ -6365,6 +6476,8 @@ class TriedRepair(NamedTuple):
 
 def may_be_repaired(failure: Failure) -> bool:
     """Say whether a failure is about what the request says."""
+    if failure.error.code == UNREAD_REASONING:
+        return True  # at Copilot with the status of a wrong key
     if failure.status in _OTHER_CAUSES or is_passing(failure.error):
         return False
     return not failure.error.is_any_of(_CAUSES_THAT_STAY)
@@ -6405,9 +6518,10 @@ def blind_repair(
     that the server's models and what they take are known: then options stay, as they
     are not the cause.
     """
-    if not may_be_repaired(failure):
-        return None
     error = failure.error
+    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
+    if not may_be_repaired(failure) and not hides_cause:
+        return None
     status = failure.status or 0
     may_be_about_chat = status in _UNCLEAR_CAUSES
     if status == 404 and not error.names_a_place:
@@ -6423,6 +6537,8 @@ def blind_repair(
         return None  # it stays, and with it the refusal
     if error.code == UNREADABLE_STREAM:
         steps = (LeaveOutParameter("stream"),)
+    elif hides_cause:
+        steps = (LeaveOutReasoning(sent.last_name),)
     elif may_be_about_chat:
         # The step that keeps most of the chat comes first.
         last = sent.last_name
@@ -6435,6 +6551,10 @@ def blind_repair(
         is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not parameter:
             steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+        # The list of tools is the cause, and no tool is named. Few other servers have
+        # tools of their own, and the functions may matter more.
+        elif parameter == "tools":
+            steps = (OfferFunctionsAlone(), *steps)
     for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, error, is_lasting=False)
@@ -6469,7 +6589,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
-    if refusal.error.code == _UNREAD:
+    if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind("code_interpreter_call", last)
     yield from _by_words(refusal, _CONTAINER, code_runs)
@@ -6522,7 +6642,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
-    is_instructing = place.value.get("role") in ("developer", "system")
+    is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
@@ -6575,6 +6695,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
+        (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
@@ -6608,6 +6729,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
+    if path == "background":
+        yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -6709,9 +6832,11 @@ def with_known_keys(name: str, value: object) -> Any:
 
 def _only_keys(value: object, known: _KeyTree) -> Any:
     """Return a value without unknown keys at any depth; each row of a list alike."""
+    if not known:
+        return value
     if isinstance(value, list):
         return [_only_keys(row, known) for row in value]
-    if not known or not isinstance(value, Mapping):
+    if not isinstance(value, Mapping):
         return value
     return {key: _only_keys(value[key], known[key]) for key in value if key in known}
 
@@ -6809,7 +6934,14 @@ def read_bool(name: str, value: object) -> bool:
 def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise InvalidParameter(name, "it must be a JSON object")
+    check_depth(name, value)
     return value
+
+
+def check_depth(name: str, value: object) -> None:
+    """Raise InvalidParameter for more levels than recursive code takes."""
+    if is_too_deep(value):
+        raise InvalidParameter(name, "it has too many levels")
 
 
 def _read_word(name: str, value: object) -> str:
@@ -7651,7 +7783,7 @@ def clean_call(item: Item) -> Item:
     arguments = item.get("arguments")
     changed: Item = {}
     if item_type(item) == "function_call" and not isinstance(arguments, str):
-        changed["arguments"] = arguments_text(arguments) or "{}"
+        changed["arguments"] = json_text(arguments) or "{}"
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         bare = name.strip().removeprefix(_MODELS_PREFIX)
         changed["name"] = ToolNames().sent_name(bare)
@@ -7862,8 +7994,12 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
-        chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_flatten_choice(tool, names) for tool in chosen]
+        chosen: list[Item] = []
+        for tool in content_parts(wanted.get("tools")):
+            # One inside of another is none, however many there are.
+            is_none = tool.get("type") == kind
+            chosen.append(tool if is_none else _flatten_choice(tool, names))
+        wanted["tools"] = chosen
     return wanted
 
 
@@ -7945,6 +8081,11 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
     repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
+
+    @property
+    def runs_in_background(self) -> bool:
+        """Whether the answer goes on at the server when the connection breaks."""
+        return bool(self.background) and LeaveOutBackground() not in self.repairs
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
@@ -8089,19 +8230,23 @@ def _fit_to_model(
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
     kept: dict[str, Any] = {}
+    messages: list[str] = []
     for name, value in given.items():
-        if name in _PASSED_ON:
+        if name not in _PASSED_ON:
+            continue
+        try:
+            check_depth(name, value)
             kept[name] = with_known_keys(name, value)
+        except InvalidParameter as error:
+            messages.append(str(error))
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
         reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
-        messages: list[str] = []
         for name, reason in reasons.items():
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
-        return kept, messages
-    return kept, []
+    return kept, messages
 
 
 def _build_reasoning(
@@ -8150,6 +8295,8 @@ def unsent_parameters(
     that no API takes.
     """
     given, errors = read_parameters(asked)
+    if request.tool_choice is not None:
+        given.pop("tool_choice", None)  # it may have been asked for by a bare name
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
@@ -8438,7 +8585,12 @@ class EventStreamDecoder:
         return [tuple.__new__(ServerSentEvent, row) for row in rows]
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
+        """Return the events that end; id, retry and unknown fields are not used.
+
+        A blank line ends an event; without data there is none to dispatch. Some proxies
+        strip blank lines: then the next name, or data after a whole JSON object, begins
+        another event.
+        """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
         lines = text.splitlines()
@@ -8451,14 +8603,9 @@ class EventStreamDecoder:
             self._size -= len(self._partial_line)
         events = []
         for line in lines:
+            # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            # A blank line ends an event; without data there is none to dispatch. A line
-            # that begins with a colon is a comment: its field has no name.
-            elif not line:
+            if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     data = b"\n".join(self._lines).decode("utf-8", "replace")
@@ -8466,7 +8613,31 @@ class EventStreamDecoder:
                 self._event = b""
                 self._lines = []
                 self._size = 0
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
         return events
+
+    def _begins_another(self, field: bytes, value: bytes) -> bool:
+        """Say whether a field begins another event although no blank line came.
+
+        No event has two names, and no JSON goes on after a whole object. Only the first
+        line of an event is read for that, so each line is read once.
+        """
+        if len(self._lines) != 1:
+            return False
+        has_name = field == b"event" and bool(self._event)
+        if not has_name and (field != b"data" or not value.strip()):
+            return False
+        first = self._lines[0].strip()
+        if not (first.startswith(b"{") and first.endswith(b"}")):
+            return False
+        try:
+            load_json(first)
+        except ValueError:
+            return False
+        return True
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -8615,9 +8786,8 @@ _Reader = Callable[[JsonObject], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Thousands of brackets are a
-    RecursionError, no value a StopIteration. Raises UnreadableAnswer for a chunk of
-    Chat Completions.
+    Raises UnreadableAnswer for a chunk of Chat Completions. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
     if text == END_OF_STREAM:
@@ -8751,7 +8921,7 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
                 return None  # the item, or the deltas, have the text
             if kind != "arguments":
                 raise TypeError
-            text = arguments_text(text)
+            text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
@@ -9365,7 +9535,7 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
 
 def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
     """Return the call that `item` made or requested, with an output."""
-    arguments = arguments_text(item.get("arguments")) or "{}"
+    arguments = json_text(item.get("arguments")) or "{}"
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
@@ -9526,7 +9696,14 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
+    return [*chain(*replayed_rows(output, with_reasoning=with_reasoning))]
+
+
+def replayed_rows(
+    output: Iterable[Item], *, with_reasoning: bool
+) -> Iterator[list[Item]]:
+    """Yield for each item of a response what the next request has of it."""
+    last: Item = {}
     for item in output:
         if is_reasoning(item):
             goes_back = with_reasoning and (
@@ -9534,13 +9711,14 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
             )
         elif item_type(item) == "message" and not message_text(item):
             # LiteLLM ends one in the middle of an answer that has calls alone
-            # (BerriAI/litellm 37852), and Anthropic refuses it. Reasoning needs it.
-            goes_back = bool(replayed) and is_reasoning(replayed[-1])
+            # (BerriAI/litellm 37852), and Anthropic refuses it. OpenAI's reasoning needs
+            # it.
+            goes_back = has_encrypted_reasoning(last)
         else:
             goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
-        if goes_back:
-            replayed += replay_items(item)
-    return replayed
+        rows = replay_items(item) if goes_back else []
+        last = rows[-1] if rows else last
+        yield rows
 
 
 def _required_fields(item: Item) -> Item:
@@ -10291,6 +10469,11 @@ class HttpResponse:
         if isinstance(wire.get("output"), list):
             return wire
         error = find_error(wire)
+        # Gateways of a portal say with their own fields that something failed, and why.
+        has_failed = wire.get("success") is False or wire.get("code") not in _GOOD_CODES
+        if error is None and has_failed:
+            own_error = read_api_error(wire)
+            error = own_error if own_error.message else None
         if error is not None:
             failure = Failure(self._response.status, error)
             raise ApiRefused(
@@ -10314,9 +10497,7 @@ class HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _retry_after(headers)
         if retry_after is None:
-            retry_after = wait_in_words(error.message)
-        if retry_after is None and error.reset is not None:
-            retry_after = seconds_until(error.reset)
+            retry_after = named_wait(error)
         if retry_after is None and status == _TOO_MANY_REQUESTS:
             # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
             # something remains tells when all of it is there again, which no one has to
@@ -10328,10 +10509,10 @@ class HttpResponse:
                 if remaining == "0" and wait:
                     waits.append(wait)
             # OpenRouter's own, and of others; if it is relative, it fits as well.
-            with suppress(ValueError, KeyError):
-                reset = float(headers["x-ratelimit-reset"])
-                if 0 <= reset < float("inf"):
-                    waits.append(seconds_until(reset))
+            reset = as_seconds(headers.get("x-ratelimit-reset"))
+            remaining = headers.get("x-ratelimit-remaining", "0")
+            if remaining == "0" and reset is not None:
+                waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
         message = refusal_message(status, error)
@@ -10347,10 +10528,9 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
     for name, units in _UNITS_OF_A_SECOND.items():
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / units
-            if 0 <= seconds < float("inf"):
-                return seconds
+        seconds = as_seconds(headers.get(name))
+        if seconds is not None:
+            return seconds / units
     # A number that no date has is an OverflowError.
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(headers.get("retry-after", ""))
@@ -10361,6 +10541,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 _STATUS_OK = 200
+_GOOD_CODES = (None, "", 0, "0", _STATUS_OK, "200")
 _FIRST_BAD_STATUS = 300
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
@@ -11649,11 +11830,12 @@ def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None
 
 
 def _is_about(row: tuple[str, object], name: str) -> bool:
-    """Say whether a row is about a name; one that allows has to spell it as it is."""
+    """Say whether a row is about a name; one with `auto` has to spell it as it is."""
     pattern, value = row
-    if value == "auto":
-        return fnmatchcase(name, pattern)
-    return fnmatchcase(name.lower(), pattern.lower())
+    # As it is for all: in lower case, `[!A-Z]*` would be about fewer names.
+    if fnmatchcase(name, pattern):
+        return True
+    return value != "auto" and fnmatchcase(name.lower(), pattern.lower())
 
 
 class ToolResult(NamedTuple):
@@ -11921,9 +12103,8 @@ class _Batch:
         self._end = self._loop.time() + toolset.limits.batch_seconds
         self._pauses = 0
         self._paused_at = 0.0
-        self._pauses_over = asyncio.Event()
-        """Whether the clock goes on."""
-        self._pauses_over.set()
+        self._pauses_over: asyncio.Future[None] = self._loop.create_future()
+        """Done when the clock goes on."""
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -11959,7 +12140,7 @@ class _Batch:
         """Stop the clocks of the batch and of the run; several pauses may overlap."""
         if self._pauses == 0:
             self._paused_at = self._loop.time()
-            self._pauses_over.clear()
+            self._pauses_over = self._loop.create_future()
         self._pauses += 1
         try:
             with self._pause():
@@ -11968,7 +12149,7 @@ class _Batch:
             self._pauses -= 1
             if self._pauses == 0:
                 self._end += self._loop.time() - self._paused_at
-                self._pauses_over.set()
+                self._pauses_over.set_result(None)
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -11986,7 +12167,8 @@ class _Batch:
                 await asyncio.wait([task], timeout=seconds_left)
             elif self._pauses:
                 # The user is asked: the answer moves the end.
-                await self._pauses_over.wait()
+                either: list[asyncio.Future[Any]] = [task, self._pauses_over]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             else:
                 return
 
@@ -12087,25 +12269,21 @@ def _ready_call(
 
 
 def read_arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON.
-
-    vLLM encodes those of some models twice (its issue 54964).
-    """
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
-    text = arguments_text(call.get("arguments"))
-    arguments = load_json(text) if text.strip() else {}
-    inner = parse_json_object(arguments)
-    return arguments if inner is None else inner
+    text = json_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
 
 
 async def _call_tool(
     ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
 ) -> ToolResult:
-    """Return the result of a tool; with a `pause`, which stops the batch, in time.
+    """Return the result of a tool.
 
-    A tool that raises SystemExit, or cancels itself, has failed and does not end the
-    run. Only the cancellation of our own task does.
+    It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
+    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
+    Only the cancellation of our own task does.
     """
     name = ready.name
     limits = toolset.limits
@@ -12490,7 +12668,7 @@ class ResponseState:
         self._has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
-        """The last message that came outside of all events."""
+        """The last message that came outside of all events, after the last item."""
         self._ended_empty = False
         """Whether it was complete without any item: another one may follow."""
         self._tool_names: ToolNames | None = None
@@ -12795,6 +12973,8 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
+        item = _with_plain_arguments(item)
+        self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
         index = self._first + position
@@ -12945,7 +13125,7 @@ def _in_api_form(item: Item) -> Item:
 
     # Arguments may be an object or null, and a name may have spaces around it.
     if not isinstance(api_item.get("arguments", ""), str):
-        api_item["arguments"] = arguments_text(api_item["arguments"])
+        api_item["arguments"] = json_text(api_item["arguments"])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
         api_item["name"] = name.strip()
@@ -12956,7 +13136,7 @@ def _in_api_form(item: Item) -> Item:
             is_text = part.get("type") in ("text", "output_text")
             text = {"type": "input_text", "text": part_text(part)}
             output.append(text if is_text else part)
-        api_item["output"] = output or arguments_text(api_item.get("output"))
+        api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
 
 
@@ -12979,6 +13159,22 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
 
 
 _ARGUMENTS: TextPlace = ("arguments", 0)
+
+
+def _with_plain_arguments(item: Item) -> Item:
+    """Return an item; arguments that are a JSON text of an object become that object.
+
+    vLLM encodes those of some models twice (its issue 54964). Whoever makes the call,
+    here, in the host or at a client, would find no arguments in them.
+    """
+    text = as_text(item.get("arguments"))
+    if not is_call(item) or not text.lstrip().startswith('"'):
+        return item
+    with suppress(ValueError):
+        inner = load_json(text)
+        if parse_json_object(inner) is not None:
+            return {**item, "arguments": inner}
+    return item
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -13028,7 +13224,9 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
         other_details = as_mapping(response.get("status_details"))
         reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
-    if status == "cancelled":
+    # Servers have further words, of which nobody knows whether they are an end.
+    is_over = status in ("cancelled", "expired")
+    if is_over or (status != "completed" and not response.get("output")):
         return ending_of_incomplete(status)
     return COMPLETED
 
@@ -13416,9 +13614,14 @@ class TaggedThoughts:
         parts = content_parts(content)
         if isinstance(content, str):
             parts = [{"type": "output_text", "text": content}]
-        text = parts[0].get("text") if parts else None
-        if not isinstance(text, str):
-            return None, message
+        # A thought may end in another part than it began: their texts are one, as they
+        # are while they grow. A part without a text ends them.
+        texts: list[str] = []
+        for part in parts:
+            if not isinstance(part.get("text"), str):
+                break
+            texts.append(part["text"])
+        text = "".join(texts)
         reader = _TaggedText(self._tags)
         pieces = [*reader.feed(text), *reader.close()]
         if all(piece.kind == "text" for piece in pieces):
@@ -13428,19 +13631,29 @@ class TaggedThoughts:
         thought = _reasoning(message, words) if words.strip() else None
         if not self._keeps_thoughts:
             thought = None
-        if not answer and not parts[1:]:
+        if not answer and len(texts) == len(parts):
             return thought, None
-        first = {**parts[0], "text": answer}
-        annotations = content_parts(first.get("annotations"))
-        if annotations:  # the text lost so many characters at its beginning
-            before = len(text) - len(answer)
-            first["annotations"] = [dict(annotation) for annotation in annotations]
-            for annotation in first["annotations"]:
-                for name in ANNOTATION_PLACES:
-                    place = annotation.get(name)
-                    if isinstance(place, int) and place >= 0:
-                        annotation[name] = max(0, place - before)
-        return thought, {**message, "content": [first, *parts[1:]]}
+        left: list[Item] = []
+        surplus = len(text) - len(answer)  # the characters in front of the answer
+        for part, own_text in zip(parts, texts, strict=False):
+            before = min(surplus, len(own_text))
+            surplus -= before
+            left.append(_without_beginning(part, before) if before else part)
+        return thought, {**message, "content": [*left, *parts[len(texts) :]]}
+
+
+def _without_beginning(part: Item, before: int) -> Item:
+    """Return a part without that many characters, which its annotations count."""
+    shorter = {**part, "text": part["text"][before:]}
+    annotations = content_parts(part.get("annotations"))
+    if annotations:
+        shorter["annotations"] = [dict(annotation) for annotation in annotations]
+        for annotation in shorter["annotations"]:
+            for name in ANNOTATION_PLACES:
+                place = annotation.get(name)
+                if isinstance(place, int) and place >= 0:
+                    annotation[name] = max(0, place - before)
+    return shorter
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
@@ -13630,7 +13843,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on behind the stream
+            if is_new is None:  # else the response goes on after the stream
                 reason += response.close()
             for event in reason:
                 yield event
@@ -14466,11 +14679,12 @@ class Attempts:
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
-        kind = BackgroundAttempt if request.background else Attempt
         while True:
+            sent = next_attempt.request
+            kind = BackgroundAttempt if sent.runs_in_background else Attempt
             attempt = kind(
                 self._server,
-                next_attempt.request,
+                sent,
                 page_thought,
                 first_index,
                 self._call_ids,
@@ -14484,11 +14698,11 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not deadlines.allow(wait):
                 break
+            limits.set_waiting(False)
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
-            limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not attempt.has_shown:
             for event in attempt.release():
@@ -14547,7 +14761,7 @@ class _NextAttempt:
         if failure is None or attempt.has_shown:
             return None, 0.0
         is_unrefused_background = (
-            self.request.background and not attempt.response.refusal
+            self.request.runs_in_background and not attempt.response.refusal
         )
         if is_unrefused_background and _may_run_on_server(attempt.error):
             return None, 0.0
@@ -15052,7 +15266,7 @@ async def _remote_refusals(
         return [text.removeprefix("Error: ") for text in texts]
     asked: list[AskedCall] = []
     for name, request in zip(names, requests, strict=True):
-        text = arguments_text(request.get("arguments")) or "{}"
+        text = json_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
         if arguments is None:  # the user who decides sees what is not JSON as it is
             arguments = {"arguments": text}
@@ -15690,8 +15904,8 @@ def image_name(media_type: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return a number with its noun: `1 round`, `2,000 rounds`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 _SHOWS_NOTHING = re.compile(
@@ -15720,7 +15934,8 @@ def with_escapes(text: str) -> str:
     return "".join(shown)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]")
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+"""A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
 
 
 def as_plain_markdown(name: str) -> str:
@@ -16075,7 +16290,7 @@ class Citations:
             self._waiting.popleft()
         first = next(iter(names))
         source = {"name": names[first]}
-        if first.startswith("http"):
+        if has_web_scheme(first):
             source["url"] = first
         metadata = [{"source": key, "name": name} for key, name in names.items()]
         # The page shows a source that is opened as Markdown.
@@ -16343,6 +16558,49 @@ def _position_finder(text: str) -> Callable[[object], int]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.older_calls
+#
+# The older form of function calls in Chat Completions, which some programs still use.
+#
+#     `functions`, `function_call`               `tools`, `tool_choice`
+#     an answer with one `function_call`         an answer with `tool_calls`
+#     a result with the role `function`          one with the role `tool`
+#
+# Results and calls of a chat are read in `messages`.
+# --------------------------------------------------------------------------------------
+
+
+def with_todays_tools(body: JsonObject) -> dict[str, Any]:
+    """Return a body in which the functions are tools."""
+    changed = {**body, "parallel_tool_calls": False}  # an answer holds one call
+    functions = as_list(changed.pop("functions", None))
+    changed["tools"] = [{"type": "function", "function": own} for own in functions]
+    choice = changed.pop("function_call", None)
+    name = as_text(as_mapping(choice).get("name"))
+    if name:
+        choice = {"type": "function", "function": {"name": name}}
+    if choice is not None:
+        changed.setdefault("tool_choice", choice)
+    return changed
+
+
+def in_older_form(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a chunk, or a whole answer, for a program that reads the older form."""
+    choices: list[dict[str, Any]] = []
+    for choice in content_parts(answer.get("choices")):
+        older = dict(choice)
+        for key in ("delta", "message"):
+            calls = content_parts(as_mapping(choice.get(key)).get("tool_calls"))
+            if calls:
+                older[key] = {**choice[key], "function_call": calls[0].get("function")}
+                del older[key]["tool_calls"]
+        if choice.get("finish_reason") == "tool_calls":
+            older["finish_reason"] = "function_call"
+        choices.append(older)
+    return {**answer, "choices": choices} if choices else answer
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.render.completions
 #
 # Run events as Chat Completions for plain HTTP clients.
@@ -16369,11 +16627,23 @@ class ChunkRenderer:
 
     `_length` counts the characters of the text so far. `_last_part` names the part of
     the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message.
+    `_held` what is held back of each message, `_refusals` has those that refuse.
     """
 
-    def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take the fields of every chunk: its id, its time in seconds, the model."""
+    def __init__(
+        self,
+        completion_id: str,
+        created: int,
+        model: str,
+        *,
+        has_usage_chunk: bool = False,
+        has_older_calls: bool = False,
+    ) -> None:
+        """Take the fields of every chunk: its id, its time in seconds, the model.
+
+        With `has_usage_chunk` the sums have a chunk of their own, which has no choice;
+        with `has_older_calls` a call is a `function_call`.
+        """
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -16382,11 +16652,12 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held: dict[int, HoldbackBuffer] = {}
+        self._refusals: set[int] = set()
         self._length = 0
         self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
-        self.has_usage_chunk = False
-        """Whether the sums have a chunk of their own, which has no choice."""
+        self._has_usage_chunk = has_usage_chunk
+        self._has_older_calls = has_older_calls
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -16400,8 +16671,8 @@ class ChunkRenderer:
         for chunk in self._render(event):
             if chunk.get("choices") and not self._has_role:
                 self._has_role = True
-                yield self._chunk({"role": "assistant", "content": ""})
-            yield chunk
+                yield self.chunk({"role": "assistant", "content": ""})
+            yield in_older_form(chunk) if self._has_older_calls else chunk
 
     def _render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -16411,16 +16682,16 @@ class ChunkRenderer:
                 index = event.output_index
                 held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
                 shown = strip_tracking(held.feed(event.text))
+                if event.kind == "refusal":
+                    self._refusals.add(index)
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    gap = self._gap("text", index)
-                    is_refusal = event.kind == "refusal"
-                    yield from self._add_text(gap + shown, is_refusal=is_refusal)
+                    yield from self._add_text(self._gap("text", index) + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
-                yield self._chunk({"images": [_chat_image(event.item)]})
+                yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
@@ -16444,7 +16715,7 @@ class ChunkRenderer:
             before = self._length - len(_clean_text(event.item))
             annotations = chat_annotations(event.item, before)
             if annotations:
-                yield self._chunk({"annotations": annotations})
+                yield self.chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
@@ -16454,23 +16725,24 @@ class ChunkRenderer:
         if index in self._commentary:
             yield from self._add_reasoning(rest)
         else:
-            yield from self._add_text(rest)
+            yield from self._add_text(rest, index)
 
-    def _add_text(self, text: str, *, is_refusal: bool = False) -> Chunks:
-        """Yield more text; a refusal also under its own name.
+    def _add_text(self, text: str, index: int | None = None) -> Chunks:
+        """Yield more text, of a message if it has an `index`; a refusal under both names.
 
         OpenAI's packages would read it as the JSON that was asked for, and fail.
         """
         self._length += len(text)
         if text:
-            refusal = {"refusal": text} if is_refusal else {}
-            yield self._chunk({"content": text, **refusal})
+            refusal = {"refusal": text} if index in self._refusals else {}
+            yield self.chunk({"content": text, **refusal})
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
-            yield self._chunk({"reasoning_content": text})
+            yield self.chunk({"reasoning_content": text})
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+    def chunk(self, delta: JsonObject, finish: str | None = None) -> Chunk:
+        """Return a chunk of the answer, which may be its last one."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
@@ -16490,17 +16762,17 @@ class ChunkRenderer:
             yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
-            yield self._chunk({"tool_calls": [tool_call]})
+            yield self.chunk({"tool_calls": [tool_call]})
         error = _error(event)
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
         sums = {**client_usage(event), **metadata_field(event)}
         # Clients that have not asked for a chunk without a choice read the first of each.
-        in_last_choice = {} if self.has_usage_chunk else sums
+        in_last_choice = {} if self._has_usage_chunk else sums
         if in_last_choice or not error:
-            yield {**self._chunk({}, finish), **in_last_choice}
-        if sums and self.has_usage_chunk:
+            yield {**self.chunk({}, finish), **in_last_choice}
+        if sums and self._has_usage_chunk:
             yield {**self.head, "choices": [], **sums}
         if error:
             yield error  # the last one: clients of OpenAI raise it and read no further
@@ -16665,7 +16937,7 @@ def closing_line(figures: AnswerFigures) -> str:
         word = "Interrupted after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
-        parts.append(f"{figures.usage.total:,} tokens")
+        parts.append(plural(figures.usage.total, "token"))
     if figures.cost is not None:
         parts.append(describe_cost(figures.cost))
     if figures.rounds:
@@ -16809,9 +17081,54 @@ def parse_messages(
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
-    for message in newest:
+    for message in _with_call_ids(newest):
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
+
+
+def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages in which calls and results have ids, in the form of today.
+
+    Ollama's clients send none. The older form of Chat Completions has none, either: an
+    answer has one `function_call`, and its result the role `function`. A result without
+    an id belongs to the first open call of its name, or to the first one at all.
+    """
+    count = 0
+    # Of the last answer with calls: their ids in order, and by the names of the tools.
+    waiting: deque[str] = deque()
+    waiting_by_name: dict[str, deque[str]] = {}
+    answered: set[str] = set()
+    for message in messages:
+        role = message.get("role")
+        calls = content_parts(message.get("tool_calls"))
+        older_call = message.get("function_call")
+        if isinstance(older_call, Mapping) and not calls:
+            calls = [{"function": dict(older_call)}]
+        if role == "assistant" and calls:
+            waiting.clear()
+            waiting_by_name.clear()
+            answered.clear()
+            for number, call in enumerate(calls):
+                call_id = str(call.get("id") or "")
+                if not call_id:
+                    count += 1
+                    call_id = f"call_without_id_{count}"
+                    calls[number] = {**call, "id": call_id}
+                name = as_text(value_at(call, "function", "name"))
+                waiting.append(call_id)
+                waiting_by_name.setdefault(name, deque()).append(call_id)
+            yield {**message, "tool_calls": calls}
+        elif role in ("tool", "function"):
+            call_id = str(message.get("tool_call_id") or "")
+            name = as_text(message.get("tool_name") or message.get("name"))
+            for queue in (waiting_by_name.get(name), waiting):
+                while queue and not call_id:
+                    first = queue.popleft()
+                    call_id = "" if first in answered else first
+            answered.add(call_id)
+            yield {**message, "role": "tool", "tool_call_id": call_id}
+        else:
+            yield message
 
 
 def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
@@ -16866,8 +17183,6 @@ _MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
-INSTRUCTING = ("system", "developer")
-"""The roles of messages that tell the model what to do."""
 LEFT_OUT = (
     "The oldest messages of this chat were left out: a request cannot contain them."
 )
@@ -16941,7 +17256,7 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             if isinstance(content, list):
                 output = [_output_part(part) for part in content]
             else:
-                output = arguments_text(content)
+                output = json_text(content)
             yield ToolMessage(str(message.get("tool_call_id") or ""), output)
         case _:
             raise InvalidRequest(
@@ -16957,7 +17272,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         function = call.get("function")
         custom = call.get("custom")
         if isinstance(function, dict):
-            arguments = arguments_text(function.get("arguments")) or "{}"
+            arguments = json_text(function.get("arguments")) or "{}"
             yield ToolCall(call_id, str(function.get("name")), arguments)
         elif "function" not in call and isinstance(custom, dict):
             text = str(custom.get("input") or "")
@@ -17004,8 +17319,14 @@ def _output_part(part: object) -> Item:
     if isinstance(text, str):
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
-        return {"type": "input_text", "text": arguments_text(part)}
-    return _input_part(part, "auto")
+        return {"type": "input_text", "text": json_text(part)}
+    own_part = _input_part(part, "auto")
+    if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
+        return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
+    return own_part
+
+
+_NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
@@ -17016,11 +17337,15 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     """
     given = wire.get("image_url")
     inner = given if isinstance(given, Mapping) else {"url": given}
-    detail = inner.get("detail") or wire.get("detail") or default
+    detail = inner.get("detail") or wire.get("detail")
+    if detail not in _IMAGE_DETAILS:
+        detail = default
     source = given_values({"image_url": inner.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
+_FILE_DETAILS = ("auto", "low", "high")
+_IMAGE_DETAILS = (*_FILE_DETAILS, "original")
 _KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
@@ -17032,13 +17357,18 @@ def _file_part(wire: object) -> Item:
     """
     given = as_mapping(wire)
     address = given.get("file_url")
-    if address and not str(address).lower().startswith(("https://", "http://")):
+    if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.
         return {"type": "input_text", "text": _NO_WEB_ADDRESS}
+    if not (address or given.get("file_data")):
+        return {"type": "input_text", "text": _NO_FILE}
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    if kept.get("detail") not in _FILE_DETAILS:
+        kept.pop("detail", None)
     return {"type": "input_file", **given_values(kept)}
 
 
+_NO_FILE = "[A file is left out: it has neither content nor an address.]"
 _NO_WEB_ADDRESS = (
     "[A file is left out: its address begins neither with https nor http.]"
 )
@@ -19352,7 +19682,7 @@ def _readable_url(url: str) -> str:
 
     The API itself fetches images from the web.
     """
-    if url[:8].lower().startswith(("https://", "http://")):
+    if has_web_scheme(url):
         return url
     label, _, payload = url.partition(";base64,")
     if label[:5].lower() != "data:" or len(url) > _MAX_IMAGE_URL:
@@ -19791,8 +20121,10 @@ def write_details(
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries: list[Item] = []
-    for item, shown in items:
-        for replayed in replay_output([item], with_reasoning=True):
+    turn = list(items)
+    rows = replayed_rows([item for item, _ in turn], with_reasoning=True)
+    for (_, shown), own_rows in zip(turn, rows, strict=True):
+        for replayed in own_rows:
             if continues or not has_plain_reasoning(replayed):
                 entries.append(_entry(replayed, shown))
     carried = [
@@ -21160,7 +21492,7 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                label = event.item.get("server_label")
+                label = as_text(event.item.get("server_label")) or "An MCP server"
                 tools = event.item.get("tools")
                 line = f"{label} did not list its tools: the answer continues without them."
                 if isinstance(tools, list) and not event.item.get("error"):
@@ -21503,8 +21835,9 @@ class StoredValves(BaseModel):
     def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
         """Read valves: numbers are kept in bounds, and old names are remembered.
 
-        A host passes on all that it has stored; when its page saves the valves, it
-        stores only what this class has (docs/reference/open-webui.md, "Valves").
+        With half a character in a text, a host could not send them to its page. It passes
+        on all that it has stored; when its page saves the valves, it stores only what
+        this class has (docs/reference/open-webui.md, "Valves").
         """
         if not isinstance(stored, Mapping):
             return read(stored)
@@ -21513,7 +21846,12 @@ class StoredValves(BaseModel):
             for name, (least, most, default) in cls._bounds.items()
             if name in stored
         }
-        valves = read({**stored, **kept})
+        texts = {
+            name: well_formed(value)
+            for name, value in stored.items()
+            if isinstance(value, str)
+        }
+        valves = read({**stored, **texts, **kept})
         valves._without_effect = tuple(
             name
             for name in cls.old_names.keys() & stored.keys()
@@ -21999,6 +22337,11 @@ def is_program(task: str) -> bool:
     return bool(task) and task not in HOST_TASKS
 
 
+def uses_older_calls(body: JsonObject) -> bool:
+    """Say whether a program offers functions as Chat Completions first had them."""
+    return bool(as_list(body.get("functions"))) and not body.get("tools")
+
+
 def wants_usage_chunk(body: JsonObject) -> bool:
     """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
     return value_at(body, "stream_options", "include_usage") is True
@@ -22020,6 +22363,8 @@ class ChatCaller(NamedTuple):
     is_admin: bool = False
     wants_usage_chunk: bool = False
     """Whether a program asks for the usage in a chunk of its own, the last one."""
+    reads_older_calls: bool = False
+    """Whether a program knows no `tool_calls`, but one `function_call`."""
 
     @property
     def is_open_webui(self) -> bool:
@@ -22436,9 +22781,9 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     """Return the rules of TOOL_APPROVAL, and the message about an error in them.
 
     They are separated by commas or lines. A rule is `pattern=auto`, `ask` or `deny`; a
-    pattern alone means `ask`. An entry that
-    cannot be read may have been meant to deny any tool, so a person is asked about all
-    calls that are not denied. `deny` alone is such an entry: it lacks its pattern.
+    pattern alone means `ask`. An entry that cannot be read may have been meant to deny
+    any tool, so a person is asked about all calls that are not denied. `deny` alone is
+    such an entry: it lacks its pattern.
     """
     rules: ApprovalRules
     rules, unread = _read_entries(
@@ -23760,11 +24105,15 @@ def read_context(context: object) -> list[ContextSource]:
         if not isinstance(row, str):
             entry = as_mapping(row)
             fields = {**as_mapping(entry.get("metadata")), **entry}
-            # Without a known text field all of it is the text.
             text = _first_text_field(entry, _TEXT_KEYS)
+            # Without a known text field all of it is the text; one that is blank says
+            # that there is nothing to read.
+            has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
+            if not text and not has_field and row not in ({}, []):
+                text = json.dumps(row, ensure_ascii=False, default=str)
             source = ContextSource(
                 name=_first_text_field(fields, _NAME_KEYS) or source.name,
-                text=text or json.dumps(row, ensure_ascii=False, default=str),
+                text=text,
                 url=_first_text_field(fields, _URL_KEYS),
             )
         if source.text.strip():
@@ -24599,9 +24948,13 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def client_view(caller: ChatCaller) -> ChunkRenderer:
     """Return what renders a stream for a plain client."""
-    view = ChunkRenderer(_completion_id(), unix_seconds(), caller.host_model)
-    view.has_usage_chunk = caller.wants_usage_chunk
-    return view
+    return ChunkRenderer(
+        _completion_id(),
+        unix_seconds(),
+        caller.host_model,
+        has_usage_chunk=caller.wants_usage_chunk,
+        has_older_calls=caller.reads_older_calls,
+    )
 
 
 def whole_completion(ended: RunDone, model: str) -> Chunk:
@@ -24652,8 +25005,7 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
     """Return what an agent's answer took that did not begin; a `client` has no page."""
     if client:
-        choice = {"index": 0, "delta": {}, "finish_reason": None}
-        return {**client.head, "choices": [choice], METADATA_KEY: metadata.wire()}
+        return {**client.chunk({}), METADATA_KEY: metadata.wire()}
     return closing_chunk(metadata.describe(), metadata.wire())
 
 
@@ -25745,7 +26097,7 @@ def read_image_options(text: str) -> tuple[ImageOptions, Sequence[str]]:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
+    return type(value) is int and value > 0  # True is an int, too
 
 
 _OVERRIDE_FORMS = {
@@ -25819,6 +26171,8 @@ _NAMED_MODELS = 5
 
 
 def _is_price(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
     return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
 
 
@@ -26977,14 +27331,18 @@ class Caller(ChatCaller):
         return self.is_open_webui and not self.task
 
     @property
-    def channel_id(self) -> str:
-        """The channel in which the model was mentioned; empty in a chat."""
-        return self.chat_id.removeprefix(CHANNEL) if self.is_in_channel else ""
-
-    @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
         return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The message or the channel whose readers may read the answer's files."""
+        if self.may_have_row:
+            return {"chat_id": self.chat_id, "message_id": self.message_id}
+        if self.is_in_channel:
+            return {"channel_id": self.chat_id.removeprefix(CHANNEL)}
+        return {}
 
 
 def read_caller(
@@ -27007,6 +27365,7 @@ def read_caller(
         streams=bool(body.get("stream")),
         is_admin=account.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
+        reads_older_calls=uses_older_calls(body),
     )
 
 
@@ -27252,7 +27611,7 @@ def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall
 def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
     """Let the questions of an MCP server stop the clocks of a call, while it runs.
 
-    The server asks beside its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
+    The server asks apart from its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
     nothing says which of them a question belongs to: it stops those of all.
     """
     event_call = getattr(client, "event_caller", None)
@@ -28697,9 +29056,9 @@ async def choose_python_files(
 ) -> tuple[list[PythonFile], str]:
     """Return the files of a chat for its code, and the notice about those left out.
 
-    They are in the order of the chat, each once.
-    Raises InvalidRequest for one at the message that is asked which `user` may not
-    read; one at an earlier message is left out.
+    They are in the order of the chat, each once. Raises InvalidRequest for one at the
+    message that is asked which `user` may not read; one at an earlier message is left
+    out.
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
@@ -29422,14 +29781,13 @@ _MAX_STORES = 2
 
 
 def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+    config: Config, model: ResolvedModel, repairs: Sequence[Repair] = ()
 ) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Open WebUI's tools for the same purpose go: offering both would be ambiguous. A tool
-    whose digest is among the `refused` ones is left out, and replaces none. The order is
-    always the same, because the prompt cache depends on it. Raises InvalidRequest for
-    unusable valves.
+    that `repairs` take away is left out, and replaces none. The order is always the same,
+    because the prompt cache depends on it. Raises InvalidRequest for unusable valves.
     """
     usable: list[Item] = []
     for name, kind in TOOL_KINDS.items():
@@ -29438,7 +29796,7 @@ def hosted_tools(
             continue
         build = _BUILDERS.get(name)
         tools = build(config, model) if build else [{"type": name, **kind.least}]
-        usable += [tool for tool in tools if json_digest(tool) not in refused]
+        usable += [tool for tool in tools if may_offer(tool, repairs)]
     replaced: set[str] = set()
     for tool in usable:
         name = tool["type"]
@@ -30081,8 +30439,8 @@ class PreparedRequest(NamedTuple):
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
-    refused = refused_tools(learned_repairs(call, model.id))
-    hosted, replaced = hosted_tools(call.config, model, refused)
+    repairs = learned_repairs(call, model.id)
+    hosted, replaced = hosted_tools(call.config, model, repairs)
     config = call.config
     called: Sequence[Item] = ()
     if not model.research:
@@ -30284,7 +30642,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )
-    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    hosted, _ = hosted_tools(plain.config, model, sent.repairs)
     settings = request_settings(plain, offer_tools(None, hosted), model)
     agent = plain.config.agent if call.agent else None
     return has_fields_of(sent, build_fields(model, body, settings, agent))
@@ -30480,11 +30838,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
+    is_own = stored is not None
     rows = stored.messages if stored else {}
     if call.caller.may_have_row:
-        chat_id = call.caller.chat_id
-        rows = await listed_messages(chat_id, is_own=stored is not None) or rows
-    is_own = stored is not None
+        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
@@ -31115,7 +31472,7 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.call.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stream {request.stream}, background {request.runs_in_background}, "
         f"stored {bool(prepared.row)}, native {call.caller.is_open_webui}",
     )
     if call.caller.task:  # it has parameters of its own, which no one chose
@@ -31288,6 +31645,8 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         items = view.shown.items
         return page_result(ended, caller.host_model, items, has_advice=has_advice)
     result = whole_completion(ended, caller.host_model)
+    if caller.reads_older_calls:
+        result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
     # By these clients decide whether and when to ask again.
@@ -31754,6 +32113,8 @@ def counted_run(
     def wait(is_waiting: bool) -> None:
         if is_waiting:
             counts.begin_response()
+        else:
+            counts.end_attempt()
         limits.set_waiting(is_waiting)
 
     counting = limits._replace(count_response=spent, set_waiting=wait)
@@ -31861,8 +32222,8 @@ class _RunCounts:
         """The ids of the containers of code that were counted."""
         self._characters: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._made = 0
-        """The text of tools that the current response is asked with."""
+        self._tool_characters = 0
+        """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
 
@@ -31870,15 +32231,21 @@ class _RunCounts:
         """Note that a response is asked for: its input is billed from here on."""
         self._characters = self._characters or 0
 
+    def end_attempt(self) -> None:
+        """Note that no response is awaited: one of which nothing came is not billed."""
+        if not self._characters and not self._hosted:
+            self._characters = None
+
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing.
 
-        One that failed, or whose server reports no usage, counts if any text came.
+        One that failed, or whose server reports no usage, counts if any text came, or
+        if one of OpenAI's tools began.
         """
         new = [*usages[self._counted :]]
         self._counted = len(usages)
-        if not new and self._characters:
-            new = [self._estimate(self._characters)]
+        if not new and (self._characters or self._hosted):
+            new = [self._estimate(self._characters or 0)]
             output = [*self._hosted.values()]
         return self._count(new, output)
 
@@ -31887,7 +32254,7 @@ class _RunCounts:
         prepared = self._prepared
         self._last = (self._last, *new)[-1]
         self._characters = None
-        self._made = 0
+        self._tool_characters = 0
         self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
@@ -31946,14 +32313,16 @@ class _RunCounts:
                 # It begins to think. A call may be shown after its response.
                 self._characters = self._characters or 0
             case ToolOutput():
-                self._made += _count_characters(event.item.get("output"))
+                self._tool_characters += _count_characters(event.item.get("output"))
 
     def _estimate(self, received: int) -> Usage:
         """Return the usage of a response of which so many characters came."""
         request = self._prepared.request
         sent = _count_characters([request.instructions, request.tools, request.input])
         last = self._last
-        again = last.input + last.output + self._made // _CHARACTERS_PER_TOKEN
+        again = (
+            last.input + last.output + self._tool_characters // _CHARACTERS_PER_TOKEN
+        )
         return Usage(
             input=max(sent // _CHARACTERS_PER_TOKEN, again),
             cached=last.cached,
@@ -32264,17 +32633,12 @@ class ArtifactStore:
         caller = self._call.caller
         if not caller.user_id:
             return None
-        place: dict[str, str] = {}
-        if caller.may_have_row:
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        elif caller.channel_id:
-            place = {"channel_id": caller.channel_id}
         try:
             user = await user_model(caller.user_id)
             if user is None:
                 return None
             request = self._call.host.request
-            entry = await store_file(request, name, content, place, user)
+            entry = await store_file(request, name, content, caller.place, user)
         except Exception as error:  # the host's database, or its storage, is away
             self._call.log.warn(f"no file stored: {describe_exception(error)}")
             return None
@@ -32955,11 +33319,8 @@ def file_saver(call: CheckedCall) -> SaveFile | None:
         user = await user_model(caller.user_id)
         if user is None:
             return ""
-        message: dict[str, str] = {}
-        if caller.may_have_row:
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-        request = call.host.request
-        entry = await store_file(request, name, text.encode(), message, user)
+        content = text.encode()
+        entry = await store_file(call.host.request, name, content, caller.place, user)
         return str(entry["url"]) if entry else ""
 
     return save
@@ -33114,9 +33475,12 @@ class Pipe:
         metadata = __metadata__ or {}
         permitted = await without_forbidden_search(metadata, user)
         config = read_config(self.valves, user, permitted, body)
+        caller = read_caller(body, user, metadata, __task__)
+        if caller.reads_older_calls:
+            body = with_todays_tools(body)
         call = PipeCall(
             body=body,
-            caller=read_caller(body, user, metadata, __task__),
+            caller=caller,
             config=config,
             capabilities=self._capabilities,
             log=RunLog(
