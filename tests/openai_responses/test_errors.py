@@ -211,6 +211,25 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
     assert read_api_error(body) == error
 
 
+@pytest.mark.parametrize(
+    ("own", "openais"),
+    [
+        ("model_not_supported", "model_not_found"),
+        ("unsupported_api_for_model", "model_not_found"),
+        ("model_not_available", "model_not_found"),
+        ("model_decommissioned", "model_not_found"),
+        ("model_terms_required", "model_not_found"),
+        ("unknown_model", "model_not_found"),
+        ("insufficient_user_quota", "insufficient_quota"),
+        ("pre_consume_token_quota_failed", "insufficient_quota"),
+        ("another_code", "another_code"),
+    ],
+)
+def test_codes_of_other_servers_mean_openais(own: str, openais: str) -> None:
+    """Copilot's, Together's, Groq's, GitHub's and new-api's."""
+    assert read_api_error({"error": {"code": own, "message": "No."}}).code == openais
+
+
 def test_error_in_an_error_without_end() -> None:
     """A hostile nesting is read without recursion."""
     wire_error: Any = {"code": "c"}
