@@ -147,7 +147,12 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # What the host stores of the chat: its messages, its files, its earlier answers.
     is_own = stored is not None
     rows = stored.messages if stored else {}
-    if call.caller.may_have_row:
+    # What the host's table has alone matters only where such a message was sent.
+    may_be_hidden = not is_own or any(
+        as_mapping(message).get("role") not in ("user", "assistant")
+        for message in call.messages
+    )
+    if call.caller.may_have_row and may_be_hidden:
         rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"

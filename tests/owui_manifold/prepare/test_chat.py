@@ -95,6 +95,25 @@ async def test_message_of_the_hosts_table_alone_instructs_nobody(
         assert prepared.request.input == [user("Hi")]
 
 
+async def test_chat_of_questions_and_answers_asks_no_table(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question would cost a statement; nothing that instructs was sent."""
+    statements = list[str]()
+    database = UsageDatabase(monkeypatch, host).connection
+    database.execute("CREATE TABLE chat_message (id TEXT, chat_id TEXT, role TEXT)")
+    database.set_trace_callback(statements.append)
+    question = {"role": "user", "content": "Hi", "parentId": None}
+    host.chats.rows["chat-1"] = Row(
+        "user-1", {"history": {"messages": {"q": question}}}
+    )
+    context = host_context(metadata={**IDS, "user_message_id": "q"})
+
+    await build_chat_request(call_of(chat("Hi"), VALVES, SAVED, host=context))
+
+    assert statements == []
+
+
 @pytest.mark.parametrize("author", ["user-1", "somebody else"])
 async def test_words_of_others_are_those_that_the_page_shows(
     author: str, host: StandInHost
