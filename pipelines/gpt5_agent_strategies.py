@@ -759,9 +759,11 @@ def distinct_call_id(call_id: str, taken: Container[str]) -> str:
     """
     if call_id not in taken:
         return call_id
-    last_taken, free = 1, 2
+    last_taken = 1
+    free = 2
     while f"{call_id}_{free}" in taken:
-        last_taken, free = free, 2 * free
+        last_taken = free
+        free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
         if f"{call_id}_{middle}" in taken:

@@ -2373,9 +2373,11 @@ def distinct_call_id(call_id: str, taken: Container[str]) -> str:
     """
     if call_id not in taken:
         return call_id
-    last_taken, free = 1, 2
+    last_taken = 1
+    free = 2
     while f"{call_id}_{free}" in taken:
-        last_taken, free = free, 2 * free
+        last_taken = free
+        free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
         if f"{call_id}_{middle}" in taken:
@@ -30840,7 +30842,12 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # What the host stores of the chat: its messages, its files, its earlier answers.
     is_own = stored is not None
     rows = stored.messages if stored else {}
-    if call.caller.may_have_row:
+    # What the host's table has alone matters only where such a message was sent.
+    may_be_hidden = not is_own or any(
+        as_mapping(message).get("role") not in ("user", "assistant")
+        for message in call.messages
+    )
+    if call.caller.may_have_row and may_be_hidden:
         rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
