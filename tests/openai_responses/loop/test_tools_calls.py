@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -27,6 +26,7 @@ from openai_responses.loop.tools import (
 from runs.sample import without
 from runs.tools import (
     CANARY,
+    Function,
     Json,
     MemoryTools,
     answers_of,
@@ -57,36 +57,12 @@ def answer(tools: MemoryTools, call: Item, **more: Any) -> ToolResult:
     return only
 
 
-@dataclass
-class Rendezvous:
-    """A tool whose calls wait until they are let go; counts those inside."""
-
-    expected: int
-    inside: int = 0
-    most: int = 0
-    met: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def __call__(self, arguments: Json) -> str:
-        """Wait until as many as expected are here at once."""
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        if self.inside == self.expected:
-            self.met.set()
-        await self.met.wait()
-        await asyncio.sleep(0)  # whoever could come too, comes now
-        self.inside -= 1
-        return str(arguments["city"])
-
-
-# ---------------------------------------------------------------- what is called
-
-
 @pytest.mark.parametrize(
     "arguments",
-    ['{"city": "Bern"}', '{"city": "Bern", "days": null}'],
-    ids=["as given", "without the nulls that strict mode makes the model say"],
+    ['{"city": "Bern"}', '{"city": "Bern", "days": null}', {"city": "Bern"}],
+    ids=["a text", "with the nulls that strict mode makes the model say", "an object"],
 )
-def test_tool_gets_its_arguments_and_the_model_its_output(arguments: str) -> None:
+def test_tool_gets_its_arguments_and_the_model_its_output(arguments: Any) -> None:
     tools = MemoryTools()
 
     assert answer(tools, calling("get_weather", arguments=arguments)) == RAIN
@@ -106,30 +82,16 @@ def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
     assert answer(tools, calling("call_tool")) == RAIN
     assert tools.called == [("delete_all", {"city": "Bern"})]
 
-
-def test_arguments_of_the_tool_that_a_stand_in_names_are_checked() -> None:
-    """What is wrong is told with its own name."""
-    tools = MemoryTools(call_tool=weather, delete_all=weather)
-    tools.stand_ins = {"call_tool": "delete_all"}
     tools.schemas["delete_all"] = {"type": "object", "required": ["reason"]}
 
     result = answer(tools, calling("call_tool"))
 
-    assert result.failed
-    assert "delete_all" in str(result.output)
+    assert str(result.output).startswith("Error: delete_all was not called: ")
     assert "reason" in str(result.output)
-    assert tools.called == []
+    assert len(tools.called) == 1
 
 
-@pytest.mark.parametrize("given", [{"city": "Bern"}, '{"city": "Bern"}'])
-def test_arguments_that_are_an_object_are_used(given: Any) -> None:
-    """As their text would be."""
-    tools = MemoryTools()
-    assert answer(tools, calling("get_weather", arguments=given)) == RAIN
-    assert tools.called == [("get_weather", {"city": "Bern"})]
-
-
-@pytest.mark.parametrize("given", [None, "", " ", "null", {}])
+@pytest.mark.parametrize("given", [None, " ", "null"])
 def test_null_is_no_argument(given: Any) -> None:
     """A tool without parameters is called with none."""
     tools = MemoryTools()
@@ -138,34 +100,20 @@ def test_null_is_no_argument(given: Any) -> None:
     assert tools.called == [("get_weather", {})]
 
 
-# ---------------------------------------------------------------- what is refused
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (calling("teleport"), "There is no tool named teleport. Use one that is "),
-        (calling(""), "There is no tool named ."),
         (without(calling(""), "name"), "There is no tool named ."),
         (
             calling("get_weather", arguments='{"city": "Zür'),
             "get_weather was not called: its arguments are not valid JSON.",
         ),
         (calling("get_weather", arguments="[]"), "must be a JSON object"),
-        (calling("get_weather", arguments="{}"), "city"),
         (calling("get_weather", arguments='{"city": 7}'), "The argument city "),
         (calling("nowhere"), "nowhere was not called: it names no tool to call."),
     ],
-    ids=[
-        "unknown",
-        "nameless",
-        "without the field, as of other servers",
-        "no JSON",
-        "no object",
-        "missing",
-        "kind",
-        "nothing",
-    ],
+    ids=["unknown", "nameless", "no JSON", "no object", "kind", "nothing"],
 )
 def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     """An error output that says what is wrong, and no guess."""
@@ -180,24 +128,21 @@ def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     assert tools.called == []
 
 
-# ---------------------------------------------------------------- what goes wrong
-
-
-RAISING = {
-    "ValueError": breaking,
-    "SystemExit": exiting,
-    "CancelledError": cancelling,
-    "TimeoutError": out_of_time,
-}
-
-
-@pytest.mark.parametrize("name", RAISING)
-def test_the_model_reads_what_a_tool_raised(name: str) -> None:
+@pytest.mark.parametrize(
+    ("bad", "name"),
+    [
+        (breaking, "ValueError"),
+        (exiting, "SystemExit"),
+        (cancelling, "CancelledError"),
+        (out_of_time, "TimeoutError"),
+    ],
+)
+def test_the_model_reads_what_a_tool_raised(bad: Function, name: str) -> None:
     """So it can correct its call; what only the server may know is taken out."""
     lines: list[str] = []
 
     result = answer(
-        MemoryTools(bad=RAISING[name]),
+        MemoryTools(bad=bad),
         calling("bad"),
         log=lines.append,
         redacted=lambda text: text.replace("hunter2", "..."),
@@ -206,11 +151,6 @@ def test_the_model_reads_what_a_tool_raised(name: str) -> None:
     told = CANARY.replace("hunter2", "...")
     assert result == tool_error(f"bad failed: {name}: {told}")
     assert lines == [f"the tool bad raised {name}: {CANARY}"]
-
-
-def without_canary(text: str) -> str:
-    """A text as the model may read it."""
-    return text.replace(CANARY, "[redacted]")
 
 
 class WordlessError(Exception):
@@ -233,19 +173,26 @@ def test_exception_without_a_text_is_told_by_its_type(error: type[Exception]) ->
     assert result == tool_error(f"bad failed: {error.__name__}")
 
 
-def test_long_exception_is_cut() -> None:
-    """Its secrets are taken out before; half of one would be none that is known."""
-    secret = "hunter" * 20
+SECRET = "Zq7-very-secret-value-0123456789"
+
+
+def told_of(words: str) -> str:
+    """What the model reads of an exception with these words."""
 
     async def bad(_: Json) -> str:
-        raise ValueError("x" * 450 + secret + "y" * 50_000)
+        raise ValueError(words)
 
     def redacted(text: str) -> str:
-        return text.replace(secret, "[redacted]")
+        return text.replace(SECRET, "[redacted]")
 
     result = answer(MemoryTools(bad=bad), calling("bad"), redacted=redacted)
+    return str(result.output)
 
-    text = str(result.output)
+
+def test_long_exception_is_cut() -> None:
+    """Its secrets are taken out before; half of one would be none that is known."""
+    text = told_of("x" * 470 + SECRET + "y" * 50_000)
+
     assert "characters are cut here" in text
     assert "x[redacted]y" in text
     assert len(text) < 1_100
@@ -254,27 +201,9 @@ def test_long_exception_is_cut() -> None:
 @pytest.mark.parametrize("last", range(9_900, 10_100, 28))
 def test_exception_shows_no_half_of_a_secret(last: int) -> None:
     """Whoever asks chooses the words that an address has in front of its key."""
-    secret = "Zq7-very-secret-value-0123456789"
+    text = told_of("x" * (last - len(SECRET)) + SECRET + "y" * 50_000)
 
-    async def bad(_: Json) -> str:
-        raise ValueError("x" * (last - len(secret)) + secret + "y" * 50_000)
-
-    def redacted(text: str) -> str:
-        return text.replace(secret, "[redacted]")
-
-    result = answer(MemoryTools(bad=bad), calling("bad"), redacted=redacted)
-
-    assert "Zq7-" not in str(result.output)
-
-
-def test_tool_that_takes_too_long_is_cancelled() -> None:
-    """The limit is a call's own."""
-    tools = MemoryTools(endless=endless)
-
-    results = answered([calling("endless", 1), calling("get_weather", 2)], tools)
-
-    assert results == [tool_error("endless did not finish within 120 s."), RAIN]
-    assert tools.left == ["endless"]
+    assert "Zq7-" not in text
 
 
 def test_batch_that_takes_too_long_is_stopped() -> None:
@@ -294,7 +223,7 @@ def test_batch_that_takes_too_long_is_stopped() -> None:
 def test_batch_that_is_stopped_keeps_what_ended() -> None:
     """Only what still runs is given up, at the same moment."""
     limits = CallLimits(at_once=8, seconds=1_000, batch_seconds=600)
-    tools = MemoryTools(endless=endless, stubborn=stubborn)
+    tools = MemoryTools(endless=endless)
     names = ["endless", "get_weather", "endless", "get_weather"]
     calls = [calling(name, n) for n, name in enumerate(names)]
 
@@ -302,17 +231,6 @@ def test_batch_that_is_stopped_keeps_what_ended() -> None:
 
     assert [result.failed for result in results] == [True, False, True, False]
     assert tools.left == ["endless", "endless"]
-
-
-def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
-    """What it says after that may count, but it comes once."""
-    results = answered(
-        [calling("stubborn", 1), calling("get_weather", 2)],
-        MemoryTools(stubborn=stubborn),
-    )
-
-    assert len(results) == 2
-    assert results[1] == RAIN
 
 
 @pytest.mark.parametrize(
@@ -344,9 +262,6 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before(
         tool_error("endless did not finish within 3600 s."),
         RAIN,
     ]
-
-
-# ---------------------------------------------------------------- time of people
 
 
 def test_calls_that_need_no_consent_do_not_wait_for_people() -> None:
@@ -588,25 +503,26 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
     assert [result.output for result in results] == [expected[name] for name in names]
 
 
-# ---------------------------------------------------------------- side by side
-
-
 def test_calls_run_side_by_side_within_the_bound() -> None:
     """Three meet, and never a fourth; the outputs keep the order of the calls."""
+    inside: set[str] = set()
+    most = 0
 
-    async def check() -> tuple[list[ToolResult], int]:
-        meeting = Rendezvous(expected=LIMITS.at_once)
-        calls = [calling("meet", n, json.dumps({"city": str(n)})) for n in range(9)]
-        toolset = Toolset(MemoryTools(meet=meeting), limits=LIMITS)
-        return await answers_of(calls, toolset), meeting.most
+    async def meet(arguments: Json) -> str:
+        nonlocal most
+        city = str(arguments["city"])
+        inside.add(city)
+        most = max(most, len(inside))
+        await asyncio.sleep(10 - int(city))
+        inside.remove(city)
+        return city
 
-    results, most = run_skipping(check())
+    calls = [calling("meet", n, json.dumps({"city": str(n)})) for n in range(9)]
+
+    results = answered(calls, MemoryTools(meet=meet))
 
     assert most == LIMITS.at_once
     assert [result.output for result in results] == [str(n) for n in range(9)]
-
-
-# ---------------------------------------------------------------- leaving
 
 
 def test_closing_in_the_middle_cancels_what_runs() -> None:
@@ -678,8 +594,6 @@ def test_cancelling_during_a_question_runs_nothing_more() -> None:
     assert [name for name, _ in tools.called] in ([], ["get_weather"])
 
 
-# ---------------------------------------------------------------- every batch
-
 KINDS: dict[str, Callable[[Json], Any]] = {
     "breaking": breaking,
     "cancelling": cancelling,
@@ -689,9 +603,8 @@ KINDS: dict[str, Callable[[Json], Any]] = {
     "stubborn": stubborn,
     "denied": weather,
     "asked": weather,
-    "people": endless,
 }
-names = st.sampled_from(["get_weather", "unknown", *(set(KINDS) - {"people"})])
+names = st.sampled_from(["get_weather", "unknown", *KINDS])
 texts = st.sampled_from(['{"city": "Bern"}', '{"city"', "[]", "{}", '{"city": 1}'])
 batches = st.lists(st.tuples(names, texts), max_size=12)
 
@@ -708,15 +621,14 @@ def test_every_call_of_every_batch_is_answered_once(
     """In order, without what is hidden of an exception, and nothing is left running."""
     tools = MemoryTools(**KINDS)
     calls = [calling(name, n, text) for n, (name, text) in enumerate(batch)]
-    approver = Approver([("denied", "deny"), ("asked", "ask")])
-    limits = CallLimits(at_once, seconds, batch_seconds, 1_000)
-    lines: list[str] = []
-
-    results = run_skipping(
-        answers_of(
-            calls, Toolset(tools, approver, limits, lines.append, without_canary)
-        )
+    toolset = Toolset(
+        tools,
+        Approver([("denied", "deny"), ("asked", "ask")]),
+        CallLimits(at_once, seconds, batch_seconds, 1_000),
+        redacted=lambda text: text.replace(CANARY, "[redacted]"),
     )
+
+    results = run_skipping(answers_of(calls, toolset))
 
     assert len(results) == len(calls)
     assert CANARY not in repr(results)
@@ -724,9 +636,6 @@ def test_every_call_of_every_batch_is_answered_once(
         good = name == "get_weather" and text == '{"city": "Bern"}'
         assert result == RAIN or not good or "was stopped" in str(result.output)
         assert good or name == "stubborn" or result.failed
-
-
-# ---------------------------------------------------------------- long outputs
 
 
 @given(st.text(max_size=60), st.integers(0, 40))
