@@ -1,5 +1,7 @@
 """Runs against a server, for tests that ask what is reported of them."""
 
+from typing import Any
+
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
@@ -81,6 +83,19 @@ async def report_of(
     """Return what a run reports against a server that answers so."""
     async with Upstream(answer) as upstream:
         return await report(connections, upstream.endpoint, within=within)
+
+
+async def exchange(
+    connections: Connections,
+    answer: Answerer,
+    request: ResponsesRequest | None = None,
+    within: Limits = AT_ONCE,
+    toolset: Toolset | None = None,
+) -> tuple[list[RunEvent], list[Any]]:
+    """Return what a run reports against a server that answers so, and what it sent."""
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, request, within, toolset)
+        return events, upstream.bodies
 
 
 def end_of(events: list[RunEvent]) -> RunDone:
