@@ -1,26 +1,156 @@
-"""Items and responses that end in odd ways: an end takes nothing away."""
+"""Items and responses that end in odd ways, and deltas that are joined."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from measures.work_count import count_joins
 from openai_responses.items import Item, is_call, message_text
-from openai_responses.loop.events import ResponseDone
+from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,
+    ItemAdded,
     ItemDone,
+    StreamEvent,
     TextDelta,
     TextDone,
+    join_deltas,
     parse_event,
 )
+from runs.joining import joined
 from runs.log import log_of
+from runs.transcripts import FOLDER
 from upstream import wire
 from upstream.odd_streams import stream_of
+
+
+def fed(*events: wire.Event) -> tuple[ResponseState, list[RunEvent]]:
+    """A response after these events, and what it reported."""
+    state = ResponseState()
+    return state, [e for event in events for e in state.feed(wire.parsed(event))]
+
+
+def output_of(*events: wire.Event) -> list[Item]:
+    """The finished items of a response after these events."""
+    return fed(*events)[0].output
+
+
+def shown_of(*events: wire.Event) -> list[str]:
+    """What is reported of these events."""
+    return log_of(fed(*events)[1])
+
+
+EMPTY_END = wire.ended("completed", output=[])
+HELLO = wire.message("Hello")
+LOOK = wire.call_item("look", '{"a":1}')
+UNSAID = {**wire.call_item("look", ""), "status": "in_progress"}
+CUT_CALL = {**wire.call_item("look", ""), "status": "incomplete"}
+SUMMARY = wire.reasoning_item("hm")
+CONTENT = [{"type": "reasoning_text", "text": "hm"}]
+CITED = wire.message_item("Hello world")
+CITED["content"][0]["annotations"] = [{"type": "url_citation", "url": "u"}]
+FINAL = {**wire.message_item("Hello"), "phase": "final_answer"}
+SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
+CODE = {"type": "code_interpreter_call", "id": "ci_1", "code": "1"}
+NAMELESS = {**wire.call_item("", '{"a":1}'), "id": "fc_9"}
+PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index": 1}]
+
+
+@pytest.mark.parametrize(
+    ("events", "output"),
+    [
+        # Without its name no tool would run.
+        *(
+            pytest.param(
+                [
+                    *wire.function_call("look", "{}")[:-1],
+                    wire.done({**wire.call_item("look", "{}"), "name": name}),
+                    EMPTY_END,
+                ],
+                [wire.call_item("look", "{}")],
+                id=f"a call keeps the name that its end lacks ({name!r})",
+            )
+            for name in (None, "")
+        ),
+        pytest.param(
+            [*HELLO, wire.completed(wire.message_item("Help me"))],
+            [wire.message_item("Hello")],
+            id="a snapshot that says something else changes nothing",
+        ),
+        # The citations come with the text, other fields from the item's own end.
+        pytest.param(
+            [wire.done(FINAL), wire.completed(CITED)],
+            [{**CITED, "phase": "final_answer"}],
+            id="a longer snapshot keeps the rest of the item",
+        ),
+        # LiteLLM gives the summary once more as content.
+        pytest.param(
+            [wire.done(SUMMARY), wire.completed({**SUMMARY, "content": CONTENT})],
+            [SUMMARY],
+            id="a snapshot repeats a thought as another text",
+        ),
+        pytest.param(
+            [*wire.reasoning_text("hm")[:-1], wire.done(SUMMARY)],
+            [SUMMARY],
+            id="a thought ends as another text than it grew",
+        ),
+        # The whole text is kept, under the number of the item's part.
+        pytest.param(
+            [
+                wire.added(wire.message_item()),
+                *PARTS,
+                wire.done(wire.message_item("One tw")),
+            ],
+            [wire.message_item("One two")],
+            id="the last of two parts ends too early",
+        ),
+        pytest.param(
+            [wire.done(CUT_CALL), wire.ended("incomplete")],
+            [CUT_CALL],
+            id="a call that was cut off has no arguments yet",
+        ),
+        *(
+            pytest.param(
+                [wire.added(item), EMPTY_END], [], id=f"nothing came of a {kind}"
+            )
+            for kind, item in {
+                "message": wire.message_item(),
+                "search": SEARCH,
+                "code run": CODE,
+                "call without a name": NAMELESS,
+            }.items()
+        ),
+        pytest.param(
+            [wire.added(wire.message_item("Hi")), EMPTY_END],
+            [wire.message_item("Hi")],
+            id="a message that was announced whole",
+        ),
+        pytest.param(
+            [wire.added(LOOK), wire.completed(wire.message_item("Hi", at=1))],
+            [LOOK, wire.message_item("Hi", at=1)],
+            id="a call with arguments counts next to a snapshot without it",
+        ),
+        # Without arguments it counts where no snapshot says what the response has.
+        pytest.param(
+            [wire.added(UNSAID), EMPTY_END],
+            [{**UNSAID, "arguments": "{}", "status": "completed"}],
+            id="a call without arguments that nothing ends",
+        ),
+        pytest.param(
+            [wire.added(UNSAID), wire.completed(wire.message_item("Hi", at=1))],
+            [wire.message_item("Hi", at=1)],
+            id="a call without arguments next to a snapshot without it",
+        ),
+    ],
+)
+def test_what_a_response_is_in_the_end(events: wire.Events, output: list[Item]) -> None:
+    assert output_of(*events) == output
 
 
 @pytest.mark.parametrize(
@@ -32,13 +162,8 @@ def test_items_that_only_deltas_brought_end_with_the_response(
     response: Item, status: str, kept: bool
 ) -> None:
     """A response that failed may be asked for once more, so nothing of it ends."""
-    state = ResponseState()
-    began = wire.message("Hello")[:3]
-
-    for event in began:
-        state.feed(wire.parsed(event))
+    state, _ = fed(*HELLO[:3])
     state.feed(FinalResponse(status, response))
-
     assert [message_text(item) for item in state.output] == ["Hello"] * kept
 
 
@@ -62,119 +187,58 @@ def test_end_that_says_nothing_of_nothing_is_none(
     assert (state.ending and state.ending.kind) == ending
 
 
-@pytest.mark.parametrize("name", [None, ""])
-def test_call_keeps_the_name_that_its_end_lacks(name: str | None) -> None:
-    """An end takes nothing away; without a name no tool would run."""
-    state = ResponseState()
-    *began, _ = wire.function_call("look", "{}")
-    ended = wire.done({**wire.call_item("look", "{}"), "name": name})
-    for event in [*began, ended, wire.ended("completed", output=[])]:
-        state.feed(wire.parsed(event))
-    [call] = state.output
-    assert call["name"] == "look"
+@pytest.mark.parametrize("fields", [{}, {"response": None}])
+def test_end_without_a_body_of_a_response_that_brought_nothing(fields: Item) -> None:
+    """It is no end: the request is sent again."""
+    state, events = fed({"type": "response.completed", **fields})
+    assert (state.ending, events) == (None, [])
 
 
 @pytest.mark.parametrize("comes", ["in deltas", "with its end", "last", "each time"])
 def test_arguments_that_are_encoded_twice_are_read_once(comes: str) -> None:
     """Of vLLM (its issue 54964): no host and no client reads a text as arguments."""
     inner = '{"city":  "Bern"}'
-    state = ResponseState()
     began, *deltas, ended = wire.function_call("look", json.dumps(inner))
-    plain_end = wire.ended("completed", output=[])
     whole_end = wire.ended("completed", output=[ended["item"]])
     events = {
-        "in deltas": [began, *deltas, plain_end],
-        "with its end": [began, ended, plain_end],
+        "in deltas": [began, *deltas, EMPTY_END],
+        "with its end": [began, ended, EMPTY_END],
         "last": [whole_end],
         "each time": [began, *deltas, ended, whole_end],
     }
-    for event in events[comes]:
-        state.feed(wire.parsed(event))
-    [call] = state.output
+    [call] = output_of(*events[comes])
     assert call["arguments"] == inner
 
 
 @pytest.mark.parametrize("text", ['"[1]"', '"{"', '"city"', '"{\\"a\\": 1"'])
 def test_arguments_that_hold_no_object_stay(text: str) -> None:
     """The model is told that they are none, and reads what it wrote."""
-    state = ResponseState()
-    for event in [*wire.function_call("look", text), wire.ended("completed")]:
-        state.feed(wire.parsed(event))
-    [call] = state.output
+    [call] = output_of(*wire.function_call("look", text), wire.ended("completed"))
     assert call["arguments"] == text
-
-
-def open_items_of(*events: wire.Event) -> list[Item]:
-    """The output of a response in which nothing ends these items."""
-    state = ResponseState()
-    for event in [*events, wire.ended("completed", output=[])]:
-        state.feed(wire.parsed(event))
-    return state.output
-
-
-def test_only_what_has_come_is_an_item() -> None:
-    """Neither an empty message, nor a call without a name, nor a search of the API."""
-    search = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
-    code = {"type": "code_interpreter_call", "id": "ci_1", "code": "1"}
-    nameless = {**wire.call_item("", '{"a":1}'), "id": "fc_9"}
-    for item in (wire.message_item(), search, code, nameless):
-        assert open_items_of(wire.added(item)) == []
-    [whole] = open_items_of(wire.added(wire.message_item("Hi")))
-    assert message_text(whole) == "Hi"
-
-
-def test_call_with_arguments_counts_next_to_a_snapshot_without_it() -> None:
-    state = ResponseState()
-    begun = wire.added(wire.call_item("look", '{"a":1}'))
-    for event in (begun, wire.completed(wire.message_item("Hi", at=1))):
-        state.feed(wire.parsed(event))
-
-    assert [item["type"] for item in state.output] == ["function_call", "message"]
 
 
 def test_items_of_two_types_may_have_one_id() -> None:
     """A gateway numbers both from the beginning."""
-    state = ResponseState()
-    items = [wire.reasoning_item("hm"), wire.message_item("Hi", at=1)]
-    for at, item in enumerate(items):
-        for event in (
-            wire.added(item | {"id": "1"}, at),
-            wire.done(item | {"id": "1"}, at),
-        ):
-            state.feed(wire.parsed(event))
-
-    assert [item["type"] for item in state.output] == ["reasoning", "message"]
+    thought, answer = {**SUMMARY, "id": "1"}, {**wire.message_item("Hi"), "id": "1"}
+    events = [wire.added(thought), wire.done(thought)]
+    events += [wire.added(answer, 1), wire.done(answer, 1)]
+    assert output_of(*events) == [thought, answer]
 
 
 def test_items_without_ids_are_told_apart_by_their_indexes() -> None:
     """An empty id names none of them."""
-    state = ResponseState()
+    events: wire.Events = []
     for at, text in enumerate(("One", "Two")):
         item = {**wire.message_item(text), "id": ""}
-        for event in (wire.added(item, at), wire.done(item, at)):
-            state.feed(wire.parsed(event))
-
-    assert [message_text(item) for item in state.output] == ["One", "Two"]
-
-
-def test_call_without_arguments_that_nothing_ends() -> None:
-    """It counts where no snapshot says what the response consists of."""
-    begun = wire.added({**wire.call_item("look", ""), "status": "in_progress"})
-
-    [call] = open_items_of(begun)
-
-    assert (call["arguments"], call["status"]) == ("{}", "completed")
-    state = ResponseState()
-    for event in (begun, wire.completed(wire.message_item("Hi", at=1))):
-        state.feed(wire.parsed(event))
-    assert [item["type"] for item in state.output] == ["message"]
+        events += [wire.added(item, at), wire.done(item, at)]
+    assert [message_text(item) for item in output_of(*events)] == ["One", "Two"]
 
 
 def test_sealed_reasoning_that_nothing_ends_does_not_go_back() -> None:
     """What was announced of its content is no whole, and its words would be refused."""
     *grown, _ = wire.reasoning(["hm"])
 
-    [thought] = open_items_of(*grown)
+    [thought] = output_of(*grown, EMPTY_END)
 
     assert "encrypted_content" not in thought
     assert thought["summary"] == [{"type": "summary_text", "text": "hm"}]
@@ -186,20 +250,21 @@ def test_plain_reasoning_that_nothing_ends_goes_back() -> None:
     begun, *grown, _ = wire.reasoning(["hm"])
     begun = {**begun, "item": {**begun["item"], "encrypted_content": None}}
 
-    [thought] = open_items_of(begun, *grown)
+    [again] = replay_output(output_of(begun, *grown, EMPTY_END), with_reasoning=True)
 
-    [again] = replay_output([thought], with_reasoning=True)
     assert again["summary"] == [{"type": "summary_text", "text": "hm"}]
+
+
+def groups_of(stream: str, state: ResponseState) -> list[list[RunEvent]]:
+    """What each event of a recorded stream reports."""
+    wire_events = EventStreamDecoder().feed(stream_of(stream))
+    return [state.feed(parse_event(event)) for event in wire_events]
 
 
 def test_summary_that_only_deltas_brought_stays_with_the_sealed_reasoning() -> None:
     state = ResponseState()
-    decoder = EventStreamDecoder()
-    for event in decoder.feed(stream_of("summary-only-in-deltas")):
-        state.feed(parse_event(event))
-
+    groups_of("summary-only-in-deltas", state)
     thought = state.output[0]
-
     assert thought["encrypted_content"] == "gAAAAB-sealed"
     assert thought["summary"] == [
         {"type": "summary_text", "text": "The user asks for weather."}
@@ -208,46 +273,12 @@ def test_summary_that_only_deltas_brought_stays_with_the_sealed_reasoning() -> N
 
 def test_item_that_goes_on_after_its_end_is_shown_at_once() -> None:
     """Each delta when it comes; the item ends once more with the response."""
-    state = ResponseState()
-    events = [
-        state.feed(parse_event(event))
-        for event in EventStreamDecoder().feed(stream_of("item-ends-early"))
-    ]
-
+    events = groups_of("item-ends-early", ResponseState())
     ended = [n for n, group in enumerate(events) for e in group if type(e) is ItemDone]
     grown = [n for n, group in enumerate(events) for e in group if type(e) is TextDelta]
     assert len(ended) == 2
     assert len(grown) == 4
     assert [n for n in grown if ended[0] < n < ended[1]] == grown[1:]
-
-
-def test_snapshot_that_says_something_else_changes_nothing() -> None:
-    """Of an item that ended only more of the same text is believed."""
-    state = ResponseState()
-    events = [*wire.message("Hello"), wire.completed(wire.message_item("Help me"))]
-    reported = [state.feed(wire.parsed(event)) for event in events]
-    assert [message_text(item) for item in state.output] == ["Hello"]
-    assert [type(event) for event in reported[-1]] == [ResponseDone]
-
-
-def test_longer_snapshot_keeps_the_rest_of_the_item() -> None:
-    """Its citations come with the text, its sealed content from the item's own end."""
-    cited = wire.message_item("Hello world")
-    cited["content"][0]["annotations"] = [{"type": "url_citation", "url": "u"}]
-    ended = {**wire.message_item("Hello"), "phase": "final_answer"}
-    state = ResponseState()
-    for event in (wire.done(ended), wire.completed(cited)):
-        state.feed(wire.parsed(event))
-    assert state.output == [{**cited, "phase": "final_answer"}]
-
-
-@pytest.mark.parametrize("body", ["", "null"])
-def test_end_without_a_body_of_a_response_that_brought_nothing(body: str) -> None:
-    """It is no end: the request is sent again."""
-    state = ResponseState()
-    fields = {"response": None} if body else {}
-    assert state.feed(wire.parsed({"type": "response.completed", **fields})) == []
-    assert state.ending is None
 
 
 @pytest.mark.parametrize(
@@ -265,17 +296,14 @@ def test_custom_call_of_a_declared_tool_is_ours(
 ) -> None:
     """Also if its name is spelled in another way, or the tools are unknown."""
     state = ResponseState(tool_names=names)
-    for event in EventStreamDecoder().feed(stream_of("server-run-custom-call")):
-        state.feed(parse_event(event))
+    groups_of("server-run-custom-call", state)
     assert any(is_call(item) for item in state.output) == is_ours
 
 
 def test_parts_of_a_message_are_sound() -> None:
     """A text without a part around it gets one, also next to one of SGLang's router."""
     content = ["Hello ", "", {"type": "text", "text": "world"}]
-    state = ResponseState()
-    state.feed(wire.parsed(wire.done({**wire.message_item(), "content": content})))
-    [message] = state.output
+    [message] = output_of(wire.done({**wire.message_item(), "content": content}))
     assert [(part["type"], part["text"]) for part in message["content"]] == [
         ("output_text", "Hello "),
         ("output_text", "world"),
@@ -286,17 +314,10 @@ ONE = wire.message("One.", at=0, phase="final_answer")
 TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
 
 
-def shown_of(*events: wire.Event) -> list[str]:
-    """What is reported of these events."""
-    state = ResponseState()
-    return log_of(e for event in events for e in state.feed(wire.parsed(event)))
-
-
 def test_repeated_message_is_hidden() -> None:
     """However often a server repeats it, it is shown once."""
     third = wire.message("One.", at=2, phase="final_answer")
-    lines = shown_of(*ONE, *TWICE, *third)
-    assert lines == [
+    assert shown_of(*ONE, *TWICE, *third) == [
         "0 started message",
         "0 text 0: One.",
         "0 ended message",
@@ -352,6 +373,17 @@ def test_repetition_that_a_failure_ends() -> None:
     assert lines[3:] == ["1 hidden message", "turn failed"]
 
 
+def test_output_without_repetitions() -> None:
+    """Each message that repeats the one directly before it is left out."""
+    one = wire.message_item("One.", phase="commentary")
+    other = {**one, "phase": "final_answer"}
+    empty = wire.message_item()
+    interrupted = [one, LOOK, one, LOOK, LOOK]
+    assert without_repetitions([one, one, one, other]) == [one, other]
+    assert without_repetitions(interrupted) == interrupted
+    assert without_repetitions([empty, empty]) == [empty, empty]
+
+
 def test_short_ends_of_a_long_item_join_nothing() -> None:
     """Else a server could make the work grow with the square of its stream."""
 
@@ -372,26 +404,6 @@ def test_short_ends_of_a_long_item_join_nothing() -> None:
     assert joins(200) == joins(100)
 
 
-def test_thought_that_a_snapshot_repeats_as_another_text() -> None:
-    """LiteLLM gives the summary once more as content; it is one thought."""
-    text = [{"type": "reasoning_text", "text": "hm"}]
-    item = wire.reasoning_item("hm")
-    state = ResponseState()
-    for event in (wire.done(item), wire.completed({**item, "content": text})):
-        state.feed(wire.parsed(event))
-    assert state.output == [item]
-
-
-def test_thought_that_ends_as_another_text_than_it_grew() -> None:
-    """The deltas of the one are the text of the other."""
-    [*grown, _] = wire.reasoning_text("hm")
-    item = wire.reasoning_item("hm")
-    state = ResponseState()
-    for event in (*grown, wire.done(item)):
-        state.feed(wire.parsed(event))
-    assert state.output == [item]
-
-
 def test_thought_that_grows_after_its_end_and_ends_as_a_summary() -> None:
     """The end that comes again need not have the text that came meanwhile."""
     thought: Item = {"type": "reasoning", "id": "rs_1", "summary": []}
@@ -407,56 +419,60 @@ def test_thought_that_grows_after_its_end_and_ends_as_a_summary() -> None:
     assert end.item["summary"] == summary
 
 
-def test_last_of_two_parts_that_ends_too_early() -> None:
-    """What is kept is the whole text, under the number of the item's part."""
-    numbered = [{**wire.text_delta(text), "content_index": n} for n, text in PARTS]
-    state = ResponseState()
-    for event in (wire.added(wire.message_item()), *numbered):
-        state.feed(wire.parsed(event))
-    [end] = state.feed(wire.parsed(wire.done(wire.message_item("One tw"))))
-    assert isinstance(end, ItemDone)
-    assert state.output == [wire.message_item("One two")]
-
-
-PARTS = ((0, "One "), (1, "two"))
-
-
 def test_text_that_an_empty_end_precedes_is_shown() -> None:
     """The first end says nothing, also not that the text is another one."""
-    lines = shown_of(
-        wire.added(wire.message_item()),
-        wire.text_done(""),
-        wire.done(wire.message_item("Hello")),
-    )
+    begun = [wire.added(wire.message_item()), wire.text_done("")]
+    lines = shown_of(*begun, wire.done(wire.message_item("Hello")))
     assert lines[1:] == ["0 text 0: Hello", "0 ended message"]
 
 
-def test_call_that_was_cut_off_has_no_arguments_yet() -> None:
-    call = {**wire.call_item("look", ""), "status": "incomplete"}
+def test_removed_items_and_cache_misses_are_in_the_trace() -> None:
+    """gpt-6.2-sol, whose effort at request level changed in the middle of a chat."""
     state = ResponseState()
-    for event in (wire.done(call), wire.ended("incomplete")):
-        state.feed(wire.parsed(event))
-    assert state.output == [call]
+    for event in EventStreamDecoder().feed((FOLDER / "cache-miss.sse").read_bytes()):
+        state.feed(parse_event(event))
+    assert state.trace.removed == {"prefix_mismatch": 1}
+    assert state.trace.cache["reason"] == "reasoning_effort_changed"
+    assert state.trace.cache["cache_missed_tokens"] > 1024
+    assert state.trace.response_id.startswith("resp_")
 
 
-def test_output_without_repetitions() -> None:
-    """Each message that repeats the one directly before it is left out."""
-    one = wire.message_item("One.", phase="commentary")
-    other = {**one, "phase": "final_answer"}
-    call = wire.call_item("look", "{}")
-    empty = wire.message_item()
-    assert without_repetitions([one, one, one, other]) == [one, other]
-    assert without_repetitions([one, call, one, call, call]) == [
-        *(one, call, one, call, call)
+ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
+
+
+def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDelta:
+    """More of a text."""
+    return TextDelta(index, kind, part, text)
+
+
+def test_neighboring_deltas_are_joined() -> None:
+    """Deltas of the same text are joined in order, up to any other event."""
+    events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), None, delta("c")]
+
+    assert join_deltas(events) == [ADDED[0], delta("ab"), None, delta("c")]
+
+
+_EVENTS = st.lists(
+    st.builds(
+        delta,
+        st.text(max_size=3),
+        st.integers(0, 1),
+        st.sampled_from(["text", "refusal"]),
+        st.integers(0, 1),
+    )
+    | st.sampled_from([*ADDED, None, TextDone(0, "text", 0, "abc")])
+)
+
+
+@given(events=_EVENTS)
+def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None:
+    """A turn means the same whether its deltas were joined before it or after it."""
+    before = ResponseState()
+    after = ResponseState()
+
+    early = [
+        run_event for event in join_deltas(events) for run_event in before.feed(event)
     ]
-    assert without_repetitions([empty, empty]) == [empty, empty]
+    late = [run_event for event in events for run_event in after.feed(event)]
 
-
-def test_message_without_a_role_is_the_models() -> None:
-    """Bifrost's is sent back, and a message without one is refused (its issue 5149)."""
-    message = wire.message_item("Hi")
-    del message["role"]
-
-    [item] = open_items_of(wire.done(message))
-
-    assert item["role"] == "assistant"
+    assert joined(early) == joined(late)
