@@ -1,36 +1,46 @@
 """A refusal that can be repaired costs one more request, and no answer."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from openai_responses.items import Item
-from openai_responses.loop.events import Status
+from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from runs.against_server import (
     end_of,
+    exchange,
     limits,
     repairs_of,
-    report,
-    report_with_tools,
-    simulated,
 )
 from runs.log import log_of
 from runs.tools import CITY, MemoryTools
-from simulator import Simulator
 from upstream import wire
-from upstream.server import Answerer, Upstream, in_turn, replying, streaming
+from upstream.server import Answerer, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
 TWICE = limits(retries=1)
 OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
+
+
+def refusing(error: object, status: int = 400) -> Answerer:
+    """Answer with a status and this error."""
+    return replying(json.dumps({"error": error}), status)
+
+
+async def repaired(
+    connections: Connections, request: ResponsesRequest, *refusals: Answerer
+) -> tuple[list[RunEvent], list[Any]]:
+    """Return what a run reports that is answered after these refusals, and sends."""
+    events, bodies = await exchange(connections, in_turn(*refusals, OK), request, TWICE)
+    assert log_of(events)[-1] == "run completed"
+    assert len(bodies) == len(refusals) + 1
+    return events, bodies
 
 
 def user(text: str) -> Item:
@@ -57,18 +67,6 @@ def asking(text: str = "Hi", **fields: Any) -> ResponsesRequest:
         "include": ["reasoning.encrypted_content"],
     }
     return ResponsesRequest(**(asked | fields))
-
-
-@pytest_asyncio.fixture
-async def unverified() -> AsyncIterator[Simulator]:
-    """Return a server for an organization that gets no summaries."""
-    async with Simulator("unverified") as simulator:
-        yield simulator
-
-
-def refusing(**fields: str) -> Answerer:
-    """Answer with status 400 and this error."""
-    return replying(json.dumps({"error": fields}), 400)
 
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
@@ -103,20 +101,16 @@ async def test_model_that_cannot_see_answers_without_the_images(
     What the chat could have said is not remembered.
     """
     error = {"code": 500, "type": "server_error", "message": message}
-    blind = replying(json.dumps({"error": error}), 500)
-    asked = asking(input=[*SEEING, user(quoted)] if quoted else SEEING)
-    async with Upstream(in_turn(blind, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
+    asked = asking(input=[*SEEING, user(quoted)])
+    events, bodies = await repaired(connections, asked, refusing(error, 500))
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["LeaveOutImages"]
     [tried] = [e.tried for e in events if isinstance(e, Status) and e.tried]
     assert tried.is_lasting is is_lasting
-    assert len(upstream.bodies) == 2
-    sent = json.dumps(upstream.bodies[1]["input"])
+    sent = json.dumps(bodies[1]["input"])
     assert "input_image" not in sent
     assert sent.count("An image or file was here") == 3
-    assert upstream.bodies[1]["input"][1:2] == SEEING[1:2]
+    assert bodies[1]["input"][1:2] == SEEING[1:2]
 
 
 async def test_choice_of_tools_that_a_server_does_not_implement(
@@ -125,63 +119,52 @@ async def test_choice_of_tools_that_a_server_does_not_implement(
     """Of vLLM (its issue 53626): waiting does not help, and nothing else changes."""
     message = "Only 'auto' or 'none' tool_choice is supported in response API"
     error = {"message": message, "type": "NotImplementedError", "code": 501}
-    refusal = replying(json.dumps({"error": error}), 501)
-    tool = {"type": "function", "name": "look", "parameters": CITY, "strict": False}
-    asked = asking(input=SEEING, tools=[tool], tool_choice="required")
-    async with Upstream(in_turn(refusal, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
+    asked = asking(input=SEEING, tools=[TOOL], tool_choice="required")
+    events, (before, after) = await repaired(connections, asked, refusing(error, 501))
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["LeaveOutOptions"]
-    assert "tool_choice" not in upstream.bodies[1]
-    assert upstream.bodies[1]["tools"] == [tool]
-    assert upstream.bodies[1]["input"] == upstream.bodies[0]["input"]
+    assert "tool_choice" not in after
+    assert (after["tools"], after["input"]) == ([TOOL], before["input"])
 
 
 async def test_trouble_of_a_server_is_no_refusal_of_images(
     connections: Connections,
 ) -> None:
     """Other words with a status of 500 are retried, with the images."""
-    trouble = replying(json.dumps({"error": {"code": 500, "message": "Oh no."}}), 500)
-    async with Upstream(in_turn(trouble, OK)) as upstream:
-        events = await report(
-            connections, upstream.endpoint, asking(input=SEEING), TWICE
-        )
-
-    assert log_of(events)[-1] == "run completed"
-    assert upstream.bodies[0] == upstream.bodies[1]
+    trouble = refusing({"code": 500, "message": "Oh no."}, 500)
+    _, (first, second) = await repaired(connections, asking(input=SEEING), trouble)
+    assert first == second
 
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
-NO_TOOLS = {
-    "Ollama": (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
-    "OpenRouter": (404, 'No endpoints found that support tool use. Try disabling "x".'),
-    "vLLM": (
-        400,
-        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
-        "be set",
-    ),
-    "llama.cpp": (500, "tools param requires --jinja flag"),
-    "Groq": (400, "`tool calling` is not supported with this model"),
-    "LiteLLM": (400, "ollama does not support parameters: ['tools'], for model=x."),
-}
 
 
-@pytest.mark.parametrize("server", NO_TOOLS)
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        # Ollama; OpenRouter; vLLM; llama.cpp; Groq; LiteLLM.
+        (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
+        (404, 'No endpoints found that support tool use. Try disabling "x".'),
+        (
+            400,
+            '"auto" tool choice requires --enable-auto-tool-choice and '
+            "--tool-call-parser to be set",
+        ),
+        (500, "tools param requires --jinja flag"),
+        (400, "`tool calling` is not supported with this model"),
+        (400, "ollama does not support parameters: ['tools'], for model=x."),
+    ],
+)
 async def test_model_that_cannot_call_tools_answers_without_them(
-    server: str, connections: Connections
+    status: int, message: str, connections: Connections
 ) -> None:
     """With its whole chat: only the tools are in the way."""
-    status, message = NO_TOOLS[server]
-    refusal = {"error": {"message": message, "type": "api_error", "code": status}}
-    refused = replying(json.dumps(refusal), status)
+    error = {"message": message, "type": "api_error", "code": status}
     asked = asking(input=SEEING, tools=[TOOL])
-    async with Upstream(in_turn(refused, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
+    events, bodies = await repaired(connections, asked, refusing(error, status))
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["LeaveOutFunctions"]
-    with_tools, without = upstream.bodies
+    with_tools, without = bodies
     assert with_tools.pop("tools") == [TOOL]
     assert without == with_tools
 
@@ -192,16 +175,13 @@ async def test_model_whose_instructions_have_to_come_first(
 ) -> None:
     """Qwen's template, behind vLLM and llama.cpp: a filter adds one in the middle."""
     words = "jinja template rendering failed. System message must be at the beginning."
-    refused = replying(json.dumps({"error": {"message": words}}), status)
     note = {**user("It is Monday."), "role": "developer"}
     seen = {**note, "content": [PICTURE]}
     asked = asking(instructions="Be kind.", input=[USER, ANSWER, note, seen, USER])
-    async with Upstream(in_turn(refused, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
+    refused = refusing({"message": words}, status)
+    events, (_, sent) = await repaired(connections, asked, refused)
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["GatherInstructions"]
-    sent = upstream.bodies[1]
     assert sent["instructions"] == "Be kind.\n\nIt is Monday."
     assert sent["input"] == [USER, ANSWER, seen, USER]
 
@@ -212,14 +192,12 @@ async def test_model_that_takes_one_question_at_a_time(
 ) -> None:
     """Gemma's template, behind vLLM and llama.cpp, after an answer that failed."""
     words = "Conversation roles must alternate user/assistant/user/assistant/..."
-    refused = replying(json.dumps({"error": {"message": words}}), status)
     asked = asking(input=[USER, user("Hello?"), ANSWER, USER])
-    async with Upstream(in_turn(refused, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
+    refused = refusing({"message": words}, status)
+    events, (_, sent) = await repaired(connections, asked, refused)
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["JoinMessages"]
-    first, *others = upstream.bodies[1]["input"]
+    first, *others = sent["input"]
     assert "".join(part["text"] for part in first["content"]) == "Hi\n\nHello?"
     assert others == [ANSWER, USER]
 
@@ -229,12 +207,8 @@ async def test_server_that_only_streams_answers_a_task(
 ) -> None:
     """The host wants titles whole; what comes as a stream is one answer, too."""
     refused = replying(json.dumps({"detail": "Stream must be set to true"}), 400)
-    asked = asking(stream=False)
-    async with Upstream(in_turn(refused, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked, TWICE)
-
-    assert log_of(events)[-1] == "run completed"
-    assert [body["stream"] for body in upstream.bodies] == [False, True]
+    _, bodies = await repaired(connections, asking(stream=False), refused)
+    assert [body["stream"] for body in bodies] == [False, True]
 
 
 NO_SAFEGUARD = "Unrecognized request argument supplied: safety_identifier"
@@ -247,12 +221,10 @@ async def test_safeguard_in_words_alone_is_named_and_stays(
     quoted: str, is_named: bool, connections: Connections
 ) -> None:
     """At once, with the whole chat; but not what a person may have written."""
-    refused = replying(json.dumps({"error": {"message": NO_SAFEGUARD}}), 400)
-    items = [USER, user(quoted)] if quoted else [USER]
-    asked = asking(input=items, safety_identifier="u")
-    async with Upstream(refused) as upstream:
-        events = await report(connections, upstream.endpoint, asked, limits(0))
-        bodies = upstream.bodies
+    asked = asking(input=[USER, user(quoted)], safety_identifier="u")
+    events, bodies = await exchange(
+        connections, refusing({"message": NO_SAFEGUARD}), asked
+    )
     ending = end_of(events).ending
     assert ("at safety_identifier" in ending.message) is is_named
     assert ("compatibility" in ending.fault.settings) is is_named
@@ -282,11 +254,9 @@ async def test_server_that_refuses_all_the_same(
     connections: Connections, named: str
 ) -> None:
     """It gets its way after three repairs and the plain texts, each sent once."""
-    answer = refusing(**REFUSALS[named])
-    async with Upstream(answer) as upstream, asyncio.timeout(60):
-        within = limits(retries=5)
-        events = await report(connections, upstream.endpoint, EVERYTHING, within)
-        sent = [json.dumps(body, sort_keys=True) for body in upstream.bodies]
+    answer = refusing(REFUSALS[named])
+    events, bodies = await exchange(connections, answer, EVERYTHING, limits(retries=5))
+    sent = [json.dumps(body, sort_keys=True) for body in bodies]
     done = repairs_of(events)
     assert done[0] == named
     assert len(done) <= 5
@@ -299,12 +269,9 @@ async def test_server_that_refuses_all_the_same(
 async def test_three_refusals_in_a_row(connections: Connections, left_out: str) -> None:
     """One after the other, and what was given up stays given up."""
     named = [name for name in REFUSALS if name != left_out]
-    refusals = [refusing(**REFUSALS[name]) for name in named]
-    async with Upstream(in_turn(*refusals, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
-        last = upstream.bodies[-1]
+    refusals = [refusing(REFUSALS[name]) for name in named]
+    events, (*_, last) = await repaired(connections, EVERYTHING, *refusals)
     assert repairs_of(events) == named
-    assert log_of(events)[-1] == "run completed"
     assert (last["input"] == [USER, ANSWER, USER]) == ("LeaveOutReasoning" in named)
     assert ("summary" not in last["reasoning"]) == ("reasoning.summary" in named)
     assert (last["reasoning"]["effort"] == "low") == ("reasoning.effort" in named)
@@ -343,56 +310,49 @@ async def test_what_a_server_made_with_zod_refuses(
     connections: Connections, form: Callable[[Item], Item]
 ) -> None:
     """Its own reasoning is not sent back, the effort becomes one that it names."""
-    answers = [
+    refusals = [
         replying(json.dumps(form(issue)), 400)
         for issue in (UNFIT_THOUGHT, UNFIT_EFFORT)
     ]
     thought = wire.reasoning_text("Hm")[-1]["item"]
-    asked = asking(input=[USER, thought, LOOKED, {**OUTPUT, "output": "seen"}])
-    asked = asked.model_copy(update={"reasoning": {"effort": "minimal"}})
-    async with Upstream(in_turn(*answers, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, asked)
-        last = upstream.bodies[-1]
+    items = [USER, thought, LOOKED, {**OUTPUT, "output": "seen"}]
+    asked = asking(input=items, reasoning={"effort": "minimal"})
+    events, (*_, last) = await repaired(connections, asked, *refusals)
 
-    assert log_of(events)[-1] == "run completed"
     assert repairs_of(events) == ["LeaveOutPlainReasoning", "reasoning.effort"]
     assert all(e.tried.is_lasting for e in events if isinstance(e, Status) and e.tried)
     assert last["reasoning"] == {"effort": "low"}
     assert "reasoning" not in [item["type"] for item in last["input"]]
 
 
-async def test_repair_before_a_retry(
-    connections: Connections, unverified: Simulator
-) -> None:
+async def test_repair_before_a_retry(connections: Connections) -> None:
     """The changed request is the one that is sent again."""
-    request = asking("sim:503,times=1,retry-after-ms=1")
-    events = await report(connections, simulated(unverified), request, TWICE)
+    refusal = refusing(REFUSALS["reasoning.summary"])
+    busy = replying("{}", 503, headers={"Retry-After-Ms": "1"})
+    events, bodies = await repaired(connections, asking(), refusal, busy)
     assert repairs_of(events) == ["reasoning.summary", ""]
-    assert log_of(events)[-1] == "run completed"
-    assert [sent.status for sent in unverified.requests] == [400, 503, 200]
-    assert unverified.requests[1].body == unverified.requests[2].body
+    assert bodies[1] == bodies[2]
 
 
 @pytest.mark.parametrize(
-    ("opening", "is_repaired"),
+    ("opening", "repairs"),
     [
-        pytest.param([], True, id="the only event"),
-        pytest.param([wire.created()], True, id="nothing was shown"),
+        pytest.param([], ["LeaveOutReasoning"], id="the only event"),
+        pytest.param([wire.created()], ["LeaveOutReasoning"], id="nothing was shown"),
         pytest.param(
-            [wire.created(), *wire.message("Hello")[:3]], False, id="words were shown"
+            [wire.created(), *wire.message("Hello")[:3]], [], id="words were shown"
         ),
     ],
 )
 async def test_refusal_in_the_stream_is_repaired_unless_words_were_shown(
-    connections: Connections, opening: wire.Events, is_repaired: bool
+    connections: Connections, opening: wire.Events, repairs: list[str]
 ) -> None:
     error = wire.error_nested("invalid_encrypted_content")
-    answer = streaming(wire.on_the_wire(*opening, error))
-    async with Upstream(in_turn(answer, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
-        assert len(upstream.requests) == (2 if is_repaired else 1)
-    assert repairs_of(events) == (["LeaveOutReasoning"] if is_repaired else [])
-    assert log_of(events)[-1] == ("run completed" if is_repaired else "run error")
+    answer = in_turn(streaming(wire.on_the_wire(*opening, error)), OK)
+    events, bodies = await exchange(connections, answer, EVERYTHING, TWICE)
+    assert len(bodies) == len(repairs) + 1
+    assert repairs_of(events) == repairs
+    assert log_of(events)[-1] == ("run completed" if repairs else "run error")
 
 
 async def test_repairs_of_one_response_hold_for_the_next(
@@ -401,21 +361,18 @@ async def test_repairs_of_one_response_hold_for_the_next(
     """After a tool the changed request goes on: the refusal is met once."""
     made = wire.function_call("get_weather", '{"city": "Bern"}', at=0)
     call = streaming(wire.on_the_wire(*wire.whole_stream(made)))
-    answer = in_turn(refusing(**REFUSALS["reasoning.summary"]), call, OK)
+    answer = in_turn(refusing(REFUSALS["reasoning.summary"]), call, OK)
     request = EVERYTHING.model_copy(update={"tools": [TOOL]})
-    async with Upstream(answer) as upstream:
-        tools = Toolset(MemoryTools())
-        events = await report_with_tools(connections, upstream.endpoint, request, tools)
-        sent = [body["reasoning"] for body in upstream.bodies]
-    assert sent[1:] == [{"effort": "medium"}] * 2
+    tools = Toolset(MemoryTools())
+    events, bodies = await exchange(connections, answer, request, toolset=tools)
+    assert [body["reasoning"] for body in bodies[1:]] == [{"effort": "medium"}] * 2
     assert log_of(events)[-1] == "run completed"
 
 
 async def test_nothing_to_leave_out(connections: Connections) -> None:
     """A refusal of what was not sent is final."""
-    answer = in_turn(refusing(**REFUSALS["LeaveOutReasoning"]), OK)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, asking(), TWICE)
-        assert len(upstream.requests) == 1
+    answer = in_turn(refusing(REFUSALS["LeaveOutReasoning"]), OK)
+    events, bodies = await exchange(connections, answer, asking(), TWICE)
+    assert len(bodies) == 1
     assert log_of(events) == ["run refused"]
     assert "Start a new chat" in end_of(events).ending.message
