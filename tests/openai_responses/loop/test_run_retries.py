@@ -17,6 +17,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import (
     asking,
     end_of,
+    exchange,
     limits,
     notes_of,
     report,
@@ -48,17 +49,9 @@ TWICE = limits(retries=1)
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 OK = streaming(HELLO)
-AT_NO_TIME = {"Retry-After-Ms": "1"}
 SILENT = "The model's server did not answer."
 REPORTED = "The model's server reported an error."
 SOON = "Trying again in a moment."
-
-
-def refusing(status: int, code: str = "odd", **headers: str) -> Answerer:
-    """Answer with an error of this status and code."""
-    body = json.dumps({"error": {"code": code, "message": "Sorry!"}})
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return replying(body, status, headers={**AT_NO_TIME, **sent})
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -78,24 +71,24 @@ async def test_trouble_that_passes(
     assert sim.requests[0].body == sim.requests[1].body
 
 
-@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize(
+    ("within", "retries"),
+    [
+        (limits(0), 0),
+        (limits(3), 3),
+        (Limits(), 2),  # as many as OpenAI's client makes; it needs no setting
+    ],
+)
 async def test_trouble_that_lasts(
-    connections: Connections, sim: Simulator, retries: int
+    connections: Connections, sim: Simulator, within: Limits, retries: int
 ) -> None:
     """As many attempts as the limit says, and then the message."""
     request = asking("sim:503,retry-after-ms=1")
-    events = await report(connections, simulated(sim), request, limits(retries))
+    events = await report(connections, simulated(sim), request, within)
     assert len(sim.requests) == retries + 1
     assert len(notes_of(events)) == retries
     assert end_of(events).ending.kind == "refused"
     assert "overloaded" in end_of(events).ending.message
-
-
-async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
-    """As many as OpenAI's client makes; it needs no setting."""
-    request = asking("sim:503,retry-after-ms=1")
-    await report(connections, simulated(sim), request, Limits())
-    assert len(sim.requests) == 3
 
 
 @pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
@@ -103,21 +96,17 @@ async def test_final_code_counts_more_than_the_wish_of_the_server(
     connections: Connections, code: str
 ) -> None:
     """No wait fills a quota, and retries of a safety stop are forbidden."""
-    answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
+    error = json.dumps({"error": {"code": code, "message": "Sorry!"}})
+    wishes = {"X-Should-Retry": "true", "Retry-After-Ms": "1"}
+    answer = in_turn(replying(error, 429, headers=wishes), OK)
+    events, bodies = await exchange(connections, answer, within=TWICE)
+    assert len(bodies) == 1
     assert log_of(events) == ["run refused"]
     assert ("no credit" in end_of(events).ending.message) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize(
-    "scenario",
-    [
-        "misaligned-first",
-        "cyber-failed",
-        "prompt-filtered",
-    ],
+    "scenario", ["misaligned-first", "cyber-failed", "prompt-filtered"]
 )
 async def test_refusal_that_no_second_attempt_removes(
     connections: Connections, sim: Simulator, scenario: str
@@ -158,22 +147,10 @@ BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}
     ],
     ids=["header", "event"],
 )
-async def test_retry_note_states_the_seconds(
+async def test_stop_ends_a_wait_that_is_told(
     connections: Connections, answer: Answerer
 ) -> None:
-    """In seconds; nothing is sent before they are over."""
-    async with Upstream(answer) as upstream:
-        events = run(asking(), upstream.endpoint, connections, TWICE)
-        async with aclosing(events):
-            assert notes_of([await anext(events)]) == [
-                "The model's server is busy with this key's requests. "
-                "Trying again in 20 s."
-            ]
-        assert len(upstream.requests) == 1
-
-
-async def test_cancelled_while_waiting(connections: Connections) -> None:
-    """A stop ends the wait within a second, and nothing is sent any more."""
+    """In seconds; nothing is sent before they are over, nor after a stop."""
     reported: list[RunEvent] = []
 
     async def watch(endpoint: Endpoint) -> None:
@@ -181,7 +158,6 @@ async def test_cancelled_while_waiting(connections: Connections) -> None:
             async for event in events:
                 reported.append(event)
 
-    answer = replying("", 429, headers={"Retry-After": "20"})
     async with Upstream(answer) as upstream:
         before = asyncio.all_tasks()
         task = asyncio.create_task(watch(upstream.endpoint))
@@ -194,7 +170,9 @@ async def test_cancelled_while_waiting(connections: Connections) -> None:
         assert len(upstream.requests) == 1
         await connections.close()
         await until(lambda: asyncio.all_tasks() <= before)
-    assert len(reported) == 1
+    assert notes_of(reported) == [
+        "The model's server is busy with this key's requests. Trying again in 20 s."
+    ]
 
 
 async def test_server_that_is_being_started(connections: Connections) -> None:
@@ -250,11 +228,21 @@ async def after(
     connections: Connections, opening: wire.Events, end: str, within: Limits = TWICE
 ) -> tuple[list[RunEvent], int]:
     """Return what is reported if the first answer ends so, and how often it is asked."""
+    events, bodies = await exchange(
+        connections, in_turn(ending_so(opening, end), OK), within=within
+    )
+    return events, len(bodies)
+
+
+def ending_so(opening: wire.Events, end: str) -> Answerer:
+    """Answer with these events, and then fail."""
     beginning = wire.on_the_wire(*opening, *FAILURES.get(end, []))
-    fail = {"break": breaking, "stall": stalling}.get(end, streaming)
-    async with Upstream(in_turn(fail(beginning), OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=within)
-        return events, len(upstream.requests)
+    return {"break": breaking, "stall": stalling}.get(end, streaming)(beginning)
+
+
+def without_notes(events: list[RunEvent]) -> list[RunEvent]:
+    """Return all but the messages that a person saw while they waited."""
+    return [event for event in events if not notes_of([event])]
 
 
 @pytest.mark.parametrize(
@@ -272,11 +260,10 @@ async def test_answer_that_fails_before_anything_was_shown(
     events, asked = await after(connections, NOTHING_TO_SEE[opening], end, within)
     assert asked == 2
     assert notes_of(events) == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
-    kept = [event for event in events if not notes_of([event])]
     thought = ["0 started reasoning", "0 ended reasoning"]
     begun = thought if opening.startswith("a thought") else []
     plain = await report_of(connections, OK, TWICE)
-    assert log_of(kept) == begun + log_of(plain)
+    assert log_of(without_notes(events)) == begun + log_of(plain)
     assert end_of(events).output == end_of(plain).output
     assert end_of(events).ending.kind == "completed"
 
@@ -285,14 +272,11 @@ async def test_thought_ends_where_no_attempt_brings_an_answer(
     connections: Connections,
 ) -> None:
     """The page would show for ever that the model thinks."""
-    failed = streaming(wire.on_the_wire(wire.created(), *FAILURES["failed"]))
-    opening = [wire.created(), wire.added(wire.reasoning_item()), *FAILURES["failed"]]
-    async with Upstream(
-        in_turn(streaming(wire.on_the_wire(*opening)), failed)
-    ) as upstream:
-        events = await report(connections, upstream.endpoint, within=limits(retries=1))
-    kept = [event for event in events if not notes_of([event])]
-    assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
+    begun = [wire.created(), wire.added(wire.reasoning_item())]
+    failed = [ending_so(opening, "failed") for opening in (begun, begun[:1])]
+    events = await report_of(connections, in_turn(*failed), TWICE)
+    thought = ["0 started reasoning", "0 ended reasoning"]
+    assert log_of(without_notes(events))[:2] == thought
     assert "Everything received so far is kept" not in end_of(events).ending.message
 
 
@@ -316,19 +300,15 @@ async def test_thought_goes_on_in_the_same_place(
     connections: Connections, cut_at: str, end: str
 ) -> None:
     """The longest phase, where most connections break; one thought is stored."""
-    opening = [wire.created(), *THOUGHT_CUT_AT[cut_at]]
     again = wire.whole_stream(
         [*wire.reasoning("Again", sealed="second"), *wire.message("Hello", at=1)]
     )
-    beginning = wire.on_the_wire(*opening, *FAILURES.get(end, []))
-    fail = {"break": breaking, "stall": stalling}.get(end, streaming)(beginning)
     within = limits(retries=1, first_event=0.25, idle=0.25)
-    answer = in_turn(fail, streaming(wire.on_the_wire(*again)))
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, within=within)
-        first, second = upstream.bodies
+    first = ending_so([wire.created(), *THOUGHT_CUT_AT[cut_at]], end)
+    answer = in_turn(first, streaming(wire.on_the_wire(*again)))
+    events, bodies = await exchange(connections, answer, within=within)
 
-    assert first == second
+    assert bodies == [bodies[0]] * 2
     thoughts = [
         event.item
         for event in events
@@ -348,13 +328,10 @@ async def test_thought_goes_on_in_the_same_place(
 
 async def test_thought_of_no_other_attempt_ends(connections: Connections) -> None:
     """The attempt that brings the answer does not think."""
-    opening = wire.on_the_wire(wire.created(), *THINKING)
-    async with Upstream(in_turn(breaking(opening), OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-    kept = [event for event in events if not notes_of([event])]
-    ends = [event for event in kept if isinstance(event, ItemDone)]
-    assert [event.item["type"] for event in ends] == ["reasoning", "message"]
-    assert ends[0].item == NO_THOUGHT
+    events, _ = await after(connections, [wire.created(), *THINKING], "break")
+    ends = [event.item for event in events if isinstance(event, ItemDone)]
+    assert [item["type"] for item in ends] == ["reasoning", "message"]
+    assert ends[0] == NO_THOUGHT
     assert [item["type"] for item in end_of(events).output] == ["message"]
 
 
@@ -391,9 +368,8 @@ async def test_refusal_after_a_thought_changes_no_request(
     opening = streaming(wire.on_the_wire(wire.created(), *THINKING, odd))
     history = [*asking().input, wire.reasoning_item("Hm"), *asking().input]
     request = asking().model_copy(update={"input": history})
-    async with Upstream(opening) as upstream:
-        events = await report(connections, upstream.endpoint, request, TWICE)
-        assert len(upstream.bodies) == 2
+    events, bodies = await exchange(connections, opening, request, TWICE)
+    assert len(bodies) == 2
     assert end_of(events).ending.kind == "error"
 
 
@@ -461,9 +437,8 @@ async def test_server_that_loads_its_model_is_waited_for(
     events = await report_of(connections, in_turn(*loading, OK), QUICK)
 
     assert log_of(events)[-1] == "run completed"
-    waiting = [note for note in log_of(events) if "is loading the model" in note]
-    assert len(waiting) == 1
-    assert not any("Trying again" in note for note in log_of(events))
+    [waiting] = notes_of(events)
+    assert "is loading the model" in waiting
 
 
 async def test_server_that_goes_on_loading_is_named_so(
@@ -480,10 +455,10 @@ async def test_server_that_goes_on_loading_is_named_so(
 async def test_server_without_this_api_is_asked_once(connections: Connections) -> None:
     """LM Studio says so with a status of 200 (lmstudio-bug-tracker 618)."""
     error = "Unexpected endpoint or method. (POST /responses)"
-    async with Upstream(replying(json.dumps({"error": error}))) as upstream:
-        events = await report(connections, upstream.endpoint, within=limits(retries=5))
+    answer = replying(json.dumps({"error": error}))
+    events, bodies = await exchange(connections, answer, within=limits(retries=5))
 
-    assert len(upstream.bodies) == 1
+    assert len(bodies) == 1
     ending = end_of(events).ending
     assert ending.message.startswith("There is no Responses API at the address of")
     assert ending.fault.settings == ("base_url",)
