@@ -2,8 +2,7 @@
 
 import asyncio
 import gc
-import json
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, aclosing
 from typing import Any
 
@@ -11,22 +10,20 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Compatibility, Endpoint
+from openai_responses.errors import ConnectionFailed
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
-from openai_responses.loop.attempts import Attempts
-from openai_responses.loop.events import ModelAnswer, RunEvent
+from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, HttpResponse
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
-from runs.against_server import AT_ONCE, asking
+from runs.against_server import AT_ONCE, asking, report
 from runs.log import log_of
 from upstream import wire
 from upstream.server import (
     KEY,
-    Answerer,
     Upstream,
     breaking,
-    replying,
     started,
     streaming,
 )
@@ -34,25 +31,6 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
-
-
-async def attempt(
-    connections: Connections,
-    endpoint: Endpoint,
-    within: Limits = AT_ONCE,
-    request: ResponsesRequest | None = None,
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of a request; `within` allows no second attempt by default."""
-    attempts = Attempts(endpoint, connections, within)
-    answers: list[ModelAnswer] = []
-    async with aclosing(attempts.generate(request or asking())) as events:
-        async for event in events:
-            assert not answers
-            if isinstance(event, ModelAnswer):
-                answers.append(event)
-            else:
-                yield event
-    assert answers
 
 
 def one_attempt(
@@ -64,27 +42,20 @@ def one_attempt(
     return Attempt(server, asking(), PageThought())
 
 
-async def reported(
-    connections: Connections, answer: Answerer, within: Limits = AT_ONCE
-) -> tuple[list[str], Attempt]:
-    """Return what an attempt tells, with the error that ended it, and the attempt."""
-    async with Upstream(answer) as upstream:
-        tried = one_attempt(connections, upstream.endpoint, within)
-        events = [event async for event in tried.events()]
-        log = log_of([*events, *tried.release()])
-    if tried.error is not None:
-        log.append(type(tried.error).__name__)
-    return log, tried
+async def log_of_attempt(tried: Attempt) -> list[str]:
+    """Return what an attempt tells."""
+    return log_of([event async for event in tried.events()])
 
 
 async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
     text = wire.on_the_wire(*wire.message(*pieces)[:-3])
-    log, _ = await reported(connections, breaking(text), Limits(join_seconds=0.05))
-    shown = "".join(line.partition(": ")[2] for line in log[1:-1])
-    assert shown == "".join(pieces)
-    assert log[-1] == "ConnectionFailed"
+    async with Upstream(breaking(text)) as upstream:
+        tried = one_attempt(connections, upstream.endpoint, Limits(join_seconds=0.05))
+        log = await log_of_attempt(tried)
+    assert "".join(line.partition(": ")[2] for line in log[1:]) == "".join(pieces)
+    assert isinstance(tried.error, ConnectionFailed)
 
 
 @pytest.mark.parametrize("compatibility", ["auto", "strict"])
@@ -97,8 +68,7 @@ async def test_payload_is_sent_in_the_servers_form(
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
         endpoint = Endpoint(upstream.base_url, KEY, compatibility=compatibility)
-        events = attempt(connections, endpoint, request=request)
-        assert [event async for event in events]
+        await report(connections, endpoint, request)
     payload = request.payload()
     strict = compatibility == "strict"
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
@@ -117,8 +87,7 @@ async def test_rest_of_the_body_is_read(connections: Connections) -> None:
 
     async with Upstream(answer) as upstream:
         for _ in range(3):
-            events = attempt(connections, upstream.endpoint)
-            assert [event async for event in events]
+            assert await report(connections, upstream.endpoint)
         assert len(upstream.connections) == 1
 
 
@@ -130,8 +99,7 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         tried = one_attempt(connections, upstream.endpoint, within)
         tried.server.deadlines.event_arrived()
-        events = [event async for event in tried.events()]
-    assert log_of(events)[-1] == "turn completed"
+        assert (await log_of_attempt(tried))[-1] == "turn completed"
 
 
 class Teller:
@@ -158,32 +126,27 @@ class Teller:
         return stream
 
 
+def delta_of(kind: str, **place: int) -> Callable[[str], wire.Event]:
+    """Return what makes deltas of a kind."""
+    return lambda text: {
+        "type": f"response.{kind}.delta",
+        "output_index": 0,
+        **place,
+        "delta": text,
+    }
+
+
 @pytest.mark.parametrize(
     ("announced", "grow", "kind", "seconds"),
     [
         (wire.message_item(), wire.text_delta, "text", 0.5),
         (
             wire.reasoning_item(),
-            lambda text: {
-                "type": "response.reasoning_summary_text.delta",
-                "output_index": 0,
-                "summary_index": 0,
-                "delta": text,
-            },
+            delta_of("reasoning_summary_text", summary_index=0),
             "summary",
             5,  # reasoning waits for a tenth of it
         ),
-        (
-            wire.message_item(),
-            lambda text: {
-                "type": "response.refusal.delta",
-                "output_index": 0,
-                "content_index": 0,
-                "delta": text,
-            },
-            "refusal",
-            0.5,
-        ),
+        (wire.message_item(), delta_of("refusal", content_index=0), "refusal", 0.5),
     ],
 )
 async def test_deltas_are_joined_by_time(
@@ -194,7 +157,7 @@ async def test_deltas_are_joined_by_time(
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
         within = Limits(join_seconds=seconds)
-        events = attempt(connections, upstream.endpoint, within)
+        events = run(asking(), upstream.endpoint, connections, within)
         async with aclosing(events):
             first = log_of([await anext(events), await anext(events)])
             assert first[1:] == [f"0 {kind} 0: one "]
@@ -204,7 +167,7 @@ async def test_deltas_are_joined_by_time(
             teller.say(wire.completed())
             teller.stop()
             rest = [event async for event in events]
-    assert log_of(rest)[-1:] == ["turn completed"]
+    assert log_of(rest)[-1:] == ["run completed"]
 
 
 async def test_slow_deltas_are_not_waited_for(
@@ -222,8 +185,8 @@ async def test_slow_deltas_are_not_waited_for(
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
-        within = Limits(join_seconds=0.5)
-        async with aclosing(attempt(connections, upstream.endpoint, within)) as events:
+        events = run(asking(), upstream.endpoint, connections, Limits(join_seconds=0.5))
+        async with aclosing(events):
             assert log_of([await anext(events), await anext(events)])
             assert not waits
             for number, word in enumerate(("two ", "three ", "four ")):
@@ -248,7 +211,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
-        events = attempt(connections, upstream.endpoint, Limits())
+        events = run(asking(), upstream.endpoint, connections, Limits())
         async with aclosing(events):
             await anext(events)
             shown = await anext(events)
@@ -266,7 +229,7 @@ async def test_deltas_are_not_joined_without_a_window(
     """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
-        events = attempt(connections, upstream.endpoint)
+        events = run(asking(), upstream.endpoint, connections, AT_ONCE)
         async with aclosing(events):
             teller.say(wire.added(wire.message_item()), wire.text_delta("first"))
             # Nothing is shown before there is something to see.
@@ -275,19 +238,3 @@ async def test_deltas_are_not_joined_without_a_window(
             for number in range(20):
                 teller.say(wire.text_delta(f"{number} "))
                 assert log_of([await anext(events)]) == [f"0 text 0: {number} "]
-
-
-async def test_log_learns_what_a_refusal_names() -> None:
-    """No one can count the items of a request."""
-    error = {"code": "invalid_value", "param": "input[0]", "message": "No."}
-    refusing = replying(json.dumps({"error": error}), 400)
-    connections = Connections()
-    async with Upstream(refusing) as server:
-        attempts = Attempts(server.endpoint, connections, AT_ONCE)
-        async with aclosing(attempts.generate(asking())) as events:
-            answers = [each async for each in events if isinstance(each, ModelAnswer)]
-    await connections.close()
-
-    [answer] = answers
-    assert answer.trace.subject == "input[0] (message):"
-    assert (answer.trace.status, answer.trace.error.code) == (400, "invalid_value")
