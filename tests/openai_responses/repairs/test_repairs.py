@@ -36,6 +36,7 @@ from openai_responses.repairs.request_repairs import (
     OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
+    RequestRepair,
     StateInstructions,
     lowered_kinds,
     may_offer,
@@ -67,18 +68,46 @@ def output(name: str) -> Item:
     return {"type": kind, "call_id": f"c_{name}", "output": f"of {name}"}
 
 
+A = "a" * 32
 THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
 SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
 CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
 HI = chat_message("user", "Hi")
+AND = chat_message("user", "And?")
 HELLO = chat_message("assistant", "Hello")
+KIND = chat_message("developer", "Be kind.")
+MONDAY = chat_message("developer", "It is Monday.")
 TOLD = [
     chat_message("assistant", "I called a: {}"),
     chat_message("assistant", "I got this result: of a"),
 ]
 GONE = "\n[An image or file was here. It could not be sent.]\n"
+NO_PICTURE = chat_message("user", GONE)
+CALL = [call("a"), output("a")]
+SEEN = {**output("a"), "output": [{"type": "input_text", "text": "seen"}, IMAGE]}
+FILE = {**PICTURE, "content": [{"type": "input_file", "file_id": "f"}]}
+LOGGED = chat_message("assistant", "Hello", logprobs=[])
+PLAIN_THOUGHT = {
+    "type": "reasoning",
+    "summary": [],
+    "content": [{"type": "reasoning_text", "text": "So."}],
+}
+TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+STRICT = {**TOOL, "strict": True}
+WEB = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+NOTE = {"type": "custom", "name": "note"}
+
+
+def adding(*tools: Item) -> Item:
+    """An item that adds tools in the middle of a chat."""
+    return {"type": "additional_tools", "role": "developer", "tools": [*tools]}
+
+
+def name(item: Item) -> str:
+    """The name of an item, or of a tool."""
+    return json_digest(item)
 
 
 def sent(items: list[Item], *repairs: ChatRepair) -> list[Item]:
@@ -99,145 +128,142 @@ def test_same_item_again_has_a_name_of_its_own() -> None:
     names = item_names(items)
     assert len({*names}) == 6
     assert item_names(items[:4]) == names[:4]
-    repair = LeaveOutReasoning(names[2])
-    assert sent(items, repair) == items
+    assert sent(items, LeaveOutReasoning(names[2])) == items
+
+
+WITH_CALL = [HI, THOUGHT, *CALL, HELLO]
+TWO_CALLS = [HI, THOUGHT, call("b"), *CALL, output("b")]
+TWO_TURNS = [HI, THOUGHT, HELLO, AND, THOUGHT, HELLO]
+LATER_TOOLS = [HI, adding(TOOL), THOUGHT, HELLO]
 
 
 @pytest.mark.parametrize(
-    ("dropped", "items", "left"),
+    ("items", "repair", "left"),
     [
-        (SEARCH, [HI, THOUGHT, SEARCH, HELLO], [HI, HELLO]),
-        (HELLO, [HI, THOUGHT, HELLO, HI], [HI, HI]),
-        (THOUGHT, [HI, THOUGHT, HELLO], [HI, HELLO]),
-        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
-        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
+        # An item takes its reasoning along. Half pairs would be refused, and without
+        # the words of a call the model would call again.
+        ([HI, THOUGHT, SEARCH, HELLO], LeaveOutItem(name(SEARCH)), [HI, HELLO]),
+        ([HI, THOUGHT, HELLO, HI], LeaveOutItem(name(HELLO)), [HI, HI]),
+        ([HI, THOUGHT, HELLO], LeaveOutItem(name(THOUGHT)), [HI, HELLO]),
+        (WITH_CALL, LeaveOutItem(name(call("a"))), [HI, *TOLD, HELLO]),
+        (WITH_CALL, LeaveOutItem(name(output("a"))), [HI, *TOLD, HELLO]),
         (
-            call("a"),
-            [HI, THOUGHT, call("b"), call("a"), output("a"), output("b")],
+            TWO_CALLS,
+            LeaveOutItem(name(call("a"))),
             [HI, THOUGHT, call("b"), *TOLD, output("b")],
+        ),
+        # A picture becomes a line of text; other fields of a message go.
+        ([PICTURE], SendAsText(name(PICTURE)), [NO_PICTURE]),
+        ([LOGGED], SendAsText(name(LOGGED)), [HELLO]),
+        (
+            [call("a"), SEEN],
+            SendAsText(name(SEEN)),
+            [call("a"), {**SEEN, "output": f"seen\n{GONE}"}],
+        ),
+        # Up to one item; a later one may be taken.
+        (
+            [CODE, HELLO, *CALL, CODE, HI, CODE],
+            LeaveOutKind("code_interpreter_call", f"{name(CODE)}.1"),
+            [HELLO, *CALL, HI, CODE],
+        ),
+        # What came later was made by this server.
+        (
+            TWO_TURNS,
+            LeaveOutReasoning(name(AND)),
+            [HI, HELLO, AND, THOUGHT, HELLO],
+        ),
+        (TWO_TURNS[:3], LeaveOutReasoning(name(AND)), TWO_TURNS[:3]),
+        # What people and the model said, and what calls gave, told by the model.
+        ([KIND, *WITH_CALL], WordsAlone(name(HELLO)), [KIND, HI, *TOLD, HELLO]),
+        # An item of tools has no words, and its role is that of an administrator.
+        (LATER_TOOLS, PlainItems(name(HELLO)), [HI, adding(TOOL), HELLO]),
+        (LATER_TOOLS, WordsAlone(name(HELLO)), [HI, adding(TOOL), HELLO]),
+        # The words of a message with a picture stay, and reasoning that is encrypted.
+        ([PICTURE, FILE, HELLO], LeaveOutImages(), [NO_PICTURE, FILE, HELLO]),
+        (
+            [THOUGHT, HELLO, PLAIN_THOUGHT, HELLO],
+            LeaveOutPlainReasoning(),
+            [THOUGHT, HELLO, HELLO],
         ),
     ],
 )
-def test_left_out_item_takes_its_reasoning_and_its_pair_becomes_text(
-    dropped: Item, items: list[Item], left: list[Item]
+def test_repair_of_a_chat_leaves_the_rest(
+    items: list[Item], repair: ChatRepair, left: list[Item]
 ) -> None:
-    """Half pairs would be refused, and without the words the model calls again."""
-    assert sent(items, LeaveOutItem(json_digest(dropped))) == left
+    assert sent(items, repair) == left
 
 
 def test_user_and_developer_messages_are_never_left_out() -> None:
     """A chat's row can name any item: whoever writes it may not silence others."""
-    items = [chat_message("developer", "Be kind."), HI, HELLO]
+    items = [KIND, HI, HELLO]
     repairs: list[ChatRepair] = [LeaveOutItem(name) for name in item_names(items)]
     repairs += [LeaveOutKind("message", name) for name in item_names(items)]
     assert sent(items, *repairs) == items[:2]
 
 
-def test_words_of_an_item_stay() -> None:
-    """A picture becomes a line of text; other fields of a message go."""
-    items = [PICTURE, chat_message("assistant", "Hello", logprobs=[])]
-    repairs = [SendAsText(json_digest(item)) for item in items]
-    assert sent(items, *repairs) == [chat_message("user", GONE), HELLO]
-
-
 def test_the_line_for_a_picture_is_a_line_of_its_own() -> None:
     """A model reads the question and the line, not one word of both."""
     asked = {**PICTURE, "content": [*HI["content"], *PICTURE["content"]]}
-    [item] = sent([asked], SendAsText(json_digest(asked)))
+    [item] = sent([asked], SendAsText(name(asked)))
     [part] = item["content"]
     assert part["text"].splitlines() == ["Hi", GONE.strip()]
-
-
-def test_picture_of_a_tool_becomes_text() -> None:
-    """The output is a text then."""
-    shown = {**output("a"), "output": [{"type": "input_text", "text": "seen"}, IMAGE]}
-    repaired = sent([call("a"), shown], SendAsText(json_digest(shown)))
-    assert repaired == [call("a"), {**shown, "output": f"seen\n{GONE}"}]
-
-
-def test_all_items_of_a_kind_go() -> None:
-    """Up to one; others of the type stay, because a later one may be taken."""
-    items = [CODE, HELLO, call("a"), output("a"), CODE, HI, CODE]
-    repair = LeaveOutKind("code_interpreter_call", item_names(items)[4])
-    assert sent(items, repair) == [HELLO, *items[2:4], HI, CODE]
-
-
-def test_reasoning_up_to_an_item_is_left_out() -> None:
-    """What came later was made by this server."""
-    items = [HI, THOUGHT, HELLO, chat_message("user", "And?"), THOUGHT, HELLO]
-    repair = LeaveOutReasoning(json_digest(items[3]))
-    assert sent(items, repair) == [HI, HELLO, items[3], THOUGHT, HELLO]
-    assert sent(items[:3], repair) == items[:3]
 
 
 def test_plain_chat_has_words_calls_and_outputs() -> None:
     """Nothing that only this API knows is left."""
     items = [
-        chat_message("developer", "Be kind."),
+        KIND,
         {"role": "user", "content": "Hi"},
         THOUGHT,
         SEARCH,
-        chat_message("assistant", "Hello", logprobs=[]),
+        LOGGED,
         call("a", namespace="n"),
         {**output("a"), "id": "fco_1"},
         chat_message("assistant", ""),
         PICTURE,
     ]
-    plain = sent(items, PlainItems(json_digest(PICTURE)))
-    assert plain == [
-        chat_message("developer", "Be kind."),
-        HI,
-        HELLO,
-        call("a"),
-        output("a"),
-        chat_message("user", GONE),
-    ]
-    later = sent([*items, THOUGHT, HELLO], PlainItems(json_digest(PICTURE)))
-    assert later == [*plain, THOUGHT, HELLO]
+    later = [THOUGHT, HELLO]
+    plain = [KIND, HI, HELLO, *CALL, NO_PICTURE]
+    assert sent([*items, *later], PlainItems(name(PICTURE))) == [*plain, *later]
 
 
-def test_words_alone_are_messages() -> None:
-    """What people and the model said, and what calls gave, told by the model."""
-    told = chat_message("developer", "Be kind.")
-    items = [told, HI, THOUGHT, call("a"), output("a"), HELLO]
-    words = sent(items, WordsAlone(item_names(items)[-1]))
-    assert words == [told, HI, *TOLD, HELLO]
+def test_words_of_a_long_output_are_cut() -> None:
+    """The answer to the refusal must not be a request that is too long."""
+    long = {**output("a"), "output": "x" * 1_000_000}
+
+    items = sent([HI, call("a"), long], LeaveOutItem(name(long)))
+
+    assert items[:2] == [HI, TOLD[0]]
+    assert len(message_text(items[2])) == 20_000
 
 
-def test_tools_that_came_later_stay_in_plain_chats() -> None:
-    """Their item has no words, and its role is that of an administrator."""
-    added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
-    items = [HI, added, THOUGHT, HELLO]
-    last = item_names(items)[-1]
-    assert sent(items, PlainItems(last)) == [HI, added, HELLO]
-    assert sent(items, WordsAlone(last)) == [HI, added, HELLO]
-
-
-REPAIRS: list[ChatRepair] = [
-    LeaveOutItem("a" * 32),
-    SendAsText("b" * 32 + ".1"),
-    LeaveOutKind("web_search_call", "c" * 32),
-    LeaveOutReasoning("d" * 32),
-]
+KNOWN = LeaveOutItem(A)
 
 
 def test_stored_repairs_are_read_back() -> None:
     """Each of the kinds that a chat stores."""
-    assert read_chat_repairs([repair.stored() for repair in REPAIRS]) == REPAIRS
+    repairs = [
+        KNOWN,
+        SendAsText(f"{A}.1"),
+        LeaveOutKind("web_search_call", A),
+        LeaveOutReasoning(A),
+        CallsAsWords(A),
+    ]
+    assert read_chat_repairs([repair.stored() for repair in repairs]) == repairs
 
 
 @pytest.mark.parametrize(
     "row",
     [
         ["item", 7],
-        [["item"], "a" * 32],
+        [["item"], A],
         ["item"],
         ["item", "no digest"],
-        ["kind", "web search", "c" * 32],
+        ["kind", "web search", A],
         ["kind", "web_search_call", "no digest"],
         # Blind steps, which 1.0.0 stored: the chat gets its reasoning back.
-        ["plain", "a" * 32],
-        ["words", "a" * 32],
+        ["plain", A],
+        ["words", A],
         "item",
         None,
     ],
@@ -245,22 +271,20 @@ def test_stored_repairs_are_read_back() -> None:
 )
 def test_stored_row_that_is_no_repair_is_skipped(row: object) -> None:
     """The owner of a chat can write anything there."""
-    stored = [row, REPAIRS[0].stored(), REPAIRS[0].stored()]
-
-    assert read_chat_repairs(stored) == REPAIRS[:1]
+    assert read_chat_repairs([row, KNOWN.stored(), KNOWN.stored()]) == [KNOWN]
 
 
-def test_newest_stored_repairs_are_read() -> None:
-    """A row holds as many as somebody wrote."""
-    repairs = [LeaveOutItem(f"{number:032x}") for number in range(10_000)]
-
+def test_only_the_newest_rows_are_read() -> None:
+    """The owner of a chat can write a million there."""
+    junk: list[object] = [["junk"]]
+    assert read_chat_repairs([KNOWN.stored(), *junk * 999]) == [KNOWN]
+    assert read_chat_repairs([KNOWN.stored(), *junk * 1000]) == []
+    repairs = [LeaveOutItem(f"{number:032x}") for number in range(999)]
     read = read_chat_repairs([repair.stored() for repair in repairs])
-
     assert read == repairs[-MAX_CHAT_REPAIRS:]
 
 
-TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
-WEB = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+GAP = {"type": "input_text", "text": "\n\n"}
 
 
 def body(**more: Any) -> dict[str, Any]:
@@ -268,20 +292,161 @@ def body(**more: Any) -> dict[str, Any]:
     return {"model": "m", "input": [HI], "tools": [TOOL, WEB], **more}
 
 
-def test_refused_field_is_removed_from_all_items_of_its_type() -> None:
-    """From all items and parts of a type, and from no other."""
-    items = [
-        {**SEARCH, "status": "completed"},
-        {**THOUGHT, "status": "completed"},
-        chat_message("assistant", "Hello", logprobs=[]),
-    ]
-    repairs = [
-        LeaveOutField("web_search_call", ("status",)),
-        LeaveOutField("message", ("content", "logprobs")),
-    ]
-    changed = repair_request(body(input=items), repairs)
-    assert changed["input"] == [SEARCH, items[1], HELLO]
-    assert changed["tools"] == [TOOL, WEB]
+BARE = {"model": "m", "input": [HI]}
+NO_LOOK = LeaveOutTool(name(TOOL))
+NO_WEB = LeaveOutTool(name(WEB))
+THINKING = {"effort": "max", "summary": "auto"}
+AUTO = json_digest("auto")
+JSON_FORM = {"format": {"type": "json_object"}}
+
+
+def allowed(*tools: Item) -> Item:
+    """A choice among these tools."""
+    return {"type": "allowed_tools", "mode": "auto", "tools": [*tools]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "repairs", "left"),
+    [
+        # A field goes from all items and parts of a type, and from no other.
+        (
+            {"input": [{**SEARCH, "status": "x"}, {**THOUGHT, "status": "x"}, LOGGED]},
+            [
+                LeaveOutField("web_search_call", ("status",)),
+                LeaveOutField("message", ("content", "logprobs")),
+            ],
+            body(input=[SEARCH, {**THOUGHT, "status": "x"}, HELLO]),
+        ),
+        # Functions lose `strict` alone, also those that came later.
+        (
+            {"input": [HI, adding(STRICT)], "tools": [STRICT, WEB]},
+            [LeaveOutStrict()],
+            body(input=[HI, adding(TOOL)]),
+        ),
+        # A tool goes with the choice that may mean it.
+        (
+            {"tool_choice": "none"},
+            [NO_LOOK],
+            body(tools=[WEB], tool_choice="none"),
+        ),
+        ({"tool_choice": "required"}, [NO_LOOK], body(tools=[WEB])),
+        (
+            {"tool_choice": {"type": "function", "name": "look"}},
+            [NO_LOOK],
+            body(tools=[WEB]),
+        ),
+        (
+            {"tool_choice": allowed(TOOL, WEB)},
+            [NO_LOOK],
+            body(tools=[WEB], tool_choice=allowed(WEB)),
+        ),
+        (
+            {"tool_choice": allowed(TOOL)},
+            [NO_LOOK],
+            body(tools=[WEB], tool_choice="none"),
+        ),
+        # An empty list, or a choice of nothing, would be refused.
+        ({"tool_choice": "auto"}, [NO_LOOK, NO_WEB], BARE),
+        # The tools beside one that an item added are sent in the field.
+        ({"input": [HI, adding(WEB)], "tools": [TOOL]}, [NO_WEB], body(tools=[TOOL])),
+        # A model that cannot call keeps the tools of the server, added ones as well.
+        (
+            {
+                "input": [HI, adding(NOTE, WEB)],
+                "tools": [TOOL],
+                "tool_choice": "required",
+            },
+            [LeaveOutFunctions()],
+            body(tools=[WEB]),
+        ),
+        ({"tools": [TOOL], "tool_choice": "auto"}, [LeaveOutFunctions()], BARE),
+        # A server without tools of its own may not know those with a text either.
+        (
+            {
+                "input": [HI, adding(NOTE, WEB)],
+                "tools": [TOOL],
+                "tool_choice": {"type": "web_search"},
+            },
+            [OfferFunctionsAlone()],
+            body(tools=[TOOL]),
+        ),
+        ({"tools": [TOOL]}, [OfferFunctionsAlone()], body(tools=[TOOL])),
+        # A server that does not know the choice would let the model call all.
+        ({"tool_choice": "auto"}, [LeaveOutToolChoice()], body()),
+        ({"tool_choice": "required"}, [LeaveOutToolChoice()], body()),
+        (
+            {"tool_choice": {"type": "function", "name": "look"}},
+            [LeaveOutToolChoice()],
+            body(),
+        ),
+        ({"tool_choice": "none"}, [LeaveOutToolChoice()], BARE),
+        ({"tool_choice": allowed(WEB)}, [LeaveOutToolChoice()], body(tools=[WEB])),
+        # Another value of somebody else is sent.
+        (
+            {"reasoning": THINKING},
+            [LeaveOutParameter("reasoning.effort")],
+            body(reasoning={"summary": "auto"}),
+        ),
+        (
+            {"reasoning": THINKING},
+            [ReplaceEffort("max", "high")],
+            body(reasoning={"effort": "high", "summary": "auto"}),
+        ),
+        (
+            {"reasoning": THINKING},
+            [ReplaceEffort("low", "high")],
+            body(reasoning=THINKING),
+        ),
+        (
+            {"reasoning": THINKING},
+            [LeaveOutParameter("reasoning.summary", AUTO)],
+            body(reasoning={"effort": "max"}),
+        ),
+        (
+            {"reasoning": THINKING},
+            [LeaveOutParameter("reasoning.effort", AUTO)],
+            body(reasoning=THINKING),
+        ),
+        ({"reasoning": THINKING}, [LeaveOutParameter("reasoning")], body()),
+        ({}, [LeaveOutParameter("text.verbosity")], body()),
+        # Whoever reads the answer as JSON cannot read another.
+        ({"text": {"verbosity": "low"}}, [LeaveOutParameter("text")], body()),
+        ({"text": JSON_FORM}, [LeaveOutParameter("text")], body(text=JSON_FORM)),
+        ({"stream": False}, [AskForStream()], body(stream=True)),
+        # The messages around a gathered instruction become neighbors.
+        (
+            {"input": [AND, KIND, AND]},
+            [JoinMessages(), GatherInstructions()],
+            body(
+                instructions="Be kind.",
+                input=[{**AND, "content": [*AND["content"], GAP, *AND["content"]]}],
+            ),
+        ),
+    ],
+)
+def test_repair_of_a_request_leaves_the_rest(
+    asked: Item, repairs: list[Repair], left: Item
+) -> None:
+    assert repair_request(body(**asked), repairs) == left
+
+
+@pytest.mark.parametrize(
+    ("repair", "asked"),
+    [
+        (GatherInstructions(), body(instructions="Be kind.")),
+        (StateInstructions(), body(instructions="Be kind.")),
+        (JoinMessages(), body(input=[HI, HELLO])),
+        (AskForStream(), body(stream=True)),
+        (LeaveOutToolChoice(), body()),
+        (LeaveOutTool(A), body()),
+        (ReplaceEffort("a", "b"), body()),
+    ],
+)
+def test_repair_of_what_was_not_sent_is_not_tried(
+    repair: RequestRepair, asked: Item
+) -> None:
+    assert repair.apply(asked) is asked
+    assert not repair.applies(sent_request(asked, ()))
 
 
 @pytest.mark.parametrize(
@@ -305,95 +470,30 @@ def test_field_that_changes_the_meaning_is_kept(
         HELLO,
         call("a"),
         {"type": "mcp_approval_response", "approve": False, "status": "x"},
-        {"type": "additional_tools", "role": "developer", "tools": [tool]},
+        adding(tool),
         {"type": "configuration_update", "reasoning": {"effort": "low"}},
     ]
     asked = body(input=items)
     assert repair_request(asked, [LeaveOutField(kind, keys)]) == asked
 
 
-def test_functions_lose_strict_alone() -> None:
-    """Also those that came later; no other field of a tool ever goes."""
-    strict = {**TOOL, "strict": True}
-    added = {"type": "additional_tools", "role": "developer", "tools": [strict]}
-    changed = repair_request(
-        body(input=[HI, added], tools=[strict, WEB]), [LeaveOutStrict()]
-    )
-    assert changed["tools"] == [TOOL, WEB]
-    assert changed["input"] == [HI, {**added, "tools": [TOOL]}]
-
-
-@pytest.mark.parametrize(
-    ("choice", "left"),
-    [
-        ("none", "none"),
-        ("required", None),
-        ({"type": "function", "name": "look"}, None),
-        (
-            {"type": "allowed_tools", "mode": "auto", "tools": [TOOL, WEB]},
-            {"type": "allowed_tools", "mode": "auto", "tools": [WEB]},
-        ),
-        ({"type": "allowed_tools", "mode": "auto", "tools": [TOOL]}, "none"),
-    ],
-)
-def test_tool_goes_with_the_choice_that_may_mean_it(
-    choice: object, left: object
-) -> None:
-    """The rest of the tools stays as it was."""
-    repair = LeaveOutTool(json_digest(TOOL))
-    changed = repair_request(body(tool_choice=choice), [repair])
-    assert changed["tools"] == [WEB]
-    assert changed.get("tool_choice") == left
-
-
-def test_model_that_cannot_call_keeps_the_tools_of_the_server() -> None:
-    """Also without those that an item added, and without a choice among none."""
-    custom: Item = {"type": "custom", "name": "note"}
-    added = {"type": "additional_tools", "role": "developer", "tools": [custom, WEB]}
-    asked = body(input=[HI, added], tools=[TOOL], tool_choice="required")
-
-    assert repair_request(asked, [LeaveOutFunctions()]) == body(tools=[WEB])
-    left = repair_request(body(tools=[TOOL], tool_choice="auto"), [LeaveOutFunctions()])
-    assert left == {"model": "m", "input": [HI]}
-
-
-def test_server_without_tools_of_its_own_gets_functions_alone() -> None:
-    """Also without what it may not know: tools with a text as input, added ones."""
-    custom: Item = {"type": "custom", "name": "note"}
-    added = {"type": "additional_tools", "role": "developer", "tools": [custom, WEB]}
-    asked = body(input=[HI, added], tools=[TOOL], tool_choice={"type": "web_search"})
-
-    assert repair_request(asked, [OfferFunctionsAlone()]) == body(tools=[TOOL])
-    assert repair_request(body(tools=[TOOL]), [OfferFunctionsAlone()]) == body(
-        tools=[TOOL]
-    )
-
-
 def test_later_instructions_move_to_the_beginning() -> None:
     """Of the messages the others stay, in their order."""
     asked = body(
         instructions="Be kind.",
-        input=[
-            chat_message("developer", "Ann likes tea."),
-            HI,
-            HELLO,
-            chat_message("system", "It is Monday."),
-            HI,
-        ],
+        input=[MONDAY, HI, HELLO, chat_message("system", "Ann likes tea."), HI],
     )
 
     moved = sent_request(asked, [GatherInstructions(), LeaveOutItem(A)]).payload
 
-    assert moved["instructions"] == "Be kind.\n\nAnn likes tea.\n\nIt is Monday."
+    assert moved["instructions"] == "Be kind.\n\nIt is Monday.\n\nAnn likes tea."
     assert moved["input"] == [HI, HELLO, HI]
-    unchanged = body(instructions="Be kind.")
-    assert GatherInstructions().apply(unchanged) is unchanged
 
 
 @pytest.mark.parametrize(
     ("first", "stated"),
     [
-        ([chat_message("developer", "Be kind.")], "Be kind."),
+        ([KIND], "Be kind."),
         ([chat_message("system", "Be kind.")], "Be kind."),
         ([], "Answer the user."),
     ],
@@ -402,42 +502,32 @@ def test_instructions_are_stated_in_their_own_field(
     first: list[Item], stated: str
 ) -> None:
     """Those of the first message, else something that says nothing."""
-    later = chat_message("developer", "It is Monday.")
-    asked = body(input=[*first, HI, later, HI])
+    asked = body(input=[*first, HI, MONDAY, HI])
 
     request = sent_request(asked, [StateInstructions()])
 
-    assert request.payload == body(instructions=stated, input=[HI, later, HI])
-    assert [row.item for row in request.items] == [HI, later, HI]
-    unchanged = body(instructions="Be kind.")
-    assert StateInstructions().apply(unchanged) is unchanged
+    assert request.payload == body(instructions=stated, input=[HI, MONDAY, HI])
+    assert [row.item for row in request.items] == [HI, MONDAY, HI]
 
 
 def test_questions_without_an_answer_are_joined() -> None:
     """Images, too, and a message in its short form; calls between two stay there."""
-    ids = {"call_id": "call_9", "name": "look"}
-    call: Item = {"type": "function_call", **ids, "arguments": "{}"}
-    output = {"type": "function_call_output", "call_id": "call_9", "output": "sun"}
     short: Item = {"role": "user", "content": "And?"}
-    asked = body(input=[HI, PICTURE, short, call, output, HELLO, HI])
+    asked = body(input=[HI, PICTURE, short, *CALL, HELLO, HI])
 
     joined = repair_request(asked, [JoinMessages()])["input"]
 
-    gap = {"type": "input_text", "text": "\n\n"}
-    parts = [*HI["content"], gap, *PICTURE["content"], gap]
-    parts.append({"type": "input_text", "text": "And?"})
-    assert joined == [{**HI, "content": parts}, call, output, HELLO, HI]
+    parts = [*HI["content"], GAP, IMAGE, GAP, *AND["content"]]
+    assert joined == [{**HI, "content": parts}, *CALL, HELLO, HI]
     request = sent_request(asked, [JoinMessages(), LeaveOutItem(A)])
     assert [row.item for row in request.items] == joined
-    unchanged = body(input=[HI, HELLO])
-    assert JoinMessages().apply(unchanged) is unchanged
 
 
 def test_what_repairs_of_a_chat_leave_is_joined_and_gathered_as_well() -> None:
     """Words of a call are messages, and an instruction may have had an image."""
     seeing = chat_message("developer", "Look.")
     seeing["content"] = [*seeing["content"], IMAGE]
-    asked = body(input=[HI, call("a"), output("a"), HELLO, seeing, PICTURE])
+    asked = body(input=[HI, *CALL, HELLO, seeing, PICTURE])
     repairs: list[Repair] = [
         JoinMessages(),
         GatherInstructions(),
@@ -453,84 +543,6 @@ def test_what_repairs_of_a_chat_leave_is_joined_and_gathered_as_well() -> None:
     assert [row.item for row in request.items] == items
     names = item_names(asked["input"])
     assert [row.name for row in request.items] == [names[0], names[3], names[5]]
-
-
-def test_messages_around_a_gathered_instruction_are_joined() -> None:
-    asked = body(input=[HI, chat_message("developer", "Be kind."), PICTURE])
-    repairs = [JoinMessages(), GatherInstructions()]
-    [question] = repair_request(asked, repairs)["input"]
-    assert question["content"][-1] == IMAGE
-
-
-def test_stream_is_asked_for() -> None:
-    """Once: what asks for one already stays the same object."""
-    asked = body(stream=False)
-    assert repair_request(asked, [AskForStream()]) == body(stream=True)
-    streamed = body(stream=True)
-    assert AskForStream().apply(streamed) is streamed
-
-
-def test_last_tool_leaves_nothing() -> None:
-    """An empty list, or a choice of nothing, would be refused."""
-    repairs = [LeaveOutTool(json_digest(TOOL)), LeaveOutTool(json_digest(WEB))]
-    left = repair_request(body(tool_choice="auto"), repairs)
-    assert left == {"model": "m", "input": [HI]}
-
-
-def test_tool_that_an_item_added_goes() -> None:
-    """The others are sent in the field then."""
-    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
-    asked = body(input=[HI, added], tools=[TOOL])
-    assert repair_request(asked, [LeaveOutTool(json_digest(WEB))]) == body(tools=[TOOL])
-
-
-@pytest.mark.parametrize(
-    ("choice", "left"),
-    [
-        ("auto", [TOOL, WEB]),
-        ("required", [TOOL, WEB]),
-        ({"type": "function", "name": "look"}, [TOOL, WEB]),
-        ("none", None),
-        ({"type": "allowed_tools", "mode": "auto", "tools": [WEB]}, [WEB]),
-    ],
-)
-def test_without_a_choice_no_tool_can_be_called_that_it_forbade(
-    choice: object, left: list[Item] | None
-) -> None:
-    """Servers that do not know the field would let the model call all."""
-    changed = repair_request(body(tool_choice=choice), [LeaveOutToolChoice()])
-    assert changed.get("tools") == left
-    assert "tool_choice" not in changed
-
-
-AUTO = json_digest("auto")
-
-
-@pytest.mark.parametrize(
-    ("repair", "left"),
-    [
-        (LeaveOutParameter("reasoning.effort"), {"reasoning": {"summary": "auto"}}),
-        (
-            ReplaceEffort("max", "high"),
-            {"reasoning": {"effort": "high", "summary": "auto"}},
-        ),
-        (ReplaceEffort("low", "high"), None),
-        (
-            LeaveOutParameter("reasoning.summary", AUTO),
-            {"reasoning": {"effort": "max"}},
-        ),
-        (LeaveOutParameter("reasoning.effort", AUTO), None),
-        (LeaveOutParameter("reasoning"), {}),
-        (LeaveOutParameter("text.verbosity"), None),
-    ],
-)
-def test_parameter_with_the_refused_value_goes(
-    repair: Repair, left: dict[str, Any] | None
-) -> None:
-    """Another value of somebody else is sent."""
-    asked = body(reasoning={"effort": "max", "summary": "auto"})
-    expected = asked if left is None else {**body(), **left}
-    assert repair_request(asked, [repair]) == expected
 
 
 GUARDS: dict[str, Any] = {
@@ -562,47 +574,10 @@ def test_request_sends_what_is_repaired_and_keeps_what_was_asked() -> None:
     assert "repairs" not in asked.payload() | repaired.payload()
 
 
-def test_only_the_newest_rows_are_read() -> None:
-    """The owner of a chat can write a million there."""
-    known = REPAIRS[0].stored()
-
-    assert read_chat_repairs([known] + [["junk"]] * 999) == REPAIRS[:1]
-    assert read_chat_repairs([known] + [["junk"]] * 1000) == []
-
-
-def test_words_of_a_long_output_are_cut() -> None:
-    """The answer to the refusal must not be a request that is too long."""
-    long = {**output("a"), "output": "x" * 1_000_000}
-
-    items = sent([HI, call("a"), long], LeaveOutItem(json_digest(long)))
-
-    assert items[:2] == [HI, TOLD[0]]
-    assert len(message_text(items[2])) == 20_000
-
-
 def test_people_read_what_is_left_out() -> None:
     """By its name, and what it means for them where the answer looks different."""
     assert "reasoning.summary" in LeaveOutParameter("reasoning.summary").message
     assert "arrives all at once" in LeaveOutParameter("stream").message
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ({"verbosity": "low"}, None),
-        ({"format": {"type": "json_object"}}, {"format": {"type": "json_object"}}),
-    ],
-)
-def test_format_that_a_person_asked_for_stays(text: Item, left: Item | None) -> None:
-    """Whoever reads the answer as JSON cannot read another."""
-    body: Item = {"model": "m", "input": [], "text": text}
-
-    repaired = LeaveOutParameter("text").apply(body)
-
-    assert repaired.get("text") == left
-
-
-A = "a" * 32
 
 
 @pytest.mark.parametrize(
@@ -687,25 +662,12 @@ def test_what_a_chat_stores_of_a_repair_and_people_read(
     assert (repair.stored(), repair.message) == (stored, message)
 
 
-def test_pictures_and_plain_reasoning_go_wherever_they_are() -> None:
-    """The words of a message with a picture stay, and reasoning that is encrypted."""
-    words = [{"type": "reasoning_text", "text": "So."}]
-    plain: Item = {"type": "reasoning", "summary": [], "content": words}
-    file: Item = {**PICTURE, "content": [{"type": "input_file", "file_id": "f"}]}
-    items: list[Item] = [PICTURE, file, THOUGHT, HELLO, plain, HELLO]
-
-    gone = chat_message("user", GONE)
-    assert sent(items, LeaveOutImages()) == [gone, *items[1:]]
-    assert sent(items, LeaveOutPlainReasoning()) == [*items[:4], HELLO]
-
-
 def test_items_that_a_server_does_not_take_become_fields() -> None:
     """The last update counts; the tools that were added come last."""
-    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
     low = {"type": "configuration_update", "reasoning": {"effort": "low"}}
     high = {"type": "configuration_update", "reasoning": {"effort": "high"}}
     asked = body(
-        input=[HI, added, low, high], tools=[TOOL], reasoning={"summary": "auto"}
+        input=[HI, adding(WEB), low, high], tools=[TOOL], reasoning={"summary": "auto"}
     )
     repairs = [LowerItems("additional_tools"), LowerItems("configuration_update")]
 
@@ -720,8 +682,7 @@ def test_items_that_a_server_does_not_take_become_fields() -> None:
 
 def test_items_that_go_with_a_tool_lose_their_names() -> None:
     """So a refusal of the next request is about the item that it means."""
-    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
-    asked = body(input=[HI, added, SEARCH, HELLO], tools=[TOOL])
+    asked = body(input=[HI, adding(WEB), SEARCH, HELLO], tools=[TOOL])
 
     request = sent_request(asked, [LeaveOutTool(json_digest(WEB))])
 
@@ -731,11 +692,3 @@ def test_items_that_go_with_a_tool_lose_their_names() -> None:
     assert not may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(json_digest(WEB))])
     assert not may_offer(WEB, [OfferFunctionsAlone()])
     assert may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(A)])
-
-
-def test_repair_of_what_was_not_sent_changes_nothing() -> None:
-    """Nor is it tried."""
-    asked = body()
-    for repair in (LeaveOutToolChoice(), LeaveOutTool(A), ReplaceEffort("a", "b")):
-        assert repair.apply(asked) == asked
-        assert not repair.applies(sent_request(asked, ()))
