@@ -70,11 +70,16 @@ async def report_with_tools(
 ) -> list[RunEvent]:
     """Return what a run with tools reports; what it tells of its output holds."""
     events = await report(connections, endpoint, request, within, toolset)
+    assert_output_holds(events)
+    return events
+
+
+def assert_output_holds(events: list[RunEvent]) -> None:
+    """Each item that ended is at its place of the output."""
     output = end_of(events).output
     for event in events:
         if isinstance(event, ItemDone | ToolOutput):
             assert output[event.output_index] == event.item
-    return events
 
 
 async def report_of(
