@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
 )
-from runs.against_server import asking, end_of, limits, report
+from runs.against_server import asking, end_of, limits, notes_of, report
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts
 from runs.log import answer_text
@@ -91,8 +92,68 @@ async def test_every_transcript_of_one_response_is_read_here() -> None:
     """Those of whole servers have a number."""
     names = {path.stem for path in FOLDER.glob("*.sse")}
     pairs = {name for name in names if name.endswith((".1", ".2"))}
-    disturbed = {*STREAMS, NOTHING_READABLE}
-    assert names - pairs - disturbed == {*WHOLE_ANSWERS, *CALLS, *OTHERS}
+    assert names - pairs == {
+        *WHOLE_ANSWERS,
+        *CALLS,
+        *OTHERS,
+        *STREAMS,
+        NOTHING_READABLE,
+    }
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_disturbed_stream_is_told_as_what_it_is(
+    name: str, connections: Connections
+) -> None:
+    """Only an error without a code, which may pass, is asked for again."""
+    expected = STREAMS[name]
+    answer = streaming(stream_of(name))
+    events, _, bodies = await events_of(connections, answer)
+
+    assert len(bodies) == expected.requests
+    end = end_of(events)
+    assert end.ending.kind == expected.kind
+    assert expected.words in end.ending.message
+    assert answer_text(events) == expected.shown
+    assert expected.cause in end.trace.error.message
+    assert end.trace.skipped == expected.skipped
+    assert len(notes_of(events)) == expected.requests - 1
+
+
+async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> None:
+    """It is asked for again, then in one piece; only then it is told."""
+    answer = streaming(stream_of(NOTHING_READABLE))
+    events, _, bodies = await events_of(connections, answer)
+    assert len(bodies) == 3
+    end = end_of(events)
+    assert end.ending.kind == "malformed"
+    assert "cannot be read" in end.ending.message
+    assert end.trace.skipped == {"empty": 3, "no JSON": 6, "no object": 3}
+
+
+async def test_all_that_a_run_skipped_is_counted(connections: Connections) -> None:
+    """Also of an attempt whose answer was not used."""
+    broken = stream_of("empty-data-between").partition(b"data: {")[0]
+    answer = in_turn(streaming(broken), sending("unreadable-lines-between"))
+    events, _, _ = await events_of(connections, answer)
+    assert end_of(events).ending.kind == "completed"
+    assert end_of(events).trace.skipped == {
+        "empty": 1,
+        "no JSON": 2,
+        "no object": 2,
+        "with odd fields": 1,
+    }
+
+
+async def test_completion_in_one_piece(connections: Connections) -> None:
+    """The address answers Chat Completions: an administrator has to correct it."""
+    body = '{"object": "chat.completion", "choices": [], "usage": {}}'
+    events, _, bodies = await events_of(connections, replying(body))
+    assert len(bodies) == 1
+    ending = end_of(events).ending
+    assert ending.kind == "unreadable"
+    assert "Chat Completions" in ending.message
+    assert ending.fault.settings == ("base_url",)
 
 
 @pytest.mark.parametrize("name", WHOLE_ANSWERS)
@@ -149,53 +210,44 @@ async def test_null_is_no_argument(connections: Connections) -> None:
     assert grown_texts(events)[0, "arguments", 0] == "{}"
 
 
-async def test_text_of_an_incomplete_response(connections: Connections) -> None:
-    """The item that nothing ended is incomplete as well."""
-    answer = sending("no-item-done-incomplete")
-
-    events, _, _ = await events_of(connections, answer)
-
-    end = end_of(events)
+@pytest.mark.parametrize(
+    ("name", "text", "status"),
+    [
+        # The item that nothing ended is incomplete as well.
+        ("no-item-done-incomplete", ANSWER, "incomplete"),
+        # vLLM ends each stream with `response.completed`; the response knows better.
+        ("completed-that-is-incomplete", "It rains ", "completed"),
+    ],
+)
+async def test_text_of_an_incomplete_response(
+    name: str, text: str, status: str, connections: Connections
+) -> None:
+    end = end_of((await events_of(connections, sending(name)))[0])
     assert (end.ending.kind, end.ending.code) == ("incomplete", "max_output_tokens")
     [message] = end.output
-    assert (message_text(message), message["status"]) == (ANSWER, "incomplete")
+    assert (message_text(message), message["status"]) == (text, status)
 
 
-async def test_response_that_is_called_completed_and_is_not(
-    connections: Connections,
+@pytest.mark.parametrize(
+    ("stream", "seconds", "text"),
+    [
+        # A server that keeps the connection open is waited for some seconds.
+        (EMPTY, 30, ""),
+        # After a whole response, nothing more is waited for.
+        (wire.on_the_wire(*wire.whole_stream(wire.message("Rain."))), 5, "Rain."),
+    ],
+)
+async def test_silence_after_a_response(
+    stream: bytes, seconds: float, text: str, connections: Connections
 ) -> None:
-    """vLLM ends each stream with `response.completed`; the response knows better."""
-    answer = sending("completed-that-is-incomplete")
-
-    events, _, _ = await events_of(connections, answer)
-
-    end = end_of(events)
-    assert (end.ending.kind, end.ending.code) == ("incomplete", "max_output_tokens")
-    assert [message_text(item) for item in end.output] == ["It rains "]
-
-
-async def test_silence_after_an_empty_response(connections: Connections) -> None:
-    """A server that keeps the connection open is waited for some seconds."""
     loop = asyncio.get_running_loop()
     began = loop.time()
 
-    events, _, bodies = await events_of(connections, stalling(EMPTY))
+    events, _, bodies = await events_of(connections, stalling(stream))
 
-    assert loop.time() - began < 30
-
+    assert loop.time() - began < seconds
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
-
-
-async def test_silence_after_a_whole_response(connections: Connections) -> None:
-    """Nothing more is waited for, although the server keeps the connection open."""
-    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Rain.")))
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-
-    events, _, _ = await events_of(connections, stalling(whole))
-
-    assert loop.time() - began < 5
-    assert answer_text(events) == "Rain."
+    assert answer_text(events) == text
 
 
 async def test_azure_says_why_in_the_details_of_the_status(
@@ -206,8 +258,7 @@ async def test_azure_says_why_in_the_details_of_the_status(
 
     events, _, bodies = await events_of(connections, answer)
 
-    waits = [event for event in events if isinstance(event, Status)]
-    assert [wait.is_retry for wait in waits] == [True, True]
+    assert [e.is_retry for e in events if isinstance(e, Status)] == [True, True]
     assert (end_of(events).ending.kind, len(bodies)) == ("completed", 3)
 
 
@@ -273,44 +324,43 @@ async def test_answer_that_used_all_its_tokens_reached_its_limit(
     request = asking().model_copy(update={"max_output_tokens": most})
     async with Upstream(sending(LATE_ENDS)) as upstream:
         endpoint = replace(upstream.endpoint, compatibility=compatibility)
-        events = await report(connections, endpoint, request)
-
-    ending = end_of(events).ending
-    assert ending.kind == ("incomplete" if code else "completed")
-    assert ending.code == code
+        ending = end_of(await report(connections, endpoint, request)).ending
+    assert (ending.kind, ending.code) == ("incomplete" if code else "completed", code)
 
 
-async def test_call_that_used_all_tokens_is_not_run(connections: Connections) -> None:
-    """Its arguments may have been cut where they can still be read."""
-    used = {"input_tokens": 9, "output_tokens": 20, "total_tokens": 29}
-    call = wire.call_item("get_weather", CITY)
-    ended = wire.ended("completed", call, usage=used)
-    stream = wire.on_the_wire(wire.added(call), wire.done(call), ended)
-    request = asking().model_copy(update={"max_output_tokens": 20})
-    tools = MemoryTools()
-    async with Upstream(streaming(stream)) as upstream:
-        toolset = Toolset(tools)
-        events = await report(connections, upstream.endpoint, request, toolset=toolset)
-
-    assert end_of(events).ending.code == "max_output_tokens"
-    assert tools.called == []
-    assert "function_call_output" in [item["type"] for item in end_of(events).output]
+USED = {"input_tokens": 9, "output_tokens": 20, "total_tokens": 29}
+REACHED = {"reason": "max_output_tokens"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "response"),
+    [
+        pytest.param(
+            CITY,
+            wire.response("completed", usage=USED),
+            id="all tokens are used: it may be cut where it can still be read",
+        ),
+        pytest.param(
+            '{"ci',
+            wire.response("incomplete", incomplete_details=REACHED),
+            id="vLLM's response says that the limit was reached, and its event does not",
+        ),
+    ],
+)
 async def test_call_of_a_cut_answer_that_is_called_complete_is_not_made(
-    connections: Connections,
+    arguments: str, response: Item, connections: Connections
 ) -> None:
-    """vLLM's event says that all is complete, its response that the limit was reached."""
-    [*begun, _] = wire.function_call("get_weather", '{"ci')
-    details = {"reason": "max_output_tokens"}
-    cut = wire.response("incomplete", incomplete_details=details)
-    ended = {"type": "response.completed", "response": cut}
+    [*begun, _] = wire.function_call("get_weather", arguments)
+    stream = [*begun, {"type": "response.completed", "response": response}]
+    request = asking().model_copy(update={"max_output_tokens": 20, "tools": TOOLS})
 
-    answer = streaming(wire.on_the_wire(wire.created(), *begun, ended))
-    events, tools, bodies = await events_of(connections, answer)
+    events, tools, bodies = await events_of(
+        connections, streaming(wire.on_the_wire(*stream)), request
+    )
 
     assert end_of(events).ending.code == "max_output_tokens"
     assert (tools.called, len(bodies)) == ([], 1)
+    assert end_of(events).output[-1]["type"] == "function_call_output"
 
 
 async def test_call_that_the_server_ran_is_not_answered(
@@ -336,11 +386,9 @@ async def test_function_that_the_server_ran_has_its_output_already(
     is_streamed: bool, connections: Connections
 ) -> None:
     """It is shown with what it returned; nobody is asked again."""
-    stream = stream_of(SERVER_RUN)
-    answer = sending(SERVER_RUN)
-    if not is_streamed:
-        last = json.loads(stream.rpartition(b"data: ")[2])
-        answer = replying(json.dumps(last["response"]))
+    last = json.loads(stream_of(SERVER_RUN).rpartition(b"data: ")[2])
+    whole = replying(json.dumps(last["response"]))
+    answer = sending(SERVER_RUN) if is_streamed else whole
 
     events, tools, bodies = await events_of(connections, answer)
 
@@ -351,21 +399,19 @@ async def test_function_that_the_server_ran_has_its_output_already(
     assert shown_answer(events) == ANSWER
 
 
-@pytest.mark.parametrize("at", ["begin", "end"])
+@pytest.mark.parametrize("is_first", [True, False])
 async def test_our_call_beside_one_that_the_server_ran(
-    at: str, connections: Connections
+    is_first: bool, connections: Connections
 ) -> None:
     """Ours is made, once; the next request has both with their outputs."""
     theirs = wire.call_item("terminal", "{}", at=0)
     output = {"type": "function_call_output", "call_id": "call_0", "output": None}
     pair = [wire.done(theirs), wire.done(output, at=1)]
     ours = wire.function_call("get_weather", CITY, at=2)
-    groups = [*ours, *pair] if at == "begin" else [*pair, *ours]
-    answer = in_turn(
-        streaming(wire.on_the_wire(*groups, wire.completed())), sending(LAST)
-    )
+    groups = [*ours, *pair] if is_first else [*pair, *ours]
+    first = streaming(wire.on_the_wire(*groups, wire.completed()))
 
-    events, tools, bodies = await events_of(connections, answer)
+    events, tools, bodies = await events_of(connections, in_turn(first, sending(LAST)))
 
     assert tools.called == [("get_weather", json.loads(CITY))]
     outputs = {
@@ -424,12 +470,11 @@ async def test_tools_that_items_declare_are_ours(connections: Connections) -> No
     assert [e.failed for e in events if isinstance(e, ToolOutput)] == [True]
 
 
-@pytest.mark.parametrize("status", ["queued"])
 async def test_queued_answer_does_not_blame_the_stream(
-    status: str, connections: Connections
+    connections: Connections,
 ) -> None:
     """It is not asked for again: the server may be working on it."""
-    body = json.dumps({"id": "resp_1", "status": status, "output": []})
+    body = json.dumps({"id": "resp_1", "status": "queued", "output": []})
 
     events, _, bodies = await events_of(connections, replying(body))
 
@@ -444,36 +489,33 @@ MARK = b"data:  [DONE] \n\n"
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "tools_called"),
+    ("answer", "end", "kind", "tools_called"),
     [
-        (wire.message("Rain."), "completed", 0),
-        (wire.function_call("get_weather", CITY), "completed", 1),
-        (wire.message("Rain.")[:4], "cut", 0),
-        (wire.reasoning(["Hm."]), "cut", 0),
-        ([], "cut", 0),
+        (wire.message("Rain."), streaming, "completed", 0),
+        (wire.function_call("get_weather", CITY), streaming, "completed", 1),
+        (wire.message("Rain.")[:4], streaming, "cut", 0),
+        (wire.reasoning(["Hm."]), streaming, "cut", 0),
+        ([], streaming, "cut", 0),
+        # Only a server that ends its stream itself has sent all of it.
+        (wire.message("Rain."), breaking, "cut", 0),
     ],
-    ids=["message", "call", "open message", "thought", "nothing"],
+    ids=["message", "call", "open message", "thought", "nothing", "it breaks"],
 )
 async def test_mark_of_the_end_completes_what_has_ended(
-    answer: wire.Events, kind: str, tools_called: int, connections: Connections
+    answer: wire.Events,
+    end: Callable[[bytes], Answerer],
+    kind: str,
+    tools_called: int,
+    connections: Connections,
 ) -> None:
     """Gateways leave the last event out; a message or a call that ended is whole."""
-    marked = streaming(wire.on_the_wire(*answer) + MARK)
+    marked = end(wire.on_the_wire(*answer) + MARK)
 
     after = sending(LAST) if tools_called else marked
     events, tools, _ = await events_of(connections, in_turn(marked, after))
 
     assert end_of(events).ending.kind == kind
     assert len(tools.called) == tools_called
-
-
-async def test_connection_that_breaks_after_the_mark_is_cut(
-    connections: Connections,
-) -> None:
-    """Only a server that ends its stream itself has sent all of it."""
-    begun = wire.on_the_wire(*wire.message("Rain.")) + MARK
-    events, _, _ = await events_of(connections, breaking(begun))
-    assert end_of(events).ending.kind == "cut"
 
 
 @pytest.mark.parametrize("begun", [wire.message("Rain.")[:4], []])
@@ -489,13 +531,17 @@ async def test_message_outside_of_all_events_is_the_cause(
     assert end_of(events).ending.message.startswith("This chat is longer than")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        wire.on_the_wire(*wire.whole_stream(wire.message("Rain."))),
+        wire.on_the_wire(*wire.message("Rain.")) + MARK,
+    ],
+    ids=["before its last event", "before the mark that stands for it"],
+)
 async def test_message_outside_of_all_events_ends_no_response(
-    connections: Connections,
+    answer: bytes, connections: Connections
 ) -> None:
-    """Neither before its last event, nor before the mark that stands for it."""
     words = b'data: {"message": "Working."}\n\n'
-    message = wire.message("Rain.")
-    whole = wire.on_the_wire(*wire.whole_stream(message))
-    for answer in (whole, wire.on_the_wire(*message) + MARK):
-        events, _, _ = await events_of(connections, streaming(words + answer))
-        assert end_of(events).ending.kind == "completed"
+    events, _, _ = await events_of(connections, streaming(words + answer))
+    assert end_of(events).ending.kind == "completed"
