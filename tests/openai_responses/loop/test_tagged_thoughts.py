@@ -17,10 +17,10 @@ from openai_responses.loop.events import (
     ResponseDone,
     RunEvent,
 )
-from openai_responses.loop.run import run
 from openai_responses.loop.tagged_thoughts import (
     THOUGHT_TAGS,
     TaggedThoughts,
+    ThoughtTags,
     _TaggedText,
 )
 from openai_responses.loop.tools import Toolset
@@ -31,10 +31,16 @@ from openai_responses.transport.stream import (
     ItemDone,
     TextDelta,
 )
-from runs.against_server import AT_ONCE, asking, end_of
-from runs.against_server import limits as often
+from runs.against_server import (
+    AT_ONCE,
+    assert_output_holds,
+    end_of,
+    limits,
+    report,
+)
 from runs.sample import call, message, reasoning, refusal
-from runs.tools import MemoryTools, calling
+from runs.tools import MemoryTools
+from upstream import wire
 from upstream.server import (
     Answerer,
     Upstream,
@@ -58,7 +64,6 @@ def answer(text: str) -> Part:
 
 
 CASES = {
-    "It rains.": [answer("It rains.")],
     "<think>Hm.</think>It rains.": [thought("Hm."), answer("It rains.")],
     "\n<think>\n\nHm.\n</think>\n\nIt rains.\n": [
         thought("Hm."),
@@ -76,28 +81,28 @@ CASES = {
     "<think>a</think><think>b</think>": [thought("a"), answer("<think>b</think>")],
     "<thinking>a</think>b</thinking>c": [thought("a</think>b"), answer("c")],
     "◁think▷a◁/think▷b": [thought("a"), answer("b")],
-    "A <think> opens it, </think> closes it.": [
-        answer("A <think> opens it, </think> closes it.")
-    ],
-    "`</think>` closes it.": [answer("`</think>` closes it.")],
-    "Like so:\n```\na</think>\n```\nb</think>c": [
-        answer("Like so:\n```\na</think>\n```\nb</think>c")
-    ],
     "```\ncode\n```\nHm.</think>It rains.": [
         thought("```\ncode\n```\nHm."),
         answer("It rains."),
     ],
-    "It costs `1 </reason>": [answer("It costs `1 </reason>")],
-    "1 < 2 <thi": [answer("1 < 2 <thi")],
-    "<thinker>": [answer("<thinker>")],
-    "": [answer("")],
+    **{
+        text: [answer(text)]
+        for text in (
+            "It rains.",
+            "A <think> opens it, </think> closes it.",
+            "`</think>` closes it.",
+            "Like so:\n```\na</think>\n```\nb</think>c",
+            "It costs `1 </reason>",
+            "1 < 2 <thi",
+            "<thinker>",
+            "",
+        )
+    },
 }
 
 
-def wire_events(item: Item, pieces: Iterable[str], index: int = 0) -> list[RunEvent]:
-    """The events of a message whose text comes in these pieces."""
-    growing = [TextDelta(index, "text", 0, piece) for piece in pieces]
-    return [ItemAdded(index, {**item, "content": []}), *growing, ItemDone(index, item)]
+KINDS = {"message": ("text", "refusal"), "reasoning": ("reasoning", "summary")}
+"""The kinds of texts that items have."""
 
 
 class Page:
@@ -114,7 +119,8 @@ class Page:
                 self.grown[event.output_index] = ""
                 self.open.add(event.output_index)
             elif isinstance(event, TextDelta):
-                assert event.output_index in self.items
+                grown_type = item_type(self.items[event.output_index])
+                assert event.kind in KINDS[grown_type]
                 self.grown[event.output_index] += event.text
             elif isinstance(event, ItemDone):
                 self.items[event.output_index] = event.item
@@ -139,6 +145,17 @@ def split(text: str, length: int) -> list[str]:
     return [text[at : at + length] for at in range(0, len(text), length)]
 
 
+def wire_events(item: Item, pieces: Iterable[str], index: int = 0) -> list[RunEvent]:
+    """The events of a message whose text comes in these pieces."""
+    growing = [TextDelta(index, "text", 0, piece) for piece in pieces]
+    return [ItemAdded(index, {**item, "content": []}), *growing, ItemDone(index, item)]
+
+
+def fed(tagged: TaggedThoughts, *events: RunEvent) -> list[RunEvent]:
+    """What becomes of these events."""
+    return [shown for event in events for shown in tagged.feed(event)]
+
+
 @pytest.mark.parametrize(("text", "parts"), CASES.items())
 def test_a_message_with_tags_becomes_reasoning_and_answer(
     text: str, parts: list[Part]
@@ -147,13 +164,9 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
     for length in (1, 2, 3, 5, len(text) or 1):
         tagged = TaggedThoughts(3, THOUGHT_TAGS)
         item = message("1", text)
-        events = [
-            shown
-            for event in wire_events(item, split(text, length), 3)
-            for shown in tagged.feed(event)
-        ]
 
-        page = Page(events)
+        page = Page(fed(tagged, *wire_events(item, split(text, length), 3)))
+
         assert page.parts() == parts
         assert tagged.items([(3, item)]) == sorted(page.items.items())
         assert sorted(page.items) == [*range(3, 3 + len(parts))]
@@ -163,14 +176,18 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
             assert grown.strip() == whole.strip()
 
 
+def texts_of(events: Iterable[RunEvent]) -> list[str]:
+    """The texts that grew."""
+    return [event.text for event in events if isinstance(event, TextDelta)]
+
+
 def test_texts_are_shown_as_they_come() -> None:
     """No more waits than what could be the beginning of a tag."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     tagged.feed(ItemAdded(0, message("1", "")))
 
     def shown(text: str) -> list[str]:
-        events = tagged.feed(TextDelta(0, "text", 0, text))
-        return [event.text for event in events if isinstance(event, TextDelta)]
+        return texts_of(tagged.feed(TextDelta(0, "text", 0, text)))
 
     assert shown("\n<thi") == []
     assert shown("nk>Hm. ") == ["Hm. "]
@@ -183,15 +200,11 @@ def test_texts_are_shown_as_they_come() -> None:
 
 def test_words_before_a_lone_closing_tag_turn_into_a_thought() -> None:
     """They were shown as text; the answer is another item."""
-    tagged = TaggedThoughts(0, THOUGHT_TAGS)
-    *begun, turned, added, text = [
-        shown
-        for event in wire_events(message("1", ""), ["Hm.", "</think>", "It rains."])
-        if not isinstance(event, ItemDone)
-        for shown in tagged.feed(event)
-    ]
+    growing = wire_events(message("1", ""), ["Hm.", "</think>", "It rains."])[:-1]
 
-    assert begun[1:] == [TextDelta(0, "text", 0, "Hm.")]
+    _, begun, turned, added, text = fed(TaggedThoughts(0, THOUGHT_TAGS), *growing)
+
+    assert begun == TextDelta(0, "text", 0, "Hm.")
     assert isinstance(turned, ItemDone)
     assert parts_of([turned.item]) == [thought("Hm.")]
     assert turned.output_index == 0
@@ -199,25 +212,19 @@ def test_words_before_a_lone_closing_tag_turn_into_a_thought() -> None:
     assert text == TextDelta(1, "text", 0, "It rains.")
 
 
-def test_thoughts_that_are_not_kept_leave_nothing() -> None:
+@pytest.mark.parametrize("opening", ["<think>", ""])
+@pytest.mark.parametrize("length", [1, 100])
+def test_thoughts_that_are_not_kept_leave_nothing(opening: str, length: int) -> None:
     """Neither on the page nor for the next request; the answer stays."""
-    for text in ("<think>Hm.</think>It rains.", "Hm.</think>It rains."):
-        for length in (1, len(text)):
-            tagged = TaggedThoughts(0, THOUGHT_TAGS, keeps_thoughts=False)
-            item = message("1", text)
-            events = [
-                shown
-                for event in wire_events(item, split(text, length))
-                for shown in tagged.feed(event)
-            ]
+    text = f"{opening}Hm.</think>It rains."
+    tagged = TaggedThoughts(0, THOUGHT_TAGS, keeps_thoughts=False)
+    item = message("1", text)
+    events = fed(tagged, *wire_events(item, split(text, length)))
 
-            page = Page(events)
-            left = [item for item in page.items.values() if item != NO_THOUGHT]
-            assert parts_of(left) == [answer("It rains.")]
-            kept = [item for _, item in tagged.items([(0, item)])]
-            assert kept == left
-            if text.startswith("<"):
-                assert "Hm." not in repr(events)
+    left = [item for item in Page(events).items.values() if item != NO_THOUGHT]
+    assert parts_of(left) == [answer("It rains.")]
+    assert [item for _, item in tagged.items([(0, item)])] == left
+    assert not opening or "Hm." not in repr(events)
 
 
 def test_other_items_keep_their_order() -> None:
@@ -226,7 +233,8 @@ def test_other_items_keep_their_order() -> None:
     items = [reasoning("1"), message("2", "<think>Hm.</think>Rain."), call("3")]
     silent = message("4", "")
     refused = refusal("5", "No </think>.")
-    events: list[RunEvent] = [
+    shown = fed(
+        tagged,
         ItemAdded(0, items[0]),
         TextDelta(0, "summary", 0, "Thinking."),
         ItemDone(0, items[0]),
@@ -240,45 +248,46 @@ def test_other_items_keep_their_order() -> None:
         TextDelta(4, "refusal", 0, "No </think>."),
         ItemDone(4, refused),
         ResponseDone("completed"),
-    ]
-    shown = [each for event in events for each in tagged.feed(event)]
+    )
 
     page = Page(shown)
-    expected = ["reasoning", "reasoning", "message", "message", "function_call"]
     kinds = [item_type(page.items[index]) for index in sorted(page.items)]
+    expected = ["reasoning", "reasoning", "message", "message", "function_call"]
     assert kinds == [*expected, "message"]
     assert page.items[5] is refused
     [cited] = [event for event in shown if isinstance(event, AnnotationAdded)]
     assert cited.output_index == 2
-    assert shown[-1] == events[-1]
+    assert shown[-1] == ResponseDone("completed")
     whole = [*items, silent, refused]
     assert tagged.items(enumerate(whole)) == sorted(page.items.items())
 
 
 @pytest.mark.parametrize(
-    ("text", "hidden"),
-    [("Rain.", 1), ("<think>Hm.</think>Rain.", 1), ("<think>Hm.</think>", 0)],
+    ("text", "repeated"),
+    [
+        ("Rain.", [answer("Rain.")]),
+        ("<think>Hm.</think>Rain.", [answer("Rain.")]),
+        ("<think>Hm.</think>", []),
+    ],
 )
-def test_a_message_that_is_hidden_has_no_tags(text: str, hidden: int) -> None:
+def test_a_message_that_is_hidden_has_no_tags(text: str, repeated: list[Part]) -> None:
     """It repeats the one before it; its thought is neither shown nor sent again."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     items = [message("1", text), message("2", text), call("3")]
-    events: list[RunEvent] = [
+    shown = fed(
+        tagged,
         *wire_events(items[0], [text]),
         HiddenMessage(1, items[1]),
         ItemAdded(2, items[2]),
         ItemDone(2, items[2]),
         ResponseDone("completed"),
-    ]
-    shown = [each for event in events for each in tagged.feed(event)]
+    )
 
-    repeated = [event for event in shown if isinstance(event, HiddenMessage)]
-    assert [parts_of([event.item]) for event in repeated] == [
-        [answer("Rain.")]
-    ] * hidden
+    hidden = {e.output_index: e.item for e in shown if isinstance(e, HiddenMessage)}
+    assert parts_of([*hidden.values()]) == repeated
     page = Page(shown)
-    known = {**page.items, **{e.output_index: e.item for e in repeated}}
-    assert len(known) == len(page.items) + hidden
+    known = {**page.items, **hidden}
+    assert len(known) == len(page.items) + len(hidden)
     assert tagged.items(enumerate(items)) == sorted(known.items())
     assert "think" not in repr(known)
 
@@ -324,9 +333,7 @@ def test_a_thought_that_ends_in_another_part_leaves_no_tag() -> None:
     item["content"] = [{"type": "output_text", "text": piece} for piece in pieces]
     item["content"][2]["annotations"] = [{"start_index": 0, "end_index": 2}]
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
-    page = Page(
-        shown for event in wire_events(item, pieces) for shown in tagged.feed(event)
-    )
+    page = Page(fed(tagged, *wire_events(item, pieces)))
 
     assert page.parts() == [thought("abcd"), answer("It rains.")]
     (_, _), (_, final) = tagged.items([(0, item)])
@@ -368,83 +375,57 @@ def test_no_words_are_lost_however_they_come(pieces: list[str]) -> None:
     results = []
     for parts in (pieces, [text], [*text]):
         tagged = TaggedThoughts(0, THOUGHT_TAGS)
-        events = [
-            shown
-            for event in wire_events(item, [part for part in parts if part])
-            for shown in tagged.feed(event)
-        ]
-        page = Page(events)
+        page = Page(fed(tagged, *wire_events(item, [part for part in parts if part])))
         assert tagged.items([(0, item)]) == sorted(page.items.items())
         results.append(page.parts())
 
     assert results[0] == results[1] == results[2]
     words = "".join(shown for _, shown in results[0])
-    bare = text.replace("<think>", "").replace("</think>", "")
     for tag in ("<think>", "</think>", "<reason>", "</reason>", "\n", " "):
-        words, bare = words.replace(tag, ""), bare.replace(tag, "")
-    assert words == bare
+        words, text = words.replace(tag, ""), text.replace(tag, "")
+    assert words == text
 
 
-# ------------------------------------------------------------------ a whole run
+def answering(text: str, size: int | None = 3) -> Answerer:
+    """Answer with this text, streamed like vLLM without a parser, or in one piece."""
+    return sending([wire.message(*split(text, size or 100))], size)
 
 
-def event_of(kind: str, **fields: Any) -> bytes:
-    """One event as it is sent."""
-    return f"data: {json.dumps({'type': kind, **fields})}\n\n".encode()
-
-
-def answering(*output: Item, size: int | None = 3) -> Answerer:
-    """Answer with this output, streamed like vLLM without a parser, or in one piece."""
-    response = {"id": "r", "status": "completed", "output": output}
+def sending(groups: Sequence[wire.Events], size: int | None) -> Answerer:
+    """Answer with these items, streamed, or in one piece without a size."""
+    stream = wire.whole_stream(*groups)
     if size is None:
-        return replying(json.dumps(response))
-    wire = event_of("response.created", response={**response, "output": []})
-    for index, item in enumerate(output):
-        at: dict[str, Any] = {"output_index": index}
-        begun = {**item, "content": []} if item_type(item) == "message" else item
-        wire += event_of("response.output_item.added", **at, item=begun)
-        for (kind, part), text in item_texts(item):
-            if kind == "text":
-                place = {**at, "item_id": item["id"], "content_index": part}
-                for piece in split(text, size):
-                    wire += event_of("response.output_text.delta", **place, delta=piece)
-        wire += event_of("response.output_item.done", **at, item=item)
-    return streaming(wire + event_of("response.completed", response=response))
+        return replying(json.dumps(stream[-1]["response"]))
+    return streaming(wire.on_the_wire(*stream))
 
 
 async def events_of(
     connections: Connections,
     *answers: Answerer,
     compatibility: Any = "auto",
-    limits: Limits = AT_ONCE,
+    within: Limits = AT_ONCE,
 ) -> tuple[list[RunEvent], list[Any]]:
     """What a run reports, and what it sent."""
     async with Upstream(in_turn(*answers)) as upstream:
         endpoint = replace(upstream.endpoint, compatibility=compatibility)
         toolset = Toolset(MemoryTools())
-        sent = run(asking(), endpoint, connections, limits, toolset)
-        return [event async for event in sent], upstream.bodies
-
-
-TOOL_ROUND = (
-    message("1", "<think>The user asks.</think>\n\nI look."),
-    calling("get_weather", arguments='{"city": "Bern"}', id="fc_1", call_id="call_1"),
-)
+        events = await report(connections, endpoint, None, within, toolset)
+        return events, upstream.bodies
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("size", [1, None])
-@pytest.mark.parametrize(
-    "text", ["<think>Hm.</think>It rains.", "Hm.</think>It rains."]
-)
+@pytest.mark.parametrize("opening", ["<think>", ""])
 async def test_a_run_shows_and_sends_thoughts_as_reasoning(
-    text: str, size: int | None, connections: Connections
+    opening: str, size: int | None, connections: Connections
 ) -> None:
     """Between rounds they go back as reasoning, and no tag goes anywhere."""
+    said = "<think>The user asks.</think>\n\nI look."
+    call = wire.function_call("get_weather", '{"city": "Bern"}', at=1)
     events, bodies = await events_of(
         connections,
-        answering(*TOOL_ROUND, size=size),
-        answering(message("2", text), size=size),
+        sending([wire.message(*split(said, size or 100)), call], size),
+        answering(f"{opening}Hm.</think>It rains.", size),
     )
 
     output = end_of(events).output
@@ -457,40 +438,28 @@ async def test_a_run_shows_and_sends_thoughts_as_reasoning(
     assert "think>" not in json.dumps(sent)
     assert [item["type"] for item in sent] == [item_type(item) for item in output[:4]]
     assert sent[0]["content"] == [{"type": "reasoning_text", "text": "The user asks."}]
-    for event in events:
-        if isinstance(event, ItemDone):
-            assert output[event.output_index] == event.item
-
-
-@pytest.mark.asyncio
-async def test_words_of_openais_models_stay(connections: Connections) -> None:
-    """An administrator says with COMPATIBILITY that a gateway leads to OpenAI."""
-    events, _ = await events_of(
-        connections,
-        answering(message("1", "<think>Hm.</think>It rains.")),
-        compatibility="openai",
-    )
-
-    [item] = end_of(events).output
-    assert parts_of([item]) == [answer("<think>Hm.</think>It rains.")]
+    assert_output_holds(events)
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("tags", "shown"),
+    ("compatibility", "tags", "shown"),
     [
-        ((), [answer("[THINK]Hm.[/THINK]It rains.")]),
-        ((("[THINK]", "[/THINK]"),), [thought("Hm."), answer("It rains.")]),
+        # An administrator says with COMPATIBILITY that a gateway leads to OpenAI.
+        ("openai", THOUGHT_TAGS, [answer("<think>Hm.</think>It rains.")]),
+        ("auto", (), [answer("<think>Hm.</think>It rains.")]),
+        ("auto", (("<th", "</think>"),), [thought("ink>Hm."), answer("It rains.")]),
     ],
 )
-async def test_the_tags_are_a_choice(
-    tags: tuple[tuple[str, str], ...], shown: list[Part], connections: Connections
+async def test_which_tags_count_is_a_choice(
+    compatibility: Any, tags: ThoughtTags, shown: list[Part], connections: Connections
 ) -> None:
-    """None at all is one, too."""
+    """None at all are one, too."""
     events, _ = await events_of(
         connections,
-        answering(message("1", "[THINK]Hm.[/THINK]It rains.")),
-        limits=AT_ONCE._replace(thought_tags=tags),
+        answering("<think>Hm.</think>It rains."),
+        compatibility=compatibility,
+        within=AT_ONCE._replace(thought_tags=tags),
     )
 
     assert parts_of(end_of(events).output) == shown
@@ -501,15 +470,11 @@ async def test_a_thought_in_tags_that_breaks_off_goes_on(
     connections: Connections,
 ) -> None:
     """Like that of a server with a parser: the next attempt thinks in the same place."""
-    said = message("1", "<think>Hm.</think>It rains.")
-    begun = event_of(
-        "response.output_item.added", output_index=0, item={**said, "content": []}
-    )
-    place = {"item_id": said["id"], "output_index": 0, "content_index": 0}
-    begun += event_of("response.output_text.delta", **place, delta="<think>I look")
+    begun = wire.on_the_wire(*wire.message("<think>I look")[:3])
+    said = answering("<think>Hm.</think>It rains.")
 
     events, bodies = await events_of(
-        connections, breaking(begun), answering(said), limits=often(2)
+        connections, breaking(begun), said, within=limits(2)
     )
 
     assert len(bodies) == 2
@@ -520,39 +485,33 @@ async def test_a_thought_in_tags_that_breaks_off_goes_on(
     assert parts_of(end_of(events).output) == page.parts()
 
 
-@pytest.mark.parametrize("blank", [999, 1_000, 1_001, 5_000])
-def test_few_blanks_are_waited_through(blank: int) -> None:
+@pytest.mark.parametrize(
+    ("blank", "kinds"),
+    [
+        (1_000, ["reasoning", "message"]),
+        (1_001, ["message"]),
+        (5_000, ["message"]),
+    ],
+)
+def test_few_blanks_are_waited_through(blank: int, kinds: list[str]) -> None:
     """After more of them a text is a text, in pieces and whole."""
     text = "\n" * blank + "<think>Hm.</think>It rains."
-    is_thought = blank <= 1_000
-    said = message("1", text)
-
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
-    events = tagged.feed(ItemAdded(0, {**said, "content": []}))
-    for letter in text:
-        events += tagged.feed(TextDelta(0, "text", 0, letter))
-    events += tagged.feed(ItemDone(0, said))
 
-    ended = [event.item for event in events if isinstance(event, ItemDone)]
-    kinds = [item_type(item) for item in ended]
-    assert kinds == (["reasoning", "message"] if is_thought else ["message"])
-    grown = [event for event in events if isinstance(event, TextDelta)]
-    assert {event.kind for event in grown} == (
-        {"reasoning", "text"} if is_thought else {"text"}
-    )
+    page = Page(fed(tagged, *wire_events(message("1", text), text)))
+
+    assert [kind for kind, _ in page.parts()] == kinds
+    whole = [text.strip() for _, text in page.parts()]
+    assert [text.strip() for text in page.grown.values()] == whole
 
 
 def test_blanks_without_an_end_are_not_held() -> None:
     """Each would be looked at again with all before it."""
-    tagged = TaggedThoughts(0, THOUGHT_TAGS)
-    tagged.feed(ItemAdded(0, {**message("1", ""), "content": []}))
+    growing = wire_events(message("1", ""), " " * 3_000)[:-1]
 
-    grown: list[RunEvent] = []
-    for _ in range(3_000):
-        grown += tagged.feed(TextDelta(0, "text", 0, " "))
+    grown = fed(TaggedThoughts(0, THOUGHT_TAGS), *growing)
 
-    shown = [event.text for event in grown if isinstance(event, TextDelta)]
-    assert 3_000 - len("".join(shown)) <= 1_000
+    assert 3_000 - len("".join(texts_of(grown))) <= 1_000
 
 
 def test_messages_without_words_are_looked_at_once(
