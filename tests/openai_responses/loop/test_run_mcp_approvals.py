@@ -6,19 +6,25 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import ToolOutput
+from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approval, Approver, AskedCall, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from runs.against_server import asking, end_of, report_with_tools, simulated
+from runs.against_server import (
+    asking,
+    end_of,
+    exchange,
+    report_with_tools,
+    simulated,
+)
 from runs.log import answer_text
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 from upstream import wire
-from upstream.server import Upstream, in_turn, streaming
+from upstream.server import in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -67,6 +73,17 @@ def toolset_for(person: Person | None, **more: Any) -> Toolset:
     return Toolset(MemoryTools(), Approver(ask=person), **more)
 
 
+async def events_of(
+    connections: Connections,
+    sim: Simulator,
+    toolset: Toolset,
+    scenario: str = "mcp-approval",
+) -> list[RunEvent]:
+    """What the run of a scenario reports."""
+    request = offering(f"sim:{scenario}")
+    return await report_with_tools(connections, simulated(sim), request, toolset)
+
+
 def inputs(sim: Simulator) -> list[list[Item]]:
     """What each request sent."""
     return [request.body["input"] for request in sim.requests]
@@ -98,10 +115,7 @@ def answer_to(request: Item, reason: str | None = None) -> Item:
 async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
     """The person sees the name, the arguments; the API makes the call and goes on."""
     person = Person(True)
-    request = offering("sim:mcp-approval")
-    events = await report_with_tools(
-        connections, simulated(sim), request, toolset_for(person)
-    )
+    events = await events_of(connections, sim, toolset_for(person))
 
     [[call]] = person.asked
     assert (call.name, call.arguments) == ("clocks_now", {"zone": "UTC"})
@@ -117,53 +131,43 @@ async def test_a_call_that_is_not_allowed(
     connections: Connections, sim: Simulator
 ) -> None:
     """The API is told why; a viewer sees a call that failed."""
-    request = offering("sim:mcp-approval")
-    events = await report_with_tools(
-        connections, simulated(sim), request, toolset_for(Person(False))
-    )
+    events = await events_of(connections, sim, toolset_for(Person(False)))
 
     asked = received(sim, 0)
     assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
     assert answer_text(events) == "0 of the calls were made. I go on without."
     call, output = refused_pair(request_in(asked), NO)
     [answered] = [event for event in events if isinstance(event, ToolOutput)]
-    assert answered.failed
-    assert answered.item == output
+    assert (answered.item, answered.failed) == (output, True)
     begun, ended = (
-        event
+        event.item
         for event in events
         if isinstance(event, ItemAdded | ItemDone)
         and event.item["type"] == "function_call"
     )
-    assert begun.item == ended.item == {**call, "id": f"fc_{call['call_id']}"}
+    assert begun == ended == {**call, "id": f"fc_{call['call_id']}"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
-    [("", {}), (None, {}), ("{}", {}), ('{"zone', {"arguments": '{"zone'})],
+    [(None, {}), ("{}", {}), ('{"zone', {"arguments": '{"zone'})],
 )
 async def test_arguments_that_are_no_object(
     connections: Connections, arguments: object, shown: dict[str, object]
 ) -> None:
     """None are none; what is not JSON is shown as it is."""
-    question = {
-        "type": "mcp_approval_request",
-        "id": "mcpr_1",
-        "server_label": "clocks",
-        "name": "now",
-        "arguments": arguments,
-    }
-    stream = wire.whole_stream([wire.added(question), wire.done(question)])
+    named = {"server_label": "clocks", "name": "now", "arguments": arguments}
+    question = {"type": "mcp_approval_request", "id": "mcpr_1", **named}
+    streams = [
+        wire.whole_stream([wire.added(question), wire.done(question)]),
+        wire.whole_stream(wire.message("Well.")),
+    ]
+    answers = [streaming(wire.on_the_wire(*stream)) for stream in streams]
     person = Person(False)
-    async with Upstream(
-        in_turn(
-            streaming(wire.on_the_wire(*stream)),
-            streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Well.")))),
-        )
-    ) as upstream:
-        await report_with_tools(
-            connections, upstream.endpoint, offering("Hi"), toolset_for(person)
-        )
+
+    await exchange(
+        connections, in_turn(*answers), offering("Hi"), toolset=toolset_for(person)
+    )
 
     [[call]] = person.asked
     assert (call.name, call.arguments) == ("clocks_now", shown)
@@ -191,55 +195,54 @@ async def test_rules_come_before_people(
     connections: Connections, sim: Simulator, approver: Approver, words: str | None
 ) -> None:
     """By the name of the card; with no rule and no one to ask it is a no."""
-    toolset = Toolset(MemoryTools(), approver)
-    await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approval"), toolset
-    )
+    await events_of(connections, sim, Toolset(MemoryTools(), approver))
 
     answer = inputs(sim)[1][-1]
     assert answer["approve"] is (words is None)
     assert (words or "") in answer.get("reason", "")
 
 
-@pytest.mark.parametrize("runs_calls", [True, False])
 async def test_several_questions_beside_a_call(
-    connections: Connections, sim: Simulator, runs_calls: bool
+    connections: Connections, sim: Simulator
 ) -> None:
     """One answer each, in their order; a call of ours gets its output as always."""
     person = Person(True, False)
-    toolset = toolset_for(person, runs_calls=runs_calls)
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approvals"), toolset
-    )
+    events = await events_of(connections, sim, toolset_for(person), "mcp-approvals")
 
     [together] = person.asked
     assert [call.name for call in together] == ["clocks_now", "clocks_zones"]
-    output = list(end_of(events).output)
-    if not runs_calls:
-        assert len(inputs(sim)) == 1
-        assert output[-3] == answer_to(request_in(output))
-        assert [item["type"] for item in output[-2:]] == [
-            "function_call",
-            "function_call_output",
-        ]
-        return
     asked = received(sim, 0)
     no = NO.replace("clocks_now", "clocks_zones")
-    yes = request_in(asked)
-    refused = request_in(asked, 1)
     sent = inputs(sim)[1][len(inputs(sim)[0]) + len(asked) :]
-    assert sent[:2] == [answer_to(yes), answer_to(refused, no)]
+    answers = [answer_to(request_in(asked)), answer_to(request_in(asked, 1), no)]
+    assert sent[:2] == answers
     assert [item["type"] for item in sent[2:]] == ["function_call_output"]
     assert answer_text(events) == "1 of the calls were made. It said: 12:00."
+
+
+async def test_several_questions_beside_a_call_that_is_left(
+    connections: Connections, sim: Simulator
+) -> None:
+    """They are answered, and the run ends."""
+    toolset = toolset_for(Person(True, False), runs_calls=False)
+    events = await events_of(connections, sim, toolset, "mcp-approvals")
+
+    assert len(inputs(sim)) == 1
+    output = list(end_of(events).output)
+    answer, *refused = output[-3:]
+    assert answer == answer_to(request_in(output))
+    assert [item["type"] for item in refused] == [
+        "function_call",
+        "function_call_output",
+    ]
 
 
 async def test_answered_approval_is_replayed_as_a_call(
     connections: Connections, sim: Simulator
 ) -> None:
     """The next question comes with the last one told as a call: no approval twice."""
-    request = offering("sim:mcp-approval-forever")
     toolset = toolset_for(Person(False, True), budget=Budget(3))
-    events = await report_with_tools(connections, simulated(sim), request, toolset)
+    events = await events_of(connections, sim, toolset, "mcp-approval-forever")
 
     first, second, third, fourth = inputs(sim)
     asked = received(sim, 0)
@@ -250,7 +253,7 @@ async def test_answered_approval_is_replayed_as_a_call(
     assert third == [*first, *rest, *refused, *again, answer_to(request_in(again))]
     limit = "clocks_now was not run: the limit of tool rounds is reached."
     assert fourth[-1]["reason"].startswith(limit)
-    assert [r.body.get("tool_choice") for r in sim.requests][-1] == "none"
+    assert sim.requests[-1].body.get("tool_choice") == "none"
     assert not end_of(events).ending.is_failure
 
 
@@ -258,26 +261,21 @@ async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
     connections: Connections, sim: Simulator
 ) -> None:
     """The model knows what the server said when it gets the output of a function."""
-    request = offering("sim:mcp-then-tool")
-    events = await report_with_tools(
-        connections, simulated(sim), request, toolset_for(None)
-    )
+    events = await events_of(connections, sim, toolset_for(None), "mcp-then-tool")
 
     assert answer_text(events) == "They said: 12:00 | Rain in Zürich."
     [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
-    pair = replay_items(made)
     sent = inputs(sim)[1]
-    assert [item for item in sent if item.get("call_id") == made["id"]] == pair
+    pair = [item for item in sent if item.get("call_id") == made["id"]]
+    assert pair == replay_items(made)
 
 
-@pytest.mark.parametrize("carries", [True, False])
 async def test_the_reasoning_goes_with_the_answer(
-    connections: Connections, sim: Simulator, carries: bool
+    connections: Connections, sim: Simulator
 ) -> None:
     """Also where it is not remembered: without it the API refuses its question."""
-    toolset = toolset_for(Person(True), carries_reasoning=carries)
-    await report_with_tools(
-        connections, simulated(sim), offering("sim:mcp-approval"), toolset
+    await events_of(
+        connections, sim, toolset_for(Person(True), carries_reasoning=False)
     )
 
     assert [request.status for request in sim.requests] == [200, 200]
@@ -288,10 +286,8 @@ async def test_a_broken_answer_is_not_asked_about(
 ) -> None:
     """What the API wanted it will want again."""
     person = Person(True)
-    request = offering("sim:mcp-approval,cut=10")
-    events = await report_with_tools(
-        connections, simulated(sim), request, toolset_for(person)
-    )
+    toolset = toolset_for(person)
+    events = await events_of(connections, sim, toolset, "mcp-approval,cut=10")
 
     assert end_of(events).ending.is_failure
     assert person.asked == []
