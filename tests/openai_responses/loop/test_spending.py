@@ -33,7 +33,6 @@ from runs.tools import CITY, Json, MemoryTools
 TOOLS: list[Item] = [{"type": "function", "name": "get_weather", "parameters": CITY}]
 REQUEST = asking("Weather?").model_copy(update={"tools": TOOLS})
 SAID = message("9", "It rains.")
-NO_TOOLS = MemoryTools()
 TEXTS = CallTexts("failed {tool}", "rounds {tool}", "calls", "seconds {tool}", "tokens")
 
 
@@ -78,46 +77,36 @@ class Spender:
         return ended
 
 
-CASES = {
-    "rounds: the last calls are refused": (
-        Budget(rounds=2),
-        ["Rain.", "rounds get_weather"],
-        [True, True, False],
-    ),
-    "one round: its calls are made": (Budget(rounds=1), ["Rain."], [True, False]),
-    "calls": (Budget(calls=1), ["Rain.", "calls"], [True, True, False]),
-    "tokens: an answer of the script counts 15": (
-        Budget(tokens=30),
-        ["Rain.", "tokens"],
-        [True, True, False],
-    ),
-    "tokens before the first call": (Budget(tokens=1), ["tokens"], [True, False]),
-    "seconds: a tool is stopped, and no time is left": (
-        Budget(seconds=1),
-        ["Error: get_weather was stopped: the tools took over 1 s."],
-        [True, False],
-    ),
-    "seconds: they are over after the second round": (
-        Budget(seconds=3),
-        ["Rain.", "Error: get_weather was stopped: the tools took over 1 s."],
-        [True, True, False],
-    ),
-}
+STOPPED = "Error: get_weather was stopped: the tools took over 1 s."
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_at_a_limit_the_model_answers_without_tools(case: str) -> None:
+@pytest.mark.parametrize(
+    ("budget", "outputs"),
+    [
+        (Budget(rounds=2), ["Rain.", "rounds get_weather"]),
+        (Budget(rounds=1), ["Rain."]),
+        (Budget(calls=1), ["Rain.", "calls"]),
+        # An answer of the script counts 15.
+        (Budget(tokens=30), ["Rain.", "tokens"]),
+        (Budget(tokens=1), ["tokens"]),
+        # A tool is stopped, and no time is left.
+        (Budget(seconds=1), [STOPPED]),
+        (Budget(seconds=3), ["Rain.", STOPPED]),
+    ],
+)
+def test_at_a_limit_the_model_answers_without_tools(
+    budget: Budget, outputs: list[str]
+) -> None:
     """It reads why, its tools stay in the request, and the run is completed."""
-    budget, outputs, may_call = CASES[case]
-    rounds = [[call(str(number))] for number in range(len(may_call) - 1)]
+    rounds = [[call(str(number))] for number in range(len(outputs))]
     spender = Spender(budget, *rounds, [SAID])
 
     ended = spender.run()
 
     assert spender.outputs == outputs
-    assert spender.started == may_call
+    assert spender.started == [True] * len(rounds) + [False]
     choices = [request.tool_choice for request in spender.model.requests]
-    assert choices == [None if may else "none" for may in may_call]
+    assert choices == [None] * len(rounds) + ["none"]
     assert all(request.tools == TOOLS for request in spender.model.requests)
     assert ended.ending.kind == "completed"
 
@@ -156,46 +145,34 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
     assert ended.ending.kind == "completed"
 
 
-def test_earlier_rounds_count_toward_the_budget() -> None:
-    """The host has called again: the limit is reached before the first response."""
+@pytest.mark.parametrize(("tools", "choice"), [(TOOLS, "none"), (None, None)])
+def test_earlier_rounds_count_toward_the_budget(
+    tools: list[Item] | None, choice: str | None
+) -> None:
+    """The host has called again: the limit is reached before the first response.
 
-    async def work() -> tuple[Spending, RunDone]:
+    A choice without tools would be refused.
+    """
+
+    async def work() -> Spending:
         spending = Spending(Budget(seconds=60))
         usages = (Usage(1, 1, 2), Usage(0, 1, 1))
         spending.add_earlier(EarlierSpending(4, 7, usages, seconds=60.0))
-        return spending, await spender.spend(spending)
+        await spender.spend(spending, REQUEST.model_copy(update={"tools": tools}))
+        return spending
 
     spender = Spender(Budget(), [SAID])
 
-    spending, _ = run_skipping(work())
+    spending = run_skipping(work())
 
     assert spender.started == [False]
+    [request] = spender.model.requests
+    assert (request.tools, request.tool_choice) == (tools, choice)
     assert (spending.rounds, spending.calls) == (5, 7)
     assert spending.total_usage.total == 18
     assert spending.own_usages == [spending.last_usage]
     assert [usage.total for usage in spending.usages] == [2, 1, 15]
     assert spending.seconds == 60.0
-
-
-@pytest.mark.parametrize(("tools", "choice"), [(TOOLS, "none"), (None, None)])
-def test_at_a_limit_no_tool_may_be_called(
-    tools: list[Item] | None, choice: str | None
-) -> None:
-    """A choice without tools would be refused."""
-
-    async def work() -> None:
-        spending = Spending(Budget(rounds=1))
-        spending.add_earlier(EarlierSpending(rounds=1))
-        request = REQUEST.model_copy(update={"tools": tools})
-        await spender.spend(spending, request)
-        assert spending.own_usages == spending.usages[-1:]
-
-    spender = Spender(Budget(), [SAID])
-
-    run_skipping(work())
-
-    [request] = spender.model.requests
-    assert (request.tools, request.tool_choice) == (tools, choice)
 
 
 def test_time_of_people_does_not_count() -> None:
@@ -262,41 +239,40 @@ class AskingJudge:
 
 ASK_USER = {**call("9"), "name": "ask_user"}
 REMOTE: Item = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "look"}
-ASKING = Approver(default_rule="ask", ask=approve)
-PEOPLE: dict[str, tuple[list[Item], Toolset, float]] = {
-    "approval": ([call("1")], Toolset(NO_TOOLS, ASKING), 2),
-    "two approvals": ([call("1"), call("2")], Toolset(NO_TOOLS, ASKING), 2),
-    "remote call": ([REMOTE], Toolset(NO_TOOLS, ASKING), 0),
-    "judge": ([call("1")], Toolset(NO_TOOLS, judge=AskingJudge()), 2),
-    "question": ([ASK_USER], Toolset(NO_TOOLS), 0),
-    "question beside an approval": (
-        [call("1"), ASK_USER],
-        Toolset(NO_TOOLS, Approver(rules=[("get_weather", "ask")], ask=approve)),
-        2,
-    ),
-}
-"""Calls, who decides about them, and the seconds that the tools themselves take."""
+ASKING = {"approver": Approver(default_rule="ask", ask=approve)}
+OF_WEATHER = {"approver": Approver([("get_weather", "ask")], ask=approve)}
 
 
-@pytest.mark.parametrize("case", PEOPLE)
-def test_run_counts_no_time_while_a_person_decides(case: str) -> None:
-    """However it is asked, and also if several questions are open."""
-    calls, toolset, seconds = PEOPLE[case]
-    tools = MemoryTools(get_weather=seconds_long, ask_user=decided_by_person)
-    tools.peoples = {"ask_user"}
-    budget = Budget(seconds=1000)
+@pytest.mark.parametrize(
+    ("calls", "decides", "seconds"),
+    [
+        ([call("1")], ASKING, 2),
+        ([call("1"), call("2")], ASKING, 2),
+        ([REMOTE], ASKING, 0),
+        ([call("1")], {"judge": AskingJudge()}, 2),
+        ([ASK_USER], {}, 0),
+        ([call("1"), ASK_USER], OF_WEATHER, 2),
+    ],
+    ids=[
+        "approval",
+        "two approvals",
+        "remote call",
+        "judge",
+        "question",
+        "question beside an approval",
+    ],
+)
+def test_run_counts_no_time_while_a_person_decides(
+    calls: list[Item], decides: dict[str, Any], seconds: float
+) -> None:
+    """However it is asked; `seconds` are those that the tools themselves take."""
+    spender = Spender(Budget(seconds=1000), calls, [SAID], **decides)
+    spender.tools.functions["ask_user"] = decided_by_person
+    spender.tools.peoples = {"ask_user"}
 
     async def work() -> float:
-        spending = Spending(budget)
-        events = run_rounds(
-            REQUEST,
-            ScriptedProvider(calls, [SAID]),
-            toolset._replace(tools=tools, budget=budget),
-            spending,
-        )
-        async with aclosing(events):
-            async for _ in events:
-                pass
+        spending = Spending(Budget(seconds=1000))
+        await spender.spend(spending)
         return spending.seconds
 
     assert run_skipping(work()) == seconds
@@ -350,19 +326,9 @@ def test_stop_ends_the_run_and_its_tasks() -> None:
 
 def test_limit_of_a_batch_is_the_shorter_one() -> None:
     """A budget with more time does not lengthen it."""
-    toolset = Toolset(
-        MemoryTools(get_weather=seconds_long),
-        limits=CallLimits(batch_seconds=1),
-        budget=Budget(seconds=100),
-    )
+    limits = CallLimits(batch_seconds=1)
+    spender = Spender(Budget(seconds=100), [call("1")], [SAID], limits=limits)
 
-    async def work() -> list[ToolOutput]:
-        model = ScriptedProvider([call("1")], [SAID])
-        events = run_rounds(REQUEST, model, toolset)
-        async with aclosing(events):
-            return [event async for event in events if isinstance(event, ToolOutput)]
+    spender.run()
 
-    [output] = run_skipping(work())
-
-    assert "took over 1 s" in output.item["output"]
-    assert output.failed
+    assert spender.outputs == [STOPPED]
