@@ -24,6 +24,7 @@ from openai_responses.repairs.memory import (
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import sent_request
+from runs.sample import without
 
 Json = dict[str, Any]
 
@@ -106,15 +107,8 @@ def build_body(word: str, location: str) -> Json:
 
 
 PLACES = (
-    "text",
-    "address",
-    "encoded address",
-    "detail",
-    "key of a schema",
-    "description",
-    "arguments",
-    "output",
-    "format",
+    *("text", "address", "encoded address", "detail", "key of a schema"),
+    *("description", "arguments", "output", "format"),
 )
 
 
@@ -170,11 +164,6 @@ TEMPLATES = (
 )
 
 
-def shown_form(word: str, location: str) -> str:
-    """Return the text that a server shows of what is at a place."""
-    return f"https://x.example/{word}" if location.endswith("address") else word
-
-
 def refusals_of(words: str) -> Iterator[ApiError]:
     """Yield the forms in which a server can say these words."""
     error = {"message": words, "param": None, "code": "unknown_parameter"}
@@ -215,12 +204,8 @@ def assert_guarded(sent: SentRequest, error: ApiError) -> None:
         assert all(tool in sent.payload["tools"] for tool in after.get("tools", ()))
         assert after["model"] == "m"
     for tried in repairs_that_helped(all_tried):
-        memory.learn(RepairScope("account", "m", "user-1"), tried, _yes)
+        memory.learn(RepairScope("account", "m", "user-1"), tried, lambda: True)
     assert memory.repairs(RepairScope("account", "m", "user-2")) == ()
-
-
-def _yes() -> bool:
-    return True
 
 
 def cut(text: str, begin: int, end: int) -> str:
@@ -230,24 +215,26 @@ def cut(text: str, begin: int, end: int) -> str:
 
 @settings(max_examples=40)
 @given(
-    word=st.tuples(st.sampled_from(sorted(WRITTEN)), st.sampled_from(PATHS)),
+    form=st.sampled_from(sorted(WRITTEN)),
+    path=st.sampled_from(PATHS),
     location=st.sampled_from(PLACES),
     quoted=st.sampled_from(sorted(QUOTED)),
     template=st.sampled_from(TEMPLATES),
     lost=st.tuples(st.integers(0, 40), st.integers(0, 40)),
 )
 def test_quoted_user_text_repairs_no_guard_and_no_other_user(
-    word: tuple[str, str],
+    form: str,
+    path: str,
     location: str,
     quoted: str,
     template: str,
     lost: tuple[int, int],
 ) -> None:
     """Whole, cut off at either end, escaped, in a gateway's words."""
-    form, path = word
-    text = WRITTEN[form](path)
+    shown = text = WRITTEN[form](path)
     sent = sent_request(build_body(text, location), ())
-    shown = shown_form(text, location)
+    if location.endswith("address"):
+        shown = f"https://x.example/{text}"
     for piece in (shown, cut(shown, lost[0], 0), cut(shown, 0, lost[1])):
         words = template.format(QUOTED[quoted](piece))
         for error in refusals_of(words):
@@ -287,17 +274,13 @@ def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
 def test_no_param_repairs_a_guard(code: str, wording: str) -> None:
     """Even where the server names it: the refusal stays, or all of a tool goes."""
     sent = sent_request(build_body("x", "text"), ())
-    offered = [_without_strict(tool) for tool in sent.payload["tools"]]
+    offered = [without(tool, "strict") for tool in sent.payload["tools"]]
     for path in PATHS:
         error = ApiError(code, None, path, wording.format(path))
         for _, after in tried_repairs(sent, error):
             assert {key: after.get(key) for key in GUARDS} == GUARDS, path
-            left = [_without_strict(tool) for tool in after.get("tools", ())]
+            left = [without(tool, "strict") for tool in after.get("tools", ())]
             assert all(tool in offered for tool in left), path
-
-
-def _without_strict(tool: Json) -> Json:
-    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def named(repair: Repair) -> TriedRepair:
 
 
 def test_each_repair_is_remembered_once() -> None:
+    """Who looks into the memory of the pipe finds no key there."""
     memory = RepairMemory()
 
     for repair in (NO_STREAM, NO_SUMMARY, NO_STREAM):
@@ -61,25 +62,26 @@ def test_each_repair_is_remembered_once() -> None:
 
     assert set(memory.repairs(scope("user-2"))) == {NO_STREAM, NO_SUMMARY}
     assert len(memory.repairs(scope())) == 2
+    assert "canary" not in str(vars(memory))
 
 
 @pytest.mark.parametrize(
     ("tried", "configured"),
     [
-        (named(NO_SUMMARY)._replace(is_named=False), True),
-        (named(NO_SUMMARY)._replace(helped_at_once=False), True),
-        (named(NO_SUMMARY), False),
-        (named(LeaveOutItem("a" * 32)), True),
+        (named(NO_SUMMARY)._replace(is_named=False), yes),
+        (named(NO_SUMMARY)._replace(helped_at_once=False), yes),
+        (named(NO_SUMMARY), no),
+        (named(LeaveOutItem("a" * 32)), yes),
     ],
     ids=["words", "did not help at once", "a choice", "an item of a chat"],
 )
 def test_repair_for_one_user_does_not_apply_to_others(
-    tried: TriedRepair, configured: bool
+    tried: TriedRepair, configured: Callable[[], bool]
 ) -> None:
     """All three conditions have to hold for all users."""
     memory = RepairMemory()
 
-    memory.learn(scope("user-1"), tried, yes if configured else no)
+    memory.learn(scope("user-1"), tried, configured)
 
     assert memory.repairs(scope("user-1")) == (tried.repair,)
     assert memory.repairs(scope("user-2")) == ()
@@ -87,31 +89,22 @@ def test_repair_for_one_user_does_not_apply_to_others(
 
 
 @pytest.mark.parametrize(
-    ("about", "tried", "is_configured"),
+    ("about", "tried"),
     [
-        pytest.param(
-            scope(""), TriedRepair(NO_SUMMARY), yes, id="a client nobody knows"
-        ),
-        pytest.param(
-            scope(),
-            named(NO_STREAM)._replace(is_lasting=False),
-            yes,
-            id="a server that is not reached may be back soon",
-        ),
-        pytest.param(
-            scope(model="m" * 100_000),
-            named(NO_STREAM),
-            yes,
-            id="a long name, which can come from a client",
-        ),
+        (scope(""), TriedRepair(NO_SUMMARY)),
+        (scope(), named(NO_STREAM)._replace(is_lasting=False)),
+        (scope(model="m" * 100_000), named(NO_STREAM)),
+    ],
+    ids=[
+        "a client nobody knows",
+        "a server that is not reached may be back soon",
+        "a long name, which can come from a client",
     ],
 )
-def test_nothing_is_remembered(
-    about: RepairScope, tried: TriedRepair, is_configured: Callable[[], bool]
-) -> None:
+def test_nothing_is_remembered(about: RepairScope, tried: TriedRepair) -> None:
     memory = RepairMemory()
 
-    memory.learn(about, tried, is_configured)
+    memory.learn(about, tried, yes)
 
     assert memory.repairs(about) == ()
     assert kept_container(memory) == {}
@@ -120,20 +113,20 @@ def test_nothing_is_remembered(
 @pytest.mark.parametrize(
     "other",
     [
-        replace(ACCOUNT, api_key="sk-canary-2"),
-        replace(ACCOUNT, base_url="https://gateway.example/v1"),
-        replace(ACCOUNT, organization="org-2"),
+        scope(at=replace(ACCOUNT, api_key="sk-canary-2")),
+        scope(at=replace(ACCOUNT, base_url="https://gateway.example/v1")),
+        scope(at=replace(ACCOUNT, organization="org-2")),
+        scope(model="gpt-5"),
     ],
-    ids=["key", "address", "organization"],
+    ids=["key", "address", "organization", "model"],
 )
-def test_another_account_is_asked_anew(other: Endpoint) -> None:
+def test_another_account_is_asked_anew(other: RepairScope) -> None:
     """It may be allowed what this one is not; so may another model."""
     memory = RepairMemory()
 
     memory.learn(scope(), named(NO_SUMMARY), yes)
 
-    assert memory.repairs(scope(at=other)) == ()
-    assert memory.repairs(scope(model="gpt-5")) == ()
+    assert memory.repairs(other) == ()
     assert memory.repairs(scope(at=replace(ACCOUNT))) == (NO_SUMMARY,)
 
 
@@ -148,7 +141,6 @@ def test_a_repair_is_forgotten_after_a_day() -> None:
     times[0] += 1
     assert memory.repairs(scope()) == ()
     memory.learn(scope(), named(NO_STREAM), yes)
-
     assert memory.repairs(scope()) == (NO_STREAM,)
 
 
@@ -203,48 +195,40 @@ def test_number_of_remembered_users_is_bounded() -> None:
     assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
 
 
-def test_no_key_is_remembered() -> None:
-    """Who looks into the memory of the pipe finds none there."""
-    memory = RepairMemory()
-
-    memory.learn(scope(), named(NO_STREAM), yes)
-
-    assert "canary" not in str(vars(memory))
-
-
 FIRST = ApiError("bad", message="No.")
 OTHER = ApiError("bad", message="Nor that.")
+NO_TOOL = LeaveOutTool("a")
 
 
 @pytest.mark.parametrize(
-    ("second", "confirmed"),
+    ("repairs", "second", "confirmed"),
     [
         pytest.param(
-            FIRST, {LeaveOutTool("a"): True}, id="same refusal: the first was in vain"
+            (NO_SUMMARY, NO_TOOL),
+            FIRST,
+            {NO_TOOL: True},
+            id="same refusal: the first was in vain",
         ),
         pytest.param(
+            (NO_SUMMARY, NO_TOOL),
             OTHER,
-            {NO_SUMMARY: False, LeaveOutTool("a"): True},
+            {NO_SUMMARY: False, NO_TOOL: True},
             id="another refusal: both helped",
+        ),
+        pytest.param(
+            (SendAsText("a"), SendAsText("b")),
+            FIRST,
+            {SendAsText("a"): False, SendAsText("b"): True},
+            id="two pictures have the same refusal",
         ),
     ],
 )
 def test_refusal_that_follows_a_trial_judges_it(
-    second: ApiError, confirmed: dict[Repair, bool]
+    repairs: tuple[Repair, Repair], second: ApiError, confirmed: dict[Repair, bool]
 ) -> None:
     """Only the last tried is seen to help at once."""
-    all_tried = [TriedRepair(NO_SUMMARY, FIRST), TriedRepair(LeaveOutTool("a"), second)]
+    all_tried = map(TriedRepair, repairs, (FIRST, second))
 
-    helped = repairs_that_helped(all_tried)
+    helped = repairs_that_helped([*all_tried])
 
     assert {tried.repair: tried.helped_at_once for tried in helped} == confirmed
-
-
-def test_two_pictures_have_the_same_refusal() -> None:
-    """Both were replaced because of it, so both count as helpful."""
-    all_tried = [
-        TriedRepair(SendAsText("a"), FIRST),
-        TriedRepair(SendAsText("b"), FIRST),
-    ]
-
-    assert len(repairs_that_helped(all_tried)) == 2
