@@ -22,9 +22,8 @@ from openai_responses.items import (
     is_reasoning,
     item_texts,
 )
-from openai_responses.loop.events import RunEvent, Status, ToolOutput
+from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.response import ResponseState
-from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
 from openai_responses.repairs.chat_repairs import LeaveOutPlainReasoning
 from openai_responses.transport.connections import Connections
@@ -35,15 +34,15 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
-from runs.against_server import asking, end_of, limits
+from runs.against_server import assert_output_holds, end_of, exchange, limits
 from runs.joining import grown_texts
+from runs.sample import without
 from runs.tools import MemoryTools, calling
+from upstream import wire
 from upstream.server import (
     Answerer,
-    Upstream,
     in_turn,
     replying,
-    stream_in_pieces,
     streaming,
 )
 
@@ -53,16 +52,17 @@ FOLDER = Path(__file__).resolve().parents[3] / "testkit" / "streams" / "others"
 NAMES = sorted({path.name.removesuffix(".1.sse") for path in FOLDER.glob("*.1.sse")})
 ANSWER = "It rains in Zürich 🌧 today.\n"
 ARGUMENTS = {"city": "Zürich"}
+CITY = '{"city": "Bern"}'
+
+
+def stream_of(name: str, number: int) -> bytes:
+    """The bytes of a round of a server."""
+    return (FOLDER / f"{name}.{number}.sse").read_bytes()
 
 
 def server_of(name: str) -> Answerer:
     """Answer with the rounds of a server."""
-    rounds = [(FOLDER / f"{name}.{number}.sse").read_bytes() for number in (1, 2)]
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await stream_in_pieces(request, rounds.pop(0), None)
-
-    return answer
+    return in_turn(*(streaming(stream_of(name, number)) for number in (1, 2)))
 
 
 async def events_of(
@@ -70,47 +70,33 @@ async def events_of(
 ) -> tuple[list[RunEvent], MemoryTools, list[Any]]:
     """What a run reports, which tools it called, and what it sent."""
     tools = MemoryTools()
-    async with Upstream(answer) as upstream:
-        often = limits(2)
-        sent = run(asking(), upstream.endpoint, connections, often, Toolset(tools))
-        return [event async for event in sent], tools, upstream.bodies
+    toolset = Toolset(tools)
+    within = limits(2)
+    events, bodies = await exchange(connections, answer, None, within, toolset)
+    return events, tools, bodies
 
 
 def assert_is_sound(events: list[RunEvent]) -> None:
     """Items begin once, end once, are at their places, and were shown as they are."""
-    output = end_of(events).output
+    assert_output_holds(events)
     texts = grown_texts(events)
     begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
     assert max(Counter(begun).values()) == 1
     for event in events:
-        if isinstance(event, ItemDone | ToolOutput):
-            assert output[event.output_index] == event.item
         if isinstance(event, ItemDone):
             assert event.output_index in begun
-            places = dict(item_texts(event.item))
-            assert places == {
+            assert dict(item_texts(event.item)) == {
                 position[1:]: text
                 for position, text in texts.items()
                 if position[0] == event.output_index
             }
 
 
-def event_of(kind: str, **fields: Any) -> bytes:
-    """One event as it is sent."""
-    return f"data: {json.dumps({'type': kind, **fields})}\n\n".encode()
-
-
 PLAIN = {*NAMES} - {"ollama", "open-responses-server"}
-"""Servers that give reasoning as plain text, without an encrypted form."""
 
 
 BEFORE_THE_CALL = {"hugging-face": "I look. ", "vllm-0.32.0": "\n\n"}
 """The texts of messages in front of the call."""
-
-
-def types_of(items: Any) -> Counter[str]:
-    """How many items there are of each type."""
-    return Counter(item["type"] for item in items)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,13 +110,11 @@ async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
     end = end_of(events)
     assert end.ending.kind == "completed"
     assert_is_sound(events)
-    shown = [
-        text for position, text in grown_texts(events).items() if position[1] == "text"
-    ]
+    shown = [text for place, text in grown_texts(events).items() if place[1] == "text"]
     whole = f"{ANSWER}\n\n" if name == "open-responses-server" else ANSWER
     first = BEFORE_THE_CALL.get(name)
     assert shown == ([first, whole] if first else [whole])
-    kinds = types_of(end.output)
+    kinds = Counter(item["type"] for item in end.output)
     assert kinds["function_call"] == kinds["function_call_output"] == 1
     assert kinds["reasoning"] == (0 if name == "open-responses-server" else 2)
     assert kinds["message"] == (2 if first else 1)
@@ -149,10 +133,9 @@ async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
 @pytest.mark.parametrize("name", NAMES)
 async def test_texts_are_shown_when_they_come(name: str) -> None:
     """Not at the end of the answer: each delta is an event of the same text."""
-    wire = (FOLDER / f"{name}.2.sse").read_bytes()
     state = ResponseState()
     decoder = EventStreamDecoder()
-    read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
+    read = map(parse_event, [*decoder.feed(stream_of(name, 2)), *decoder.close()])
 
     deltas = [event for event in read if type(event) is TextDelta]
     shown = [[type(event) for event in state.feed(delta)] for delta in deltas]
@@ -161,16 +144,13 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     assert all(types[-1] is TextDelta for types in shown)
 
 
-def call_for(item_id: str, call_id: str, city: str) -> Item:
-    """A finished call for the weather of a city."""
-    arguments = json.dumps({"city": city})
-    return calling("get_weather", arguments=arguments, id=item_id, call_id=call_id)
-
-
-def response_with(*output: Item) -> Answerer:
-    """Answer in one piece, with this output."""
-    body = {"id": "r", "status": "completed", "output": list(output)}
-    return replying(json.dumps(body))
+def response_with(*calls: tuple[str, str, str]) -> Answerer:
+    """Answer in one piece with calls: item id, call id, and the city."""
+    output = [
+        calling("get_weather", 0, json.dumps({"city": city}), id=own, call_id=call_id)
+        for own, call_id, city in calls
+    ]
+    return replying(json.dumps({"id": "r", "status": "completed", "output": output}))
 
 
 async def test_calls_whose_ids_start_anew_in_each_response(
@@ -182,12 +162,9 @@ async def test_calls_whose_ids_start_anew_in_each_response(
     recordings of pydantic-ai with `openai.gpt-5.5`).
     """
     answer = in_turn(
-        response_with(call_for("fc_36f0", "call_0", "Bern")),
-        response_with(
-            call_for("fc_227c", "call_0", "Basel"),
-            call_for("fc_7a9e", "call_1", "Genf"),
-        ),
-        response_with(call_for("fc_b71e", "call_0", "Chur")),
+        response_with(("fc_36f0", "call_0", "Bern")),
+        response_with(("fc_227c", "call_0", "Basel"), ("fc_7a9e", "call_1", "Genf")),
+        response_with(("fc_b71e", "call_0", "Chur")),
         response_with(),
     )
 
@@ -197,47 +174,39 @@ async def test_calls_whose_ids_start_anew_in_each_response(
     assert cities == ["Bern", "Basel", "Genf", "Chur"]
     assert not [event for event in events if getattr(event, "failed", False)]
     assert_is_sound(events)
-    pairs = [
+    sent = bodies[-1]["input"]
+    call, output = "function_call", "function_call_output"
+    assert [
         (item["type"], item["call_id"])
-        for item in bodies[-1]["input"]
+        for item in sent
         if is_call(item) or is_call_output(item)
-    ]
-    assert pairs == [
-        ("function_call", "call_0"),
-        ("function_call_output", "call_0"),
-        ("function_call", "call_0_2"),
-        ("function_call", "call_1"),
-        ("function_call_output", "call_0_2"),
-        ("function_call_output", "call_1"),
-        ("function_call", "call_0_3"),
-        ("function_call_output", "call_0_3"),
+    ] == [
+        *((call, "call_0"), (output, "call_0")),
+        *((call, "call_0_2"), (call, "call_1")),
+        *((output, "call_0_2"), (output, "call_1")),
+        *((call, "call_0_3"), (output, "call_0_3")),
     ]
     before = bodies[-2]["input"]
-    assert bodies[-1]["input"][: len(before)] == before
+    assert sent[: len(before)] == before
 
 
 @pytest.mark.parametrize("given", [{}, {"call_id": 7}])
-@pytest.mark.parametrize("form", ["stream", "whole"])
+@pytest.mark.parametrize("is_streamed", [True, False])
 async def test_calls_without_a_call_id(
-    given: Item, form: str, connections: Connections
+    given: Item, is_streamed: bool, connections: Connections
 ) -> None:
     """Each gets an id of ours, so that it runs, once, and has its output."""
-    body = {"type": "function_call", "name": "get_weather", "arguments": ""}
-    calls: list[Item] = [{**body, **given, "id": f"fc_{n}"} for n in (1, 2)]
-    wire = b""
-    for number, call in enumerate(calls):
-        position = {"output_index": number}
-        text = {**position, "item_id": call["id"], "delta": '{"city": "Bern"}'}
-        wire += event_of("response.output_item.added", **position, item={**call})
-        wire += event_of("response.function_call_arguments.delta", **text)
-        call["arguments"] = text["delta"]
-        wire += event_of("response.output_item.done", **position, item=call)
-    response = {"id": "r", "status": "completed", "output": calls}
-    wire += event_of("response.completed", response=response)
-    first = streaming(wire) if form == "stream" else replying(json.dumps(response))
-    over = replying(json.dumps({**response, "output": []}))
+    groups = [wire.function_call("get_weather", CITY, at=at) for at in (0, 1)]
+    for group in groups:
+        for event in (group[0], group[-1]):
+            event["item"] = {**without(event["item"], "call_id"), **given}
+    stream = wire.whole_stream(*groups)
+    whole = replying(json.dumps(stream[-1]["response"]))
+    first = streaming(wire.on_the_wire(*stream)) if is_streamed else whole
 
-    events, tools, bodies = await events_of(connections, in_turn(first, over))
+    events, tools, bodies = await events_of(
+        connections, in_turn(first, response_with())
+    )
 
     assert tools.called == [("get_weather", {"city": "Bern"})] * 2
     assert_is_sound(events)
@@ -262,12 +231,12 @@ async def test_an_error_in_a_stream_names_server_and_model(
     code: str | int, message: str, words: str, connections: Connections
 ) -> None:
     """Its code is an HTTP status; OpenAI is not blamed for it."""
-    error = {"code": code, "message": message}
-    answer = streaming(event_of("error", error=error))
+    error = {"type": "error", "error": {"code": code, "message": message}}
+    answer = streaming(wire.on_the_wire(error))
     events, _, _ = await events_of(connections, answer)
-    message = end_of(events).ending.message
-    assert message.startswith(words)
-    assert "OpenAI" not in message
+    told = end_of(events).ending.message
+    assert told.startswith(words)
+    assert "OpenAI" not in told
 
 
 @pytest.mark.parametrize(
@@ -283,13 +252,8 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     status: int, message: str, again: int, connections: Connections
 ) -> None:
     """The run goes on without it; a step that nothing named teaches nothing."""
-    rounds = server_of("llama.cpp")
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        if any(map(is_reasoning, body["input"])):
-            return web.json_response({"error": {"message": message}}, status=status)
-        return await rounds(request)
+    refusal = replying(json.dumps({"error": {"message": message}}), status)
+    answer = refusing_reasoning(server_of("llama.cpp"), refusal)
 
     events, tools, bodies = await events_of(connections, answer)
 
@@ -303,6 +267,17 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
     assert tried.repair == LeaveOutPlainReasoning()
 
 
+def refusing_reasoning(server: Answerer, refusal: Answerer) -> Answerer:
+    """Answer like a server that refuses a chat with reasoning."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        has_reasoning = any(map(is_reasoning, body["input"]))
+        return await (refusal if has_reasoning else server)(request)
+
+    return answer
+
+
 FULL = {
     "code": 400,
     "message": "request (2173 tokens) exceeds the available context size (2048 tokens)"
@@ -314,20 +289,19 @@ FULL = {
 """What llama.cpp says of a chat that does not fit (recorded, b10434)."""
 
 
-@pytest.mark.parametrize("form", ["status", "stream"])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        replying(json.dumps({"error": FULL}), 400),
+        streaming(wire.on_the_wire({"type": "error", "error": FULL})),
+    ],
+    ids=["status", "stream"],
+)
 async def test_a_chat_that_does_not_fit_is_refused_like_openais(
-    form: str, connections: Connections
+    refusal: Answerer, connections: Connections
 ) -> None:
     """Neither thoughts nor calls are taken from it: that would not make it fit."""
-    rounds = server_of("llama.cpp")
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        if not any(map(is_reasoning, body["input"])):
-            return await rounds(request)
-        if form == "stream":
-            return await streaming(event_of("error", error=FULL))(request)
-        return web.json_response({"error": FULL}, status=400)
+    answer = refusing_reasoning(server_of("llama.cpp"), refusal)
 
     events, _, bodies = await events_of(connections, answer)
 
