@@ -1,7 +1,7 @@
 """Calls that a judge refuses, leaves to the host, or puts to a person."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import pytest
@@ -74,25 +74,27 @@ def by_number(**verdicts: str) -> Decide:
 class Round:
     """A run of rounds with a scripted model and tools in memory."""
 
-    def __init__(self, judge: Judge, *answers: Sequence[Item], **more: Any) -> None:
+    def __init__(
+        self, judge: Judge, *answers: Sequence[Item], left_calls: Sequence[Item] = ()
+    ) -> None:
         self.tools = MemoryTools()
         self.model = ScriptedProvider(*answers)
         self._toolset = Toolset(self.tools, judge=judge)
-        self._more = more
+        self._left_calls = left_calls
 
     def report(self) -> list[RunEvent | RoundEvent]:
         """Return all that the run reports."""
-        return run_skipping(self._run())
 
-    async def _run(self) -> list[RunEvent | RoundEvent]:
-        more = dict(self._more)
-        earlier = more.pop("earlier", None)
-        if earlier:
-            more["spending"] = Spending(Budget())
-            more["spending"].add_earlier(earlier)
-        events = run_rounds(REQUEST, self.model, self._toolset, **more)
-        async with aclosing(events):
-            return [event async for event in events]
+        async def work() -> list[RunEvent | RoundEvent]:
+            spending = Spending(Budget())
+            spending.add_earlier(EarlierSpending(rounds=len(self._left_calls[:1])))
+            events = run_rounds(
+                REQUEST, self.model, self._toolset, spending, self._left_calls
+            )
+            async with aclosing(events):
+                return [event async for event in events]
+
+        return run_skipping(work())
 
 
 def outputs(events: Sequence[object]) -> dict[str, object]:
@@ -160,18 +162,25 @@ def test_repeated_call_is_not_judged() -> None:
     assert [event.failed for event in answered] == [False, True, False]
 
 
-@pytest.mark.parametrize("holds", [True, False])
-def test_calls_are_shown_when_they_are_judged_or_as_they_come(holds: bool) -> None:
+@pytest.mark.parametrize(
+    ("holds", "expected"),
+    [
+        (False, ["reasoning", "function_call", "judged", "message"]),
+        (True, ["reasoning", "judged", "function_call", "message"]),
+    ],
+)
+def test_calls_are_shown_when_they_are_judged_or_as_they_come(
+    holds: bool, expected: list[str]
+) -> None:
     """What comes before the first call is never held back."""
     seen: list[str] = []
 
-    class Watching(Judge):
-        async def judge(self, calls: Sequence[Item]) -> Judgment:
-            seen.append("judged")
-            return await super().judge(calls)
+    def note(call: Item) -> Verdict:
+        seen.append("judged")
+        return Verdict(call)
 
     async def watch() -> None:
-        toolset = Toolset(MemoryTools(), judge=Watching(holds=holds))
+        toolset = Toolset(MemoryTools(), judge=Judge(note, holds=holds))
         model = ScriptedProvider([reasoning("1"), call("1")], [SAID])
         async with aclosing(run_rounds(REQUEST, model, toolset)) as events:
             async for event in events:
@@ -180,9 +189,7 @@ def test_calls_are_shown_when_they_are_judged_or_as_they_come(holds: bool) -> No
 
     run_skipping(watch())
 
-    live = ["reasoning", "function_call", "judged", "message"]
-    held = ["reasoning", "judged", "function_call", "message"]
-    assert seen == (held if holds else live)
+    assert seen == expected
 
 
 def test_question_takes_the_place_of_the_calls() -> None:
@@ -202,13 +209,10 @@ def test_question_takes_the_place_of_the_calls() -> None:
     assert len(round_.model.asked) == 1
 
 
-EARLIER = EarlierSpending(rounds=1, calls=0, seconds=60.0)
-
-
 def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
     """They are shown, then made; the model goes on with what they returned."""
     judge = Judge(by_number(call_2="refuse"), holds=True)
-    round_ = Round(judge, [SAID], left_calls=CALLS[:2], earlier=EARLIER)
+    round_ = Round(judge, [SAID], left_calls=CALLS[:2])
 
     events = round_.report()
 
@@ -228,14 +232,12 @@ def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
 
 def test_call_that_is_taken_up_may_be_asked_about_again() -> None:
     """As when a card holds fewer questions than there are calls."""
-    judge = Judge(holds=True, asks=True)
-    round_ = Round(judge, left_calls=CALLS, earlier=EARLIER)
+    round_ = Round(Judge(holds=True, asks=True), left_calls=CALLS)
 
     events = round_.report()
 
     assert shown_calls(events) == ["call_question"]
-    assert round_.tools.called == []
-    assert round_.model.asked == []
+    assert (round_.tools.called, round_.model.asked) == ([], [])
 
 
 class PausedProvider(ScriptedProvider):
@@ -244,14 +246,11 @@ class PausedProvider(ScriptedProvider):
     is_paused = False
 
     @contextmanager
-    def _pause(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
+        """Count no time."""
         self.is_paused = True
         yield
         self.is_paused = False
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Count no time."""
-        return self._pause()
 
 
 @pytest.mark.parametrize("open_calls", [[], CALLS[:1]])
@@ -265,13 +264,12 @@ def test_time_of_judges_and_tools_is_not_the_model_s(open_calls: list[Item]) -> 
         paused.append(model.is_paused)
         return "Rain."
 
-    class Noting(Judge):
-        async def judge(self, calls: Sequence[Item]) -> Judgment:
-            paused.append(model.is_paused)
-            return await super().judge(calls)
+    def note_judge(call: Item) -> Verdict:
+        paused.append(model.is_paused)
+        return Verdict(call)
 
     async def work() -> None:
-        toolset = Toolset(MemoryTools(get_weather=note), judge=Noting())
+        toolset = Toolset(MemoryTools(get_weather=note), judge=Judge(note_judge))
         events = run_rounds(REQUEST, model, toolset, left_calls=open_calls)
         async with aclosing(events):
             async for event in events:

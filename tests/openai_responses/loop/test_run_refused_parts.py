@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.loop.events import Status
+from openai_responses.items import text_message
+from openai_responses.loop.events import RunEvent, Status
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from runs.against_server import limits, repairs_of, report, simulated
@@ -19,6 +20,7 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
+from simulator.faults.parts import RefusedPart
 
 pytestmark = pytest.mark.asyncio
 
@@ -28,22 +30,17 @@ PIXEL = (
 )
 
 
-def message_with(role: str, kind: str, **part: Any) -> dict[str, Any]:
-    """A message with one part."""
-    content = [{"type": kind, **part}]
-    return {"type": "message", "role": role, "content": content}
-
-
+PICTURE = {"type": "input_image", "image_url": PIXEL, "detail": "auto"}
 CHAT = [
-    message_with("user", "input_text", text="one"),
+    text_message("user", "one"),
     {
         "type": "web_search_call",
         "id": "ws_1234567",
         "status": "completed",
         "action": {"type": "search", "query": "x"},
     },
-    message_with("assistant", "output_text", text="first", annotations=[]),
-    message_with("user", "input_text", text="two"),
+    text_message("assistant", "first"),
+    text_message("user", "two"),
     {
         "type": "function_call",
         "call_id": "call_12345",
@@ -51,33 +48,38 @@ CHAT = [
         "arguments": "{}",
     },
     {"type": "function_call_output", "call_id": "call_12345", "output": "sun"},
-    message_with("assistant", "output_text", text="second", annotations=[]),
-    message_with("user", "input_image", image_url=PIXEL, detail="auto"),
-    message_with("assistant", "output_text", text="third", annotations=[]),
-    message_with("user", "input_text", text="four"),
+    text_message("assistant", "second"),
+    {"type": "message", "role": "user", "content": [PICTURE]},
+    text_message("assistant", "third"),
+    text_message("user", "four"),
 ]
+LOOK = {"type": "object", "properties": {}}
 TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "name": "look",
-        "parameters": {"type": "object", "properties": {}},
-        "strict": False,
-    },
+    {"type": "function", "name": "look", "parameters": LOOK, "strict": False},
     {"type": "web_search"},
 ]
 
 
-def asking() -> ResponsesRequest:
-    """A chat with what a server can refuse."""
-    return ResponsesRequest(
-        model="gpt-5.6-sol",
-        input=CHAT,
-        tools=TOOLS,
-        include=["reasoning.encrypted_content"],
-        reasoning={"effort": "low", "summary": "auto"},
-        text={"verbosity": "low"},
-        prompt_cache_key="k",
-    )
+REQUEST = ResponsesRequest(
+    model="gpt-5.6-sol",
+    input=CHAT,
+    tools=TOOLS,
+    include=["reasoning.encrypted_content"],
+    reasoning={"effort": "low", "summary": "auto"},
+    text={"verbosity": "low"},
+    prompt_cache_key="k",
+)
+
+
+async def events_of(
+    connections: Connections, sim: Simulator, *faults: RefusedPart, retries: int = 0
+) -> list[RunEvent]:
+    """What a run reports that gets an answer from a server with these faults."""
+    sim.faults.extend(faults)
+    endpoint = simulated(sim)
+    events = await report(connections, endpoint, REQUEST, limits(retries))
+    assert log_of(events)[-1] == "run completed"
+    return events
 
 
 REFUSED = {
@@ -109,9 +111,7 @@ async def test_refused_part_is_found_in_every_form(
 
     Before that the answer has no optional settings.
     """
-    sim.faults.append(replace(REFUSED[refused], form=form))
-    events = await report(connections, simulated(sim), asking(), limits())
-    assert log_of(events)[-1] == "run completed"
+    await events_of(connections, sim, replace(REFUSED[refused], form=form))
     is_nameless = (refused, form) == ("call", "phrase")
     assert len(sim.requests) == (4 if is_nameless else 2)
 
@@ -121,9 +121,7 @@ async def test_refusal_inside_of_a_stream(
     connections: Connections, sim: Simulator, delivery: str
 ) -> None:
     """After `created`, where nothing was shown."""
-    sim.faults.append(replace(REFUSED["search"], delivery=delivery))
-    events = await report(connections, simulated(sim), asking(), limits())
-    assert log_of(events)[-1] == "run completed"
+    await events_of(connections, sim, replace(REFUSED["search"], delivery=delivery))
     assert len(sim.requests) == 2
 
 
@@ -132,9 +130,7 @@ async def test_several_parts_and_then_the_plain_words(
 ) -> None:
     """Three are left out one by one; what is left is sent as plain words."""
     names = ("verbosity", "cache key", "summary", "search")
-    sim.faults.extend(REFUSED[name] for name in names)
-    events = await report(connections, simulated(sim), asking(), limits())
-    assert log_of(events)[-1] == "run completed"
+    events = await events_of(connections, sim, *(REFUSED[name] for name in names))
     assert repairs_of(events) == [
         "text.verbosity",
         "prompt_cache_key",
@@ -148,9 +144,7 @@ async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
 ) -> None:
     """An error of a stream that names nothing; a chat does not remember it."""
     nameless = replace(REFUSED["call"], form="unnamed", delivery="error-flat")
-    sim.faults.append(nameless)
-    events = await report(connections, simulated(sim), asking(), limits(retries=1))
-    assert log_of(events)[-1] == "run completed"
+    events = await events_of(connections, sim, nameless, retries=1)
     assert repairs_of(events) == ["", "PlainItems", "WordsAlone"]
     all_tried = [event.tried for event in events if isinstance(event, Status)]
     assert [tried.is_lasting for tried in all_tried if tried] == [False, False]
