@@ -135,16 +135,6 @@ async def test_text_of_a_broken_stream(
     assert notes_of(events) == [LOST] * (len(asked) - 1)
 
 
-async def test_events_that_come_again(connections: Connections) -> None:
-    """A server that begins anew, whatever it was asked, shows nothing twice."""
-    stream = _transcript("background.sse")
-    answer = in_turn(breaking(stream[:9000]), streaming(stream))
-    events, requests = await report_answer(connections, answer)
-    assert len(requests) == 2
-    plain, _ = await report_answer(connections, streaming(stream))
-    assert log_of(shown_events(events)) == log_of(shown_events(plain))
-
-
 def _transcript(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
 
@@ -186,18 +176,6 @@ async def test_server_that_knows_no_background_answers_without(
     asked, *others = upstream.bodies
     assert (asked.pop("background"), asked.pop("store")) == (True, True)
     assert others == [{**asked, "store": False}] * 2
-
-
-async def test_window_is_paid_for_as_it_was_chosen(connections: Connections) -> None:
-    """A server that refuses it gets no request that costs twice as much."""
-    error = {"message": "Unsupported parameter.", "param": "background"}
-    request = background("Hi", stream=False).model_copy(
-        update={"background_options": {"completion_window": "8h"}}
-    )
-    async with Upstream(replying(json.dumps({"error": error}), 400)) as upstream:
-        events = await report(connections, upstream.endpoint, request, PATIENT)
-    assert end_of(events).ending.kind == "refused"
-    assert all(body["background"] for body in upstream.bodies)
 
 
 @pytest.mark.parametrize("output", [[], [wire.message_item("Hi")]])
@@ -650,13 +628,6 @@ async def test_unreachable_server_is_retried(connections: Connections) -> None:
     events = await report(connections, endpoint, background("Hi"), HASTY)
     assert len(notes_of(events)) == 1
     assert end_of(events).ending.kind == "unreachable"
-
-
-async def test_a_cancellation_without_a_server(connections: Connections) -> None:
-    """It is given up in silence."""
-    endpoint = Endpoint("no address", "sk-upstream-1")
-    connections.do_later(connections.post_quietly(endpoint, "/responses/resp_1/cancel"))
-    await connections.close()
 
 
 def ignoring(value: object, *events: wire.Event) -> bytes:

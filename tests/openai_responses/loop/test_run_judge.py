@@ -87,7 +87,8 @@ class Round:
 
         async def work() -> list[RunEvent | RoundEvent]:
             spending = Spending(Budget())
-            spending.add_earlier(EarlierSpending(rounds=len(self._left_calls[:1])))
+            if self._left_calls:
+                spending.add_earlier(EarlierSpending(rounds=1, seconds=60.0))
             events = run_rounds(
                 REQUEST, self.model, self._toolset, spending, self._left_calls
             )

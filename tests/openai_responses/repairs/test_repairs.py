@@ -25,6 +25,7 @@ from openai_responses.repairs.request_repairs import (
     AskForStream,
     GatherInstructions,
     JoinMessages,
+    LeaveOutBackground,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -437,6 +438,9 @@ def test_repair_of_a_request_leaves_the_rest(
         (StateInstructions(), body(instructions="Be kind.")),
         (JoinMessages(), body(input=[HI, HELLO])),
         (AskForStream(), body(stream=True)),
+        # With a window it costs less in the background.
+        (LeaveOutBackground(), body(background=True, background_options={})),
+        (LeaveOutBackground(), body()),
         (LeaveOutToolChoice(), body()),
         (LeaveOutTool(A), body()),
         (ReplaceEffort("a", "b"), body()),
