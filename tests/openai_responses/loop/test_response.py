@@ -1,7 +1,6 @@
 """Given these wire events, a turn reports this."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -149,30 +148,31 @@ def test_texts_of_hosted_items_grow(kind: str, item_kind: str) -> None:
     ]
 
 
-def test_call_that_grows_before_it_is_announced() -> None:
+ANNOUNCED, FIRST, SECOND, WHOLE, ENDED = wire.function_call("look", '{"a":', "1}")
+
+
+@pytest.mark.parametrize(
+    ("events", "ends"),
+    [
+        ([FIRST, ANNOUNCED, SECOND, WHOLE], []),
+        # Its name comes from the item that ended, or from the last snapshot.
+        ([FIRST, SECOND, WHOLE, ENDED], ["0 ended function_call"]),
+        (
+            [FIRST, SECOND, WHOLE, wire.completed(ENDED["item"])],
+            ["0 ended function_call", "turn completed"],
+        ),
+    ],
+)
+def test_call_that_grows_before_it_is_announced(
+    events: wire.Events, ends: list[str]
+) -> None:
     """Nothing is shown without a name, and nothing is lost."""
-    announced, first, *rest = wire.function_call("look", '{"a":', "1}")
-    turn = ResponseState()
-    assert reported(turn, first) == []
-    events = reported(turn, announced, *rest)
-    assert log_of(events)[:3] == [
+    assert log(FIRST) == []
+    assert log(*events) == [
         "0 started function_call",
         '0 arguments 0: {"a":',
         "0 arguments 0: 1}",
-    ]
-    assert turn.output[0]["name"] == "look"
-
-
-@pytest.mark.parametrize("end", [wire.done, wire.completed])
-def test_call_that_is_never_announced(end: Callable[[Item], wire.Event]) -> None:
-    """Its name comes from the item that ended, or from the last snapshot."""
-    _, first, second, whole, _ = wire.function_call("look", '{"a":', "1}")
-    last = end(wire.call_item("look", '{"a":1}'))
-    assert log(first, second, whole, last)[:4] == [
-        "0 started function_call",
-        '0 arguments 0: {"a":',
-        "0 arguments 0: 1}",
-        "0 ended function_call",
+        *ends,
     ]
 
 
@@ -213,8 +213,7 @@ def test_message_that_is_announced_late() -> None:
 
 def test_thoughts_that_are_never_announced() -> None:
     """They open a reasoning item, and the text after them a message."""
-    thought = wire.reasoning_text("hm")[1]
-    assert log(thought, wire.text_delta("Hello")) == [
+    assert log(wire.reasoning_text("hm")[1], wire.text_delta("Hello")) == [
         "0 started reasoning",
         "0 reasoning 0: hm",
         "1 started message",
@@ -254,9 +253,7 @@ def test_call_ids_that_earlier_responses_used(
 
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
-    turn = ResponseState()
-    events = reported(turn, wire.function_call("look", "{}")[1], wire.completed())
-    assert log_of(events) == ["turn completed"]
+    assert log(FIRST, wire.completed()) == ["turn completed"]
 
 
 @pytest.mark.parametrize(

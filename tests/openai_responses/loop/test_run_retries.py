@@ -398,30 +398,6 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
     assert end_of(events).last_usage == plain
 
 
-@pytest.mark.parametrize(
-    "opening", [[], [wire.created()]], ids=["the only event", "after another event"]
-)
-@pytest.mark.parametrize(
-    ("error", "attempts"),
-    [
-        (wire.error_flat("server_is_overloaded"), 2),
-        (wire.error_nested("invalid_prompt"), 1),
-        (wire.error_flat("odd_code"), 2),
-    ],
-)
-async def test_code_of_an_error_event_decides_about_a_retry(
-    connections: Connections, error: wire.Event, attempts: int, opening: wire.Events
-) -> None:
-    """It is what a bad status is elsewhere."""
-    events, asked = await after(connections, [*opening, error], "end")
-    assert asked == attempts
-    kind = "completed" if attempts == 2 else "error"
-    assert end_of(events).ending.kind == kind
-    said = notes_of(events)
-    assert len(said) == attempts - 1
-    assert all(line.endswith(SOON) for line in said)
-
-
 LOADS = json.dumps(
     {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
 )
