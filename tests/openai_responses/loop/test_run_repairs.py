@@ -152,69 +152,6 @@ async def test_trouble_of_a_server_is_no_refusal_of_images(
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        # Ollama; OpenRouter; vLLM; llama.cpp; Groq; LiteLLM.
-        (400, "registry.ollama.ai/library/gemma3:4b does not support tools"),
-        (404, 'No endpoints found that support tool use. Try disabling "x".'),
-        (
-            400,
-            '"auto" tool choice requires --enable-auto-tool-choice and '
-            "--tool-call-parser to be set",
-        ),
-        (500, "tools param requires --jinja flag"),
-        (400, "`tool calling` is not supported with this model"),
-        (400, "ollama does not support parameters: ['tools'], for model=x."),
-    ],
-)
-async def test_model_that_cannot_call_tools_answers_without_them(
-    status: int, message: str, connections: Connections
-) -> None:
-    """With its whole chat: only the tools are in the way."""
-    error = {"message": message, "type": "api_error", "code": status}
-    asked = asking(input=SEEING, tools=[TOOL])
-    events, bodies = await repaired(connections, asked, refusing(error, status))
-
-    assert repairs_of(events) == ["LeaveOutFunctions"]
-    with_tools, without = bodies
-    assert with_tools.pop("tools") == [TOOL]
-    assert without == with_tools
-
-
-@pytest.mark.parametrize("status", [400, 500])
-async def test_model_whose_instructions_have_to_come_first(
-    status: int, connections: Connections
-) -> None:
-    """Qwen's template, behind vLLM and llama.cpp: a filter adds one in the middle."""
-    words = "jinja template rendering failed. System message must be at the beginning."
-    note = {**user("It is Monday."), "role": "developer"}
-    seen = {**note, "content": [PICTURE]}
-    asked = asking(instructions="Be kind.", input=[USER, ANSWER, note, seen, USER])
-    refused = refusing({"message": words}, status)
-    events, (_, sent) = await repaired(connections, asked, refused)
-
-    assert repairs_of(events) == ["GatherInstructions"]
-    assert sent["instructions"] == "Be kind.\n\nIt is Monday."
-    assert sent["input"] == [USER, ANSWER, seen, USER]
-
-
-@pytest.mark.parametrize("status", [400, 500])
-async def test_model_that_takes_one_question_at_a_time(
-    status: int, connections: Connections
-) -> None:
-    """Gemma's template, behind vLLM and llama.cpp, after an answer that failed."""
-    words = "Conversation roles must alternate user/assistant/user/assistant/..."
-    asked = asking(input=[USER, user("Hello?"), ANSWER, USER])
-    refused = refusing({"message": words}, status)
-    events, (_, sent) = await repaired(connections, asked, refused)
-
-    assert repairs_of(events) == ["JoinMessages"]
-    first, *others = sent["input"]
-    assert "".join(part["text"] for part in first["content"]) == "Hi\n\nHello?"
-    assert others == [ANSWER, USER]
-
-
 async def test_server_that_only_streams_answers_a_task(
     connections: Connections,
 ) -> None:

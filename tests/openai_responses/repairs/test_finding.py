@@ -29,6 +29,7 @@ from openai_responses.repairs.finding import (
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     GatherInstructions,
+    JoinMessages,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -596,24 +597,64 @@ def test_issues_that_a_user_wrote_name_nothing(
         assert tried is None or not tried.is_lasting
 
 
+LACKING = [*INPUT[:-1], text_message("developer", "It is Monday."), USER, USER]
+INSTRUCTS_FIRST = (
+    "jinja template rendering failed. System message must be at the beginning."
+)
+ALTERNATES = "Conversation roles must alternate user/assistant/user/assistant/..."
+NO_PARSER = (
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
+    "be set"
+)
+
+
 @pytest.mark.parametrize(
-    ("message", "status", "is_lasting"),
+    ("message", "status", "repair"),
     [
-        # Ollama's cloud, vLLM, LM Studio, Together, xAI and DeepSeek.
-        ("this model does not support image input (ref: b8bd630e)", 400, True),
-        ("x is not a multimodal model None", 400, True),
-        ("At most 0 image(s) may be provided in one prompt.", 400, True),
-        ("Model does not support images. Please use a model that does.", 400, True),
-        ("Image input modality is not enabled for models/x", 400, True),
-        ("Image inputs are not supported by this model.", 400, True),
-        ("unknown variant `image_url`, expected `text`", 400, True),
-        # OpenRouter, whose other providers may be back tomorrow.
-        ("No endpoints found that support image input", 404, False),
+        # Ollama's cloud, llama.cpp, vLLM, LM Studio, Together, xAI and DeepSeek.
+        ("this model does not support image input (ref: b8)", 400, LeaveOutImages()),
+        ("image input is not supported - hint: if this is", 500, LeaveOutImages()),
+        ("x is not a multimodal model None", 400, LeaveOutImages()),
+        ("At most 0 image(s) may be provided in one prompt.", 400, LeaveOutImages()),
+        ("Model does not support images. Please use a model", 400, LeaveOutImages()),
+        ("Image input modality is not enabled for models/x", 400, LeaveOutImages()),
+        ("Image inputs are not supported by this model.", 400, LeaveOutImages()),
+        ("unknown variant `image_url`, expected `text`", 400, LeaveOutImages()),
+        # Ollama, vLLM, llama.cpp, Groq and LiteLLM.
+        ("library/gemma3:4b does not support tools", 400, LeaveOutFunctions()),
+        (NO_PARSER, 400, LeaveOutFunctions()),
+        ("tools param requires --jinja flag", 500, LeaveOutFunctions()),
+        ("`tool calling` is not supported with this", 400, LeaveOutFunctions()),
+        ("x does not support parameters: ['tools'], for", 400, LeaveOutFunctions()),
+        # Qwen's and Gemma's templates, behind vLLM and llama.cpp.
+        (INSTRUCTS_FIRST, 400, GatherInstructions()),
+        (INSTRUCTS_FIRST, 500, GatherInstructions()),
+        (ALTERNATES, 400, JoinMessages()),
+        (ALTERNATES, 500, JoinMessages()),
     ],
 )
-def test_model_that_cannot_see(message: str, status: int, is_lasting: bool) -> None:
-    tried = find(words(message), status)
-    assert (tried.repair, tried.is_lasting) == (LeaveOutImages(), is_lasting)
+def test_what_a_model_cannot_do_is_left_out(
+    message: str, status: int, repair: Repair
+) -> None:
+    tried = find(words(message), status, input=LACKING)
+    assert (tried.repair, tried.is_lasting) == (repair, True)
+    quoted = [*LACKING, text_message("user", message)]
+    assert not find(words(message), status, input=quoted).is_lasting
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        ("No endpoints found that support image input", LeaveOutImages()),
+        ("No endpoints found that support tool use. Try x", LeaveOutFunctions()),
+    ],
+)
+def test_providers_that_are_not_there_today_may_be_back(
+    message: str, repair: Repair
+) -> None:
+    """OpenRouter's others may be up tomorrow."""
+    tried = find(words(message), 404)
+    assert (tried.repair, tried.is_lasting) == (repair, False)
 
 
 def test_all_that_only_tunes_an_answer_goes() -> None:
