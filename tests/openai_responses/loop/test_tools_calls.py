@@ -318,16 +318,19 @@ def test_answers_to_several_calls_are_in_their_order() -> None:
     async def ask(calls: Sequence[AskedCall]) -> list[bool]:
         return [False, True]
 
+    approver = Approver(default_rule="ask", ask=ask)
     calls = [calling("get_weather", n) for n in range(3)]
 
-    first, second, third = answered(
-        calls, MemoryTools(), approver=Approver(default_rule="ask", ask=ask)
-    )
+    first, second, third = answered(calls, MemoryTools(), approver=approver)
 
     assert second == RAIN
-    assert ["did not approve" in str(each.output) for each in (first, third)] == [
-        True
-    ] * 2
+    assert "did not approve" in str(first.output)
+    assert third == first
+
+
+def lasting(name: str, days: int) -> Item:
+    """A call whose arguments say how long it takes."""
+    return calling(name, days, json.dumps({"city": "x", "days": days}))
 
 
 def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
@@ -343,16 +346,14 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
         ended.append(asyncio.get_running_loop().time())
         return "done"
 
-    approver = Approver([("delete", "ask")], ask=ask)
-    limits = CallLimits(seconds=2_000, batch_seconds=600)
-    tools = MemoryTools(slow=slow, delete=slow)
-    days = [("slow", 900), ("delete", 500), ("slow", 1_700)]
-    calls = [
-        calling(name, n, json.dumps({"city": "x", "days": long}))
-        for n, (name, long) in enumerate(days)
-    ]
+    toolset = Toolset(
+        MemoryTools(slow=slow, delete=slow),
+        Approver([("delete", "ask")], ask=ask),
+        CallLimits(seconds=2_000, batch_seconds=600),
+    )
+    calls = [lasting("slow", 900), lasting("delete", 500), lasting("slow", 1_700)]
 
-    results = run_skipping(answers_of(calls, Toolset(tools, approver, limits)))
+    results = run_skipping(answers_of(calls, toolset))
 
     assert [result.failed for result in results] == [False, False, True]
     assert "the tools took over 600 s" in str(results[2].output)
@@ -384,32 +385,23 @@ async def asking_twice(arguments: Json) -> str:
 def test_time_in_which_a_tool_asks_a_person_counts_for_no_limit() -> None:
     """Neither for its own, nor for that of the batch; others keep theirs."""
     tools = MemoryTools(asking=asking, endless=endless)
-    arguments = json.dumps({"city": "x", "days": 5_000})
-    calls = [calling("asking", 1, arguments), calling("endless", 2)]
+    calls = [lasting("asking", 5_000), calling("endless", 2)]
     limits = CallLimits(seconds=120, batch_seconds=125)
 
     results = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    assert results == [
-        ToolResult("done"),
-        tool_error("endless did not finish within 120 s."),
-    ]
+    late = tool_error("endless did not finish within 120 s.")
+    assert results == [ToolResult("done"), late]
 
 
 def test_two_questions_of_a_tool_at_once_stop_its_time_once() -> None:
     """Until the second has an answer; then it goes on where it was."""
     tools = MemoryTools(asking_twice=asking_twice)
-    calls = [
-        calling("asking_twice", days, json.dumps({"city": "x", "days": days}))
-        for days in (119, 121)
-    ]
 
-    results = answered(calls, tools)
+    results = answered([lasting("asking_twice", days) for days in (119, 121)], tools)
 
-    assert results == [
-        ToolResult("done"),
-        tool_error("asking_twice did not finish within 120 s."),
-    ]
+    late = tool_error("asking_twice did not finish within 120 s.")
+    assert results == [ToolResult("done"), late]
 
 
 def test_question_of_a_tool_counts_for_no_limit_of_the_run() -> None:
@@ -422,10 +414,10 @@ def test_question_of_a_tool_counts_for_no_limit_of_the_run() -> None:
         yield
         stopped.append("ended")
 
-    async def run() -> list[tuple[Item, ToolResult]]:
-        calls = [calling("asking", 1, json.dumps({"city": "x", "days": 1}))]
+    async def run() -> None:
         toolset = Toolset(MemoryTools(asking=asking), limits=LIMITS)
-        return [pair async for pair in run_calls(calls, toolset, pause)]
+        async for _ in run_calls([lasting("asking", 1)], toolset, pause):
+            pass
 
     run_skipping(run())
 
@@ -461,10 +453,7 @@ def test_result_waits_for_no_question_of_another_tool() -> None:
     shown_at: list[float] = []
 
     async def run() -> None:
-        calls = [
-            calling("working", 1),
-            calling("asking", 2, json.dumps({"city": "x", "days": 5_000})),
-        ]
+        calls = [calling("working", 1), lasting("asking", 5_000)]
         tools = MemoryTools(asking=asking, working=lambda _: asyncio.sleep(110, "done"))
         limits = CallLimits(seconds=1_000, batch_seconds=100)
         async for _ in run_calls(calls, Toolset(tools, limits=limits)):
@@ -541,6 +530,17 @@ def test_closing_in_the_middle_cancels_what_runs() -> None:
     assert tools.left
 
 
+async def stopped(
+    calls: Sequence[Item], toolset: Toolset, has_begun: asyncio.Event
+) -> None:
+    """Stop a batch as soon as something has begun."""
+    task = asyncio.create_task(answers_of(calls, toolset))
+    await has_begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 def test_cancelling_in_the_middle_cancels_what_runs() -> None:
     """Whoever waits for an answer is let go at once; the tool has not failed."""
     tools = MemoryTools()
@@ -555,11 +555,7 @@ def test_cancelling_in_the_middle_cancels_what_runs() -> None:
 
         tools.functions["endless"] = long
         toolset = Toolset(tools, limits=LIMITS, log=logged.append)
-        task = asyncio.create_task(answers_of([calling("endless")], toolset))
-        await began.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await stopped([calling("endless")], toolset, began)
         return asyncio.get_running_loop().time()
 
     assert run_skipping(leave()) == 0
@@ -582,12 +578,7 @@ def test_cancelling_during_a_question_runs_nothing_more() -> None:
         approver = Approver([("get_weather", "auto")], "ask", ask)
         names = ["other", "get_weather", "other"]
         calls = [calling(name, n) for n, name in enumerate(names)]
-        toolset = Toolset(tools, approver, LIMITS)
-        task = asyncio.create_task(answers_of(calls, toolset))
-        await asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await stopped(calls, Toolset(tools, approver, LIMITS), asked)
 
     run_skipping(leave())
 
