@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -21,6 +20,7 @@ from runs.against_server import (
     CANARY,
     asking,
     end_of,
+    exchange,
     limits,
     notes_of,
     report,
@@ -267,58 +267,46 @@ async def test_trace_identifies_response_and_refusal(connections: Connections) -
 
 
 BEGUN = wire.on_the_wire(wire.created(), *wire.message("Hello ", "world")[:3])
-KEEPALIVE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
-COMMENT = b": still here\n\n"
-WORDS: wire.Events = [
-    *wire.message("Hello")[-1:],
-    wire.completed(wire.message_item("Hello")),
-]
-END = wire.on_the_wire(*WORDS)
+WORDS = [*wire.message("Hello")[-1:], wire.completed(wire.message_item("Hello"))]
 TICK = 0.03
 IDLE = 0.3
 
 
-def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> Answerer:
-    """Say something, then `piece` again and again, then the end of the answer."""
+async def tick(stream: web.StreamResponse, piece: bytes, times: int) -> None:
+    """Say this again and again."""
+    for _ in range(times):
+        await asyncio.sleep(TICK)
+        await stream.write(piece)
 
-    async def pieces() -> AsyncIterator[bytes]:
-        count = 0
-        while times is None or count < times:
-            yield piece
-            count += 1
+
+def ticking(piece: bytes, times: int, before: bytes = b"") -> Answerer:
+    """Say something, then `piece` so often, then the end of the answer."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         stream = await started(request)
         await stream.write(before)
-        async for chunk in pieces():
-            await asyncio.sleep(TICK)
-            await stream.write(chunk)
-        await stream.write(END)
+        await tick(stream, piece, times)
+        await stream.write(wire.on_the_wire(*WORDS))
         return stream
 
     return answer
 
 
-SIGNS_OF_LIFE = {
-    "events": KEEPALIVE,
-    "comments": COMMENT,
-    "empty lines": b"\n",
-    "empty data": b"data:\n\n",
-    "words": b"data: ping\n\n",
-}
+TICKS = int(3 * IDLE / TICK)
+KEEPALIVE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
+COMMENT = b": still here\n\n"
+PING = b"data: ping\n\n"
 
 
-@pytest.mark.parametrize("before", [b""], ids=["from the start"])
-@pytest.mark.parametrize("sign", SIGNS_OF_LIFE)
+@pytest.mark.parametrize("sign", [KEEPALIVE, COMMENT, b"\n", b"data:\n\n", PING])
 async def test_any_sign_of_life_ends_a_silence(
-    connections: Connections, sign: str, before: bytes
+    connections: Connections, sign: bytes
 ) -> None:
     """A server that reads or thinks for long is cut off by no limit that no one set."""
-    answer = ticking(SIGNS_OF_LIFE[sign], int(3 * IDLE / TICK), before)
     within = limits(retries=1, first_event=IDLE, idle=IDLE)
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 1
+    answer = ticking(sign, TICKS)
+    events, bodies = await exchange(connections, answer, within=within)
+    assert len(bodies) == 1
     assert log_of(events)[-1] == "run completed"
 
 
@@ -329,9 +317,7 @@ async def test_white_space_before_a_whole_answer(connections: Connections) -> No
         body = web.StreamResponse()
         body.content_type = "application/json"
         await body.prepare(request)
-        for _ in range(int(3 * IDLE / TICK)):
-            await asyncio.sleep(TICK)
-            await body.write(b" \n")
+        await tick(body, b" \n", TICKS)
         await body.write(json.dumps(WORDS[-1]["response"]).encode())
         return body
 
@@ -340,32 +326,32 @@ async def test_white_space_before_a_whole_answer(connections: Connections) -> No
 
 
 @pytest.mark.parametrize(
-    ("before", "kind"),
-    [(BEGUN, "idle_timeout"), (b"", "first_event_timeout")],
-    ids=["after words", "from the start"],
+    ("said", "timeouts", "kind"),
+    [
+        (BEGUN + KEEPALIVE, {"first_event": 60, "idle": 0.1}, "idle_timeout"),
+        (BEGUN + COMMENT, {"first_event": 60, "idle": 0.1}, "idle_timeout"),
+        (KEEPALIVE, {"first_event": 60, "idle": 0.1}, "idle_timeout"),
+        (COMMENT, {"first_event": 0.1, "idle": 60}, "first_event_timeout"),
+    ],
 )
-@pytest.mark.parametrize("sign", ["events", "comments"])
 async def test_silence_after_signs_of_life(
-    connections: Connections, sign: str, before: bytes, kind: str
+    connections: Connections, said: bytes, timeouts: dict[str, Any], kind: str
 ) -> None:
     """The limit of the first event applies until there is one, then the other one."""
-    piece = SIGNS_OF_LIFE[sign]
-    if piece == KEEPALIVE:
-        kind = "idle_timeout"
-    first = kind == "first_event_timeout"
-    within = limits(first_event=0.1 if first else 60, idle=60 if first else 0.1)
     async with asyncio.timeout(50):
-        events = await report_of(connections, stalling(before + piece), within)
+        within = limits(**timeouts)
+        events = await report_of(connections, stalling(said), within)
     assert log_of(events)[-1] == f"run {kind}"
 
 
-@pytest.mark.parametrize("sign", ["events", "words"])
+@pytest.mark.parametrize("sign", [KEEPALIVE, PING])
 async def test_total_limit_ends_mere_signs_of_life(
-    connections: Connections, sign: str
+    connections: Connections, sign: bytes
 ) -> None:
     within = limits(retries=1, first_event=IDLE, idle=IDLE, total=2 * IDLE)
+    answer = ticking(sign, 1_000_000, before=BEGUN)
     async with asyncio.timeout(60):
-        events = await report_of(connections, ticking(SIGNS_OF_LIFE[sign]), within)
+        events = await report_of(connections, answer, within)
     assert log_of(events) == [
         "0 started message",
         "0 text 0: Hello ",
@@ -383,22 +369,18 @@ async def test_server_is_left(connections: Connections) -> None:
 @pytest.mark.parametrize(
     ("answer", "total", "kind"),
     [
-        pytest.param(silence, 0.1, "total_timeout", id="it is over"),
-        pytest.param(
-            replying("", 503, headers={"Retry-After": "30"}),
-            20.0,
-            "refused",
-            id="it ends before the wait that the server asks for",
-        ),
+        (silence, 0.1, "total_timeout"),
+        # It ends before the wait that the server asks for.
+        (replying("", 503, headers={"Retry-After": "30"}), 20.0, "refused"),
     ],
 )
 async def test_total_leaves_no_time_for_another_attempt(
     connections: Connections, answer: Answerer, total: float, kind: str
 ) -> None:
-    async with Upstream(answer) as upstream, asyncio.timeout(60):
+    async with asyncio.timeout(60):
         within = limits(retries=3, total=total)
-        events = await report(connections, upstream.endpoint, within=within)
-        assert len(upstream.requests) == 1
+        events, bodies = await exchange(connections, answer, within=within)
+    assert len(bodies) == 1
     assert log_of(events) == [f"run {kind}"]
 
 
