@@ -1,7 +1,6 @@
 """A refusal that can be repaired costs one more request, and no answer."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -226,53 +225,6 @@ async def test_three_refusals_in_a_row(connections: Connections, left_out: str) 
     assert ("summary" not in last["reasoning"]) == ("reasoning.summary" in named)
     assert (last["reasoning"]["effort"] == "low") == ("reasoning.effort" in named)
     assert ("stream" not in last) == ("stream" in named)
-
-
-UNFIT_EFFORT = {
-    "path": ["reasoning", "effort"],
-    "message": "Expected 'low' | 'medium' | 'high', received 'minimal'",
-}
-UNFIT_THOUGHT = {
-    "path": ["input"],
-    "errors": [[{"path": []}], [{"path": [1], "errors": [[{"path": ["role"]}]]}]],
-    "message": "Invalid input",
-}
-
-
-def from_openrouter(issue: Item) -> Item:
-    """Return a refusal with the code of a policy (openai/codex 18307)."""
-    error = {"code": "invalid_prompt", "message": "Invalid Responses API request"}
-    return {"error": error, "metadata": {"raw": json.dumps([issue], indent=2)}}
-
-
-def from_responses_js(issue: Item) -> Item:
-    """Return a refusal as its source sends it."""
-    return {"success": False, "error": [issue], "details": [issue]}
-
-
-def from_lm_studio(issue: Item) -> Item:
-    """Return a refusal whose only text is a list (docker/docker-agent 278)."""
-    return {"error": json.dumps([issue], indent=2)}
-
-
-@pytest.mark.parametrize("form", [from_openrouter, from_responses_js, from_lm_studio])
-async def test_what_a_server_made_with_zod_refuses(
-    connections: Connections, form: Callable[[Item], Item]
-) -> None:
-    """Its own reasoning is not sent back, the effort becomes one that it names."""
-    refusals = [
-        replying(json.dumps(form(issue)), 400)
-        for issue in (UNFIT_THOUGHT, UNFIT_EFFORT)
-    ]
-    thought = wire.reasoning_text("Hm")[-1]["item"]
-    items = [USER, thought, LOOKED, {**OUTPUT, "output": "seen"}]
-    asked = asking(input=items, reasoning={"effort": "minimal"})
-    events, (*_, last) = await repaired(connections, asked, *refusals)
-
-    assert repairs_of(events) == ["LeaveOutPlainReasoning", "reasoning.effort"]
-    assert all(e.tried.is_lasting for e in events if isinstance(e, Status) and e.tried)
-    assert last["reasoning"] == {"effort": "low"}
-    assert "reasoning" not in [item["type"] for item in last["input"]]
 
 
 async def test_repair_before_a_retry(connections: Connections) -> None:

@@ -1,6 +1,7 @@
 """What a refusal names is found, in the words of the API and of gateways."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -802,3 +803,48 @@ def test_gateway_that_hides_the_cause_gets_no_reasoning_in_the_end(
     assert tried
     assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), False)
     assert blind_repair(asking(input=[USER]).sent(), failure) is None
+
+
+UNFIT_EFFORT = {
+    "path": ["reasoning", "effort"],
+    "message": "Expected 'low' | 'medium' | 'high', received 'minimal'",
+}
+UNFIT_THOUGHT = {
+    "path": ["input"],
+    "errors": [[{"path": []}], [{"path": [1], "errors": [[{"path": ["role"]}]]}]],
+    "message": "Invalid input",
+}
+
+
+def from_openrouter(issue: Item) -> Item:
+    """Return a refusal with the code of a policy (openai/codex 18307)."""
+    error = {"code": "invalid_prompt", "message": "Invalid Responses API request"}
+    return {"error": error, "metadata": {"raw": json.dumps([issue], indent=2)}}
+
+
+def from_responses_js(issue: Item) -> Item:
+    """Return a refusal as its source sends it."""
+    return {"success": False, "error": [issue], "details": [issue]}
+
+
+def from_lm_studio(issue: Item) -> Item:
+    """Return a refusal whose only text is a list (docker/docker-agent 278)."""
+    return {"error": json.dumps([issue], indent=2)}
+
+
+@pytest.mark.parametrize("form", [from_openrouter, from_responses_js, from_lm_studio])
+@pytest.mark.parametrize(
+    ("issue", "thoughts", "repair"),
+    [
+        (UNFIT_THOUGHT, [PLAIN_THOUGHT], LeaveOutPlainReasoning()),
+        (UNFIT_EFFORT, [], ReplaceEffort("minimal", "low")),
+    ],
+)
+def test_what_a_server_made_with_zod_refuses(
+    form: Callable[[Item], Item], issue: Item, thoughts: list[Item], repair: Repair
+) -> None:
+    """Its own reasoning is not sent back, the effort becomes one that it names."""
+    error = read_api_error(form(issue))
+    items = [USER, *thoughts, CALL, OUTPUT]
+    tried = find(error, input=items, reasoning={"effort": "minimal"})
+    assert (tried.repair, tried.is_lasting) == (repair, True)
