@@ -51,6 +51,7 @@ HELLO = wire.message("Hello")
 LOOK = wire.call_item("look", '{"a":1}')
 UNSAID = {**wire.call_item("look", ""), "status": "in_progress"}
 CUT_CALL = {**wire.call_item("look", ""), "status": "incomplete"}
+LONE = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
 SUMMARY = wire.reasoning_item("hm")
 CONTENT = [{"type": "reasoning_text", "text": "hm"}]
 CITED = wire.message_item("Hello world")
@@ -109,6 +110,12 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             ],
             [wire.message_item("One two")],
             id="the last of two parts ends too early",
+        ),
+        # No card could show it.
+        pytest.param(
+            [wire.done(LONE), *wire.message("Rain.", at=1), wire.completed(LONE)],
+            [wire.message_item("Rain.", at=1)],
+            id="an output without a call",
         ),
         pytest.param(
             [wire.done(CUT_CALL), wire.ended("incomplete")],

@@ -444,18 +444,6 @@ async def test_call_whose_arguments_are_no_json(
     assert sent["arguments"] == (arguments or '{"arguments": "{\\"ci"}')
 
 
-async def test_output_without_a_call_is_left_out(connections: Connections) -> None:
-    """No card could show it."""
-    lone = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
-    message = wire.message("Rain.", at=1)
-    stream = wire.on_the_wire(wire.done(lone), *message, wire.completed(lone))
-
-    events, _, bodies = await events_of(connections, streaming(stream))
-
-    assert [item["type"] for item in end_of(events).output] == ["message"]
-    assert len(bodies) == 1
-
-
 async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:
     """A custom tool that was added in the middle of a chat."""
     tool = {"type": "custom", "name": "x_keyword_search"}

@@ -28,8 +28,8 @@ from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
 from runs.against_server import (
-    assert_output_holds,
     asking,
+    assert_output_holds,
     end_of,
     exchange,
     limits,
@@ -72,14 +72,9 @@ def offering(text: str, *tools: Item, **more: Any) -> ResponsesRequest:
     return asking(text).model_copy(update=update)
 
 
-def answers(events: list[RunEvent]) -> list[ToolOutput]:
-    """What was told of calls that got their output."""
-    return [event for event in events if isinstance(event, ToolOutput)]
-
-
 def outputs(events: list[RunEvent]) -> list[Any]:
     """What the tools said, in the order in which it was told."""
-    return [event.item["output"] for event in answers(events)]
+    return [event.item["output"] for event in events if isinstance(event, ToolOutput)]
 
 
 def received(sim: Simulator, index: int) -> list[Item]:
@@ -174,15 +169,11 @@ async def test_without_a_toolset_calls_stay_open(
     connections: Connections, sim: Simulator
 ) -> None:
     """They are for the caller to answer."""
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool"), None
-    )
+    events = await report(connections, simulated(sim), offering("sim:tool"))
 
-    assert answers(events) == []
-    assert [item["type"] for item in end_of(events).output] == [
-        "reasoning",
-        "function_call",
-    ]
+    kinds = [item["type"] for item in end_of(events).output]
+    assert kinds == ["reasoning", "function_call"]
+    assert outputs(events) == []
     assert len(sim.requests) == 1
 
 
@@ -198,8 +189,8 @@ async def test_custom_tool_is_run_and_answered(
     )
 
     assert tools.called == [("take_note", {"input": "note: Zürich is at 408 m\n"})]
-    [answered] = answers(events)
-    assert answered.item["type"] == "custom_tool_call_output"
+    [answered] = [event.item for event in events if isinstance(event, ToolOutput)]
+    assert answered["type"] == "custom_tool_call_output"
     assert end_of(events).ending.kind == "completed"
 
 
@@ -207,15 +198,13 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
     connections: Connections, sim: Simulator
 ) -> None:
     """Sums are for billing, the last one is the size of the chat."""
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool-twice"), Toolset(MemoryTools())
-    )
+    request = offering("sim:tool-twice")
+    toolset = Toolset(MemoryTools())
+    ended = end_of(await report(connections, simulated(sim), request, toolset=toolset))
 
-    ended = end_of(events)
-    each = ended.usages
-    assert len(each) == 3
-    assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
-    assert ended.last_usage == each[2] != ended.usage
+    first, second, third = ended.usages
+    assert ended.usage == add_usage(add_usage(first, second), third)
+    assert ended.last_usage == third != ended.usage
 
 
 FORCED = {"type": "function", "name": "get_weather"}
@@ -316,17 +305,16 @@ class JumpingLoop(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
-@pytest.mark.parametrize("whose", ["the tool's", "the person's"])
-async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
+async def test_total_limit_counts_neither_tools_nor_people() -> None:
     """It is a limit for the server; they take an hour each time."""
     loop = JumpingLoop()
 
     async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        loop.ahead += 3_600 if whose == "the person's" else 0
+        loop.ahead += 3_600
         return [True for _ in calls]
 
     async def look(arguments: Json) -> str:
-        loop.ahead += 3_600 if whose == "the tool's" else 0
+        loop.ahead += 3_600
         return await weather(arguments)
 
     async def work() -> list[RunEvent]:
@@ -336,14 +324,10 @@ async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
             Approver(default_rule="ask", ask=ask),
             CallLimits(seconds=1e6, batch_seconds=1e6),
         )
+        request = offering("sim:tool-twice")
+        within = limits(total=1_800.0)
         async with Simulator() as sim:
-            events = await report_with_tools(
-                connections,
-                simulated(sim),
-                offering("sim:tool-twice"),
-                toolset,
-                limits(total=1_800.0),
-            )
+            events = await report(connections, simulated(sim), request, within, toolset)
         await connections.close()
         return events
 
