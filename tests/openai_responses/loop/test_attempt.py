@@ -50,7 +50,6 @@ async def log_of_attempt(tried: Attempt) -> list[str]:
 
 
 async def test_break_behind_many_events(connections: Connections) -> None:
-    """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
     text = wire.on_the_wire(*wire.message(*pieces)[:-3])
     async with Upstream(breaking(text)) as upstream:
@@ -64,7 +63,6 @@ async def test_break_behind_many_events(connections: Connections) -> None:
 async def test_payload_is_sent_in_the_servers_form(
     connections: Connections, compatibility: Compatibility
 ) -> None:
-    """The payload of the request, in the form that the server takes."""
     thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, thought]
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
@@ -154,7 +152,6 @@ def delta_of(kind: str, **place: int) -> Callable[[str], wire.Event]:
 async def test_deltas_are_joined_by_time(
     connections: Connections, announced: wire.Item, grow: Any, kind: str, seconds: float
 ) -> None:
-    """The first delta is shown at once; those of a moment are shown together."""
     teller = Teller()
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
@@ -228,7 +225,6 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
 async def test_deltas_are_not_joined_without_a_window(
     connections: Connections,
 ) -> None:
-    """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
         events = run(asking(), upstream.endpoint, connections, AT_ONCE)
@@ -263,7 +259,6 @@ def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
 async def test_stream_without_an_end(
     connections: Connections, sim: Simulator, kind: str, within: Limits, ending: str
 ) -> None:
-    """It is left; what was said before stays, and nothing is sent again."""
     request = asking(f"sim:chat,endless=60,of={kind} hello")
     events = await report(connections, simulated(sim), request, within)
 

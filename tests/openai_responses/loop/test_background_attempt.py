@@ -106,7 +106,6 @@ async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
 async def test_a_connection_that_breaks(
     connections: Connections, sim: Simulator, fault: str, number: int
 ) -> None:
-    """Wherever it breaks, nothing is shown twice and nothing is missing."""
     expected = await whole_answer(connections, sim)
     events = await report_sim(connections, sim, f"chat,{fault}={number}")
     assert _same(log_of(shown_events(events)), expected)
@@ -182,7 +181,6 @@ async def test_server_that_knows_no_background_answers_without(
 async def test_response_that_the_server_gave_up_is_incomplete(
     output: list[Item], connections: Connections
 ) -> None:
-    """With what came of it, or without a word."""
     queued = {"id": "resp_1", "object": "response", "status": "queued", "output": []}
     expired = {**queued, "status": "expired", "output": output}
     answer = in_turn(replying(json.dumps(queued)), replying(json.dumps(expired)))
@@ -257,7 +255,6 @@ async def test_background_response_is_read_to_its_end(
 async def test_resumed_response_that_failed_is_not_cancelled(
     connections: Connections, sim: Simulator, scenario: str, stream: bool, kind: str
 ) -> None:
-    """They are told as ever; the response is over, so nothing is cancelled."""
     events = await report_sim(connections, sim, f"{scenario},drop=30", stream=stream)
     assert end_of(events).ending.kind == kind
     assert "cancel" not in asked_for(sim.requests)
@@ -318,7 +315,6 @@ def reading(
 async def test_stop_during_a_silence_cancels_the_response(
     connections: Connections, sim: Simulator
 ) -> None:
-    """A task that waits for the model is cancelled, and so is the model."""
     task, has_begun = reading(connections, sim)
     async with asyncio.timeout(60):
         await has_begun.wait()
@@ -365,8 +361,6 @@ async def test_stop_before_the_response_has_an_id(
 async def test_stop_before_the_first_event_cancels_the_response_once(
     connections: Connections, sim: Simulator
 ) -> None:
-    """Whether the id has been read by then or not, it is cancelled once."""
-
     def has_come() -> bool:
         return bool(sim.requests) and sim.requests[0].events_sent == 3
 
@@ -469,7 +463,6 @@ async def test_a_response_that_somebody_cancelled(
 async def test_server_that_never_returns_cuts_the_answer(
     connections: Connections,
 ) -> None:
-    """After as many attempts in vain as allowed the answer counts as cut."""
     async with Upstream(in_turn(BROKEN, hang_up)) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
         await until(lambda: upstream.requests[-1].path.endswith("/cancel"))
@@ -488,7 +481,6 @@ async def test_server_that_never_returns_cuts_the_answer(
 async def test_rest_that_cannot_be_read_is_asked_for_again(
     connections: Connections, rest: Answerer, kind: str
 ) -> None:
-    """Once more as a whole."""
     garbled = streaming(b"data: {nonsense}\n\n")
     answer = in_turn(BROKEN, garbled, rest)
     events, _ = await report_answer(connections, answer, HASTY)
@@ -549,7 +541,6 @@ async def test_broken_response_is_asked_for_by_id_and_last_number(
 
 
 async def test_events_that_came_before(connections: Connections) -> None:
-    """They do not count again, and the highest number is where it goes on."""
     events = [created(), {**wire.added(wire.message_item()), "sequence_number": 0}]
     for number in (1, 1, 0, 2, 7, 3):
         events.append({**wire.text_delta(f"{number} "), "sequence_number": number})
@@ -573,7 +564,6 @@ async def test_response_without_an_id_for_a_path_is_not_asked_for(
 
 
 async def test_the_version_that_azure_wants(connections: Connections) -> None:
-    """What BASE_URL asks for comes after what we ask for."""
     async with Upstream(in_turn(BROKEN, REST)) as upstream:
         endpoint = Endpoint(f"{upstream.base_url}?api-version=preview", "sk-upstream-1")
         await report(connections, endpoint, background("Hi"), PATIENT)
@@ -591,7 +581,6 @@ async def test_the_version_that_azure_wants(connections: Connections) -> None:
 async def test_it_is_never_run_twice(
     connections: Connections, answer: Answerer
 ) -> None:
-    """Where the server may have begun, the request is not sent again."""
     within = HASTY._replace(timeouts=Timeouts(first_event=0.3))
     events, requests = await report_answer(connections, answer, within)
     assert len(requests) == 1
@@ -674,7 +663,6 @@ HELLO = ignoring(None, *wire.message("Hello", " world")[:3])
 async def test_end_at_a_server_that_ignores_background(
     connections: Connections, answer: Answerer, timeouts: Timeouts, kind: str, text: str
 ) -> None:
-    """It is told as any other, and nothing is asked for that is not there."""
     within = HASTY._replace(timeouts=timeouts)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), within)

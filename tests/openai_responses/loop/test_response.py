@@ -75,7 +75,6 @@ def test_item_starts_grows_and_ends(
 
 
 def test_encrypted_content_is_that_of_the_item_that_ended() -> None:
-    """Not of the one announced, nor of the last snapshot."""
     turn = ResponseState()
     begun, ended = reported(turn, *wire.reasoning(sealed="all of it"))
     reported(turn, wire.completed(wire.reasoning_item(sealed="another")))
@@ -277,7 +276,6 @@ def test_message_of_another_role_is_the_models(role: Item) -> None:
 
 
 def test_events_that_mean_nothing() -> None:
-    """Keepalive, progress and events of tomorrow say nothing."""
     turn = ResponseState()
     names = ("keepalive", "response.in_progress", "response.aura.delta")
     assert reported(turn, wire.created(), *({"type": name} for name in names)) == []
@@ -287,7 +285,6 @@ def test_events_that_mean_nothing() -> None:
 
 @pytest.mark.parametrize("details", [None, {"reason": None}, {"reason": 7}])
 def test_incomplete_without_a_reason(details: object) -> None:
-    """There is a message all the same."""
     turn = ResponseState()
     reported(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
@@ -297,7 +294,6 @@ def test_incomplete_without_a_reason(details: object) -> None:
 
 @pytest.mark.parametrize("output", [None, "text", {}, [None, "x", 1]])
 def test_snapshot_of_another_server(output: object) -> None:
-    """An output that is none costs nothing."""
     turn = ResponseState()
     reported(turn, {"type": "response.completed", "response": {"output": output}})
     assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
@@ -319,7 +315,6 @@ def test_items_are_numbered_in_order_of_arrival(index: int | None) -> None:
 
 
 def test_items_that_share_an_index_are_told_apart_by_id() -> None:
-    """Each is found by its ids, in whatever order its events come."""
     look = wire.function_call("look", '{"a":1}', at=1)
     find = wire.function_call("find", '{"b":2}', at=2)
     mixed = [event for pair in zip(look, find, strict=True) for event in pair]
@@ -397,7 +392,6 @@ def test_output_in_the_order_of_the_api() -> None:
 
 @pytest.mark.parametrize("late", range(6))
 def test_events_of_an_ended_item(late: int) -> None:
-    """An item that ended does not start again; a delta is one more of its text."""
     events = wire.message("Hello")
     turn = ResponseState()
     reported(turn, *events)
@@ -418,7 +412,6 @@ def test_events_of_an_ended_item(late: int) -> None:
     ids=["completed", "incomplete", "failed", "error"],
 )
 def test_events_after_the_end(last: wire.Event) -> None:
-    """What follows the end of the response changes nothing, not even its ending."""
     turn = ResponseState()
     reported(turn, *wire.message("Hello"), last)
     ending = turn.ending
@@ -477,7 +470,6 @@ STREAM = wire.whole_stream(
 
 
 def test_json_answer_is_the_last_snapshot() -> None:
-    """An answer that was not streamed gives the same items and the same texts."""
     streamed = ResponseState()
     whole = ResponseState()
     from_stream = joined(reported(streamed, *STREAM))
@@ -522,7 +514,6 @@ def test_texts_of_an_item(item: Item, texts: list[Any]) -> None:
 def test_removed_items_are_counted_by_reason(
     told_by_api: Any, counted: dict[str, int]
 ) -> None:
-    """By its reasons, in the API's own words and no others."""
     turn = ResponseState()
     reported(turn, wire.ended("completed", input_transformations=told_by_api))
     assert turn.trace.removed == counted
@@ -592,7 +583,6 @@ def test_end_of_a_text_under_another_number_brings_what_is_missing() -> None:
 def test_part_that_grew_under_the_second_number(
     whole: tuple[str, ...], grown: str, expected: list[str]
 ) -> None:
-    """The item brings what came without deltas, each text once."""
     item = wire.message_item(*whole)
     delta = {**wire.text_delta(grown), "content_index": 1}
     started = wire.added({**item, "content": []})
@@ -603,6 +593,5 @@ def test_part_that_grew_under_the_second_number(
 
 
 def test_parts_that_each_delta_numbers_take_linear_work() -> None:
-    """Ten thousand of them are read at once, not in the square of it."""
     pieces = [f"{number} " for number in range(20_000)]
     assert texts_shown(*renumbered(wire.message(*pieces), *range(20_001))) == pieces

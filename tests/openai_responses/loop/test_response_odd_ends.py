@@ -279,7 +279,6 @@ def test_summary_that_only_deltas_brought_stays_with_the_sealed_reasoning() -> N
 
 
 def test_item_that_goes_on_after_its_end_is_shown_at_once() -> None:
-    """Each delta when it comes; the item ends once more with the response."""
     events = groups_of("item-ends-early", ResponseState())
     ended = [n for n, group in enumerate(events) for e in group if type(e) is ItemDone]
     grown = [n for n, group in enumerate(events) for e in group if type(e) is TextDelta]
@@ -322,7 +321,6 @@ TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
 
 
 def test_repeated_message_is_hidden() -> None:
-    """However often a server repeats it, it is shown once."""
     third = wire.message("One.", at=2, phase="final_answer")
     assert shown_of(*ONE, *TWICE, *third) == [
         "0 started message",
@@ -365,7 +363,6 @@ def test_same_words_with_something_between_are_said_twice() -> None:
 
 @pytest.mark.parametrize("count", range(1, 5))
 def test_repetition_that_another_item_interrupts(count: int) -> None:
-    """What was held back is shown, in its order."""
     call, *_ = wire.function_call("look", "{}", at=2)
     lines = shown_of(*ONE, *TWICE[:count], call)
     held = ["1 started message"] + ["1 text 0: O"] * (count > 2)
@@ -381,7 +378,6 @@ def test_repetition_that_a_failure_ends() -> None:
 
 
 def test_output_without_repetitions() -> None:
-    """Each message that repeats the one directly before it is left out."""
     one = wire.message_item("One.", phase="commentary")
     other = {**one, "phase": "final_answer"}
     empty = wire.message_item()
@@ -453,7 +449,6 @@ def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextD
 
 
 def test_neighboring_deltas_are_joined() -> None:
-    """Deltas of the same text are joined in order, up to any other event."""
     events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), None, delta("c")]
 
     assert join_deltas(events) == [ADDED[0], delta("ab"), None, delta("c")]

@@ -62,7 +62,6 @@ HELLO_LOG = [
 async def test_run_reports_events_then_output_and_usage(
     connections: Connections,
 ) -> None:
-    """Events come in order, deltas joined, the items and the usage at the end."""
     events = await report_of(connections, streaming(wire.on_the_wire(*HELLO)))
     assert log_of(events) == HELLO_LOG
     usage = Usage(30, 12, 42, 20, 4, 5)
@@ -93,7 +92,6 @@ async def test_other_forms_tell_the_same(
 async def test_request_that_is_not_streamed(
     connections: Connections, sim: Simulator
 ) -> None:
-    """The same server tells the same both ways."""
     streamed, whole = [
         await report(connections, simulated(sim), asking("sim:short", stream=stream))
         for stream in (True, False)
@@ -129,7 +127,6 @@ async def test_request_that_is_not_streamed(
 async def test_each_scenario_has_its_ending(
     connections: Connections, sim: Simulator, spec: str, kind: str, code: str | None
 ) -> None:
-    """Every way to end is told, with a message unless all went well."""
     tool = {"type": "function", "name": "get_weather", "parameters": None}
     request = asking(f"sim:{spec}").model_copy(
         update={"tools": [{**tool, "strict": False}]}
@@ -226,7 +223,6 @@ async def test_page_says_that_the_api_did_not_answer(
     ],
 )
 async def test_secrets_in_events(connections: Connections, event: wire.Event) -> None:
-    """Nothing that a server says of an error reaches the end of a run."""
     events = await report_of(connections, streaming(wire.on_the_wire(event)))
     ending = end_of(events).ending
     assert ending.is_failure
@@ -244,7 +240,6 @@ async def test_secrets_in_events(connections: Connections, event: wire.Event) ->
 async def test_address_that_does_not_work(
     connections: Connections, base_url: str, kind: str, words: str
 ) -> None:
-    """That is an ending as well."""
     events = await report(connections, Endpoint(base_url, CANARY))
     assert log_of(events) == [f"run {kind}"]
     assert words in end_of(events).ending.message
@@ -252,7 +247,6 @@ async def test_address_that_does_not_work(
 
 
 async def test_trace_identifies_response_and_refusal(connections: Connections) -> None:
-    """The log learns what it needs of an answer, and of a refusal."""
     named = {"x-request-id": "req_1"}
     answer = replying(json.dumps(HELLO[-1]["response"]), headers=named)
     trace = end_of(await report_of(connections, answer)).trace

@@ -211,7 +211,6 @@ def test_question_takes_the_place_of_the_calls() -> None:
 
 
 def test_run_takes_up_the_calls_of_an_earlier_one() -> None:
-    """They are shown, then made; the model goes on with what they returned."""
     judge = Judge(by_number(call_2="refuse"), holds=True)
     round_ = Round(judge, [SAID], left_calls=CALLS[:2])
 

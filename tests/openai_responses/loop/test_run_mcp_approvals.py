@@ -223,7 +223,6 @@ async def test_several_questions_beside_a_call(
 async def test_several_questions_beside_a_call_that_is_left(
     connections: Connections, sim: Simulator
 ) -> None:
-    """They are answered, and the run ends."""
     toolset = toolset_for(Person(True, False), runs_calls=False)
     events = await events_of(connections, sim, toolset, "mcp-approvals")
 

@@ -121,7 +121,6 @@ async def test_disturbed_stream_is_told_as_what_it_is(
 
 
 async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> None:
-    """It is asked for again, then in one piece; only then it is told."""
     answer = streaming(stream_of(NOTHING_READABLE))
     events, _, bodies = await events_of(connections, answer)
     assert len(bodies) == 3
@@ -132,7 +131,6 @@ async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> 
 
 
 async def test_all_that_a_run_skipped_is_counted(connections: Connections) -> None:
-    """Also of an attempt whose answer was not used."""
     broken = stream_of("empty-data-between").partition(b"data: {")[0]
     answer = in_turn(streaming(broken), sending("unreadable-lines-between"))
     events, _, _ = await events_of(connections, answer)

@@ -103,7 +103,6 @@ BEFORE_THE_CALL = {"hugging-face": "I look. ", "vllm-0.32.0": "\n\n"}
 async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
     name: str, connections: Connections
 ) -> None:
-    """A thought, a call that runs once, an answer that is shown once."""
     events, tools, bodies = await events_of(connections, server_of(name))
 
     assert tools.called == [("get_weather", ARGUMENTS)]

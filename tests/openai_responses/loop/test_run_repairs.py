@@ -142,7 +142,6 @@ async def test_choice_of_tools_that_a_server_does_not_implement(
 async def test_trouble_of_a_server_is_no_refusal_of_images(
     connections: Connections,
 ) -> None:
-    """Other words with a status of 500 are retried, with the images."""
     trouble = refusing({"code": 500, "message": "Oh no."}, 500)
     _, (first, second) = await repaired(connections, asking(input=SEEING), trouble)
     assert first == second
@@ -216,7 +215,6 @@ async def test_server_that_refuses_all_the_same(
 
 @pytest.mark.parametrize("left_out", REFUSALS)
 async def test_three_refusals_in_a_row(connections: Connections, left_out: str) -> None:
-    """One after the other, and what was given up stays given up."""
     named = [name for name in REFUSALS if name != left_out]
     refusals = [refusing(REFUSALS[name]) for name in named]
     events, (*_, last) = await repaired(connections, EVERYTHING, *refusals)
@@ -228,7 +226,6 @@ async def test_three_refusals_in_a_row(connections: Connections, left_out: str) 
 
 
 async def test_repair_before_a_retry(connections: Connections) -> None:
-    """The changed request is the one that is sent again."""
     refusal = refusing(REFUSALS["reasoning.summary"])
     busy = replying("{}", 503, headers={"Retry-After-Ms": "1"})
     events, bodies = await repaired(connections, asking(), refusal, busy)
@@ -384,7 +381,6 @@ async def test_refusal_inside_of_a_stream(
 async def test_several_parts_and_then_the_plain_words(
     connections: Connections, sim: Simulator
 ) -> None:
-    """Three are left out one by one; what is left is sent as plain words."""
     names = ("verbosity", "cache key", "summary", "search")
     events = await events_of(connections, sim, *(REFUSED[name] for name in names))
     assert repairs_of(events) == [

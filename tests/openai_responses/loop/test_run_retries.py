@@ -58,7 +58,6 @@ SOON = "Trying again in a moment."
 async def test_trouble_that_passes(
     connections: Connections, sim: Simulator, status: int
 ) -> None:
-    """One more attempt brings the answer; the wait is told."""
     request = asking(f"sim:{status},times=1,retry-after-ms=1")
     events = await report(connections, simulated(sim), request, TWICE)
     trouble = f"The model's server has trouble (HTTP {status})."
@@ -82,7 +81,6 @@ async def test_trouble_that_passes(
 async def test_trouble_that_lasts(
     connections: Connections, sim: Simulator, within: Limits, retries: int
 ) -> None:
-    """As many attempts as the limit says, and then the message."""
     request = asking("sim:503,retry-after-ms=1")
     events = await report(connections, simulated(sim), request, within)
     assert len(sim.requests) == retries + 1
@@ -327,7 +325,6 @@ async def test_thought_goes_on_in_the_same_place(
 
 
 async def test_thought_of_no_other_attempt_ends(connections: Connections) -> None:
-    """The attempt that brings the answer does not think."""
     events, _ = await after(connections, [wire.created(), *THINKING], "break")
     ends = [event.item for event in events if isinstance(event, ItemDone)]
     assert [item["type"] for item in ends] == ["reasoning", "message"]

@@ -110,7 +110,6 @@ def assert_all_answered(ended: RunDone) -> None:
 async def test_call_is_answered_and_the_answer_goes_on(
     connections: Connections, sim: Simulator
 ) -> None:
-    """One numbering over both turns."""
     tools = MemoryTools()
 
     events = await report_with_tools(
@@ -180,7 +179,6 @@ async def test_without_a_toolset_calls_stay_open(
 async def test_custom_tool_is_run_and_answered(
     connections: Connections, sim: Simulator
 ) -> None:
-    """With its text as it is."""
     tools = MemoryTools(take_note=lambda given: weather({"city": given["input"]}))
     tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
 
@@ -353,7 +351,6 @@ def tool_tasks() -> list[asyncio.Task[Any]]:
 async def test_cancelled_run_cancels_its_tools(
     connections: Connections, sim: Simulator
 ) -> None:
-    """Within a second, and no task is left."""
     tools = MemoryTools(get_weather=endless)
     task = asyncio.create_task(
         report_with_tools(

@@ -97,7 +97,6 @@ STOPPED = "Error: get_weather was stopped: the tools took over 1 s."
 def test_at_a_limit_the_model_answers_without_tools(
     budget: Budget, outputs: list[str]
 ) -> None:
-    """It reads why, its tools stay in the request, and the run is completed."""
     rounds = [[call(str(number))] for number in range(len(outputs))]
     spender = Spender(budget, *rounds, [SAID])
 
@@ -135,7 +134,6 @@ def test_what_earlier_runs_took_counts(
 
 
 def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
-    """Its calls are answered, and nothing more is asked."""
     spender = Spender(Budget(rounds=1), [call("1")], [call("2")])
 
     ended = spender.run()
@@ -325,7 +323,6 @@ def test_stop_ends_the_run_and_its_tasks() -> None:
 
 
 def test_limit_of_a_batch_is_the_shorter_one() -> None:
-    """A budget with more time does not lengthen it."""
     limits = CallLimits(batch_seconds=1)
     spender = Spender(Budget(seconds=100), [call("1")], [SAID], limits=limits)
 

@@ -160,7 +160,6 @@ def fed(tagged: TaggedThoughts, *events: RunEvent) -> list[RunEvent]:
 def test_a_message_with_tags_becomes_reasoning_and_answer(
     text: str, parts: list[Part]
 ) -> None:
-    """Whole and in pieces, on the page and for the next request."""
     for length in (1, 2, 3, 5, len(text) or 1):
         tagged = TaggedThoughts(3, THOUGHT_TAGS)
         item = message("1", text)
@@ -293,7 +292,6 @@ def test_a_message_that_is_hidden_has_no_tags(text: str, repeated: list[Part]) -
 
 
 def test_what_waits_is_shown_when_a_response_ends() -> None:
-    """Also if its message never ends."""
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
     tagged.feed(ItemAdded(0, message("1", "")))
     tagged.feed(TextDelta(0, "text", 0, "It rains <thi"))
@@ -369,7 +367,6 @@ def test_a_message_with_a_text_as_content_and_one_with_more_parts() -> None:
     )
 )
 def test_no_words_are_lost_however_they_come(pieces: list[str]) -> None:
-    """All ways to cut a text give the same items."""
     text = "".join(pieces)
     item = message("1", text)
     results = []
@@ -419,7 +416,6 @@ async def events_of(
 async def test_a_run_shows_and_sends_thoughts_as_reasoning(
     opening: str, size: int | None, connections: Connections
 ) -> None:
-    """Between rounds they go back as reasoning, and no tag goes anywhere."""
     said = "<think>The user asks.</think>\n\nI look."
     call = wire.function_call("get_weather", '{"city": "Bern"}', at=1)
     events, bodies = await events_of(
@@ -454,7 +450,6 @@ async def test_a_run_shows_and_sends_thoughts_as_reasoning(
 async def test_which_tags_count_is_a_choice(
     compatibility: Any, tags: ThoughtTags, shown: list[Part], connections: Connections
 ) -> None:
-    """None at all are one, too."""
     events, _ = await events_of(
         connections,
         answering("<think>Hm.</think>It rains."),
@@ -494,7 +489,6 @@ async def test_a_thought_in_tags_that_breaks_off_goes_on(
     ],
 )
 def test_few_blanks_are_waited_through(blank: int, kinds: list[str]) -> None:
-    """After more of them a text is a text, in pieces and whole."""
     text = "\n" * blank + "<think>Hm.</think>It rains."
     tagged = TaggedThoughts(0, THOUGHT_TAGS)
 

@@ -116,7 +116,6 @@ def test_null_is_no_argument(given: Any) -> None:
     ids=["unknown", "nameless", "no JSON", "no object", "kind", "nothing"],
 )
 def test_call_that_cannot_be_made(call: Item, message: str) -> None:
-    """An error output that says what is wrong, and no guess."""
     tools = MemoryTools(nowhere=weather)
     tools.stand_ins = {"nowhere": None}
 
@@ -221,7 +220,6 @@ def test_batch_that_takes_too_long_is_stopped() -> None:
 
 
 def test_batch_that_is_stopped_keeps_what_ended() -> None:
-    """Only what still runs is given up, at the same moment."""
     limits = CallLimits(at_once=8, seconds=1_000, batch_seconds=600)
     tools = MemoryTools(endless=endless)
     names = ["endless", "get_weather", "endless", "get_weather"]
@@ -405,7 +403,6 @@ def test_two_questions_of_a_tool_at_once_stop_its_time_once() -> None:
 
 
 def test_question_of_a_tool_counts_for_no_limit_of_the_run() -> None:
-    """As a question that the host asks."""
     stopped: list[str] = []
 
     @contextmanager
@@ -493,7 +490,6 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
 
 
 def test_calls_run_side_by_side_within_the_bound() -> None:
-    """Three meet, and never a fourth; the outputs keep the order of the calls."""
     inside: set[str] = set()
     most = 0
 
@@ -515,7 +511,6 @@ def test_calls_run_side_by_side_within_the_bound() -> None:
 
 
 def test_closing_in_the_middle_cancels_what_runs() -> None:
-    """Nothing is left, neither what ran nor what waited for its place."""
     tools = MemoryTools(endless=endless)
     calls = [calling("get_weather", 0), *(calling("endless", n) for n in range(1, 9))]
 
@@ -631,8 +626,6 @@ def test_every_call_of_every_batch_is_answered_once(
 
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> None:
-    """With a note of how much is missing; a short one stays as it is."""
-
     async def say(_: Json) -> str:
         return text
 
@@ -649,7 +642,6 @@ def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> No
 
 
 def test_output_is_capped_in_every_part() -> None:
-    """Pictures stay whole, and so does what is shown with it."""
     picture = {"type": "input_image", "image_url": "data:" + "x" * 5_000}
 
     class Pictures(MemoryTools):

@@ -225,7 +225,6 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
-    """By a place, an id, a name, or a phrase that only this cause has."""
     assert find(words(message)).repair == repair
 
 
@@ -406,7 +405,6 @@ def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) 
 
 
 def test_effort_does_not_go_to_and_fro() -> None:
-    """Each of two efforts is refused with the other as what there is."""
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
     tried = find(error, reasoning={"effort": "low"})
     assert tried.repair == ReplaceEffort("low", "none")
@@ -524,7 +522,6 @@ def test_effort_that_the_model_lacks(asked: str, named: str, left: Item) -> None
 
 
 def test_plain_words_of_a_later_turn() -> None:
-    """What came since the last time may be refused again."""
     before = PlainItems(item_names(HISTORY)[-1])
     more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
     repairs = (LeaveOutOptions(), before)
@@ -770,7 +767,6 @@ def test_status_says_whether_the_request_is_the_cause() -> None:
 def test_tool_of_an_item_is_named_by_its_place(
     place: str, repair: Repair | None
 ) -> None:
-    """A place that the item does not have names no tool."""
     added = {"type": "additional_tools", "role": "developer", "tools": [LOOK]}
     sent = asking(input=[USER, added]).sent()
     tried = find_repair(sent, Failure(400, ApiError(param=place)))

@@ -184,7 +184,6 @@ def test_user_who_is_known_displaces_nobody() -> None:
 
 
 def test_number_of_remembered_users_is_bounded() -> None:
-    """The first of them are forgotten; what holds for all stays."""
     memory = RepairMemory()
 
     for number in range(2 * MAX_USERS):

@@ -242,7 +242,6 @@ KNOWN = LeaveOutItem(A)
 
 
 def test_stored_repairs_are_read_back() -> None:
-    """Each of the kinds that a chat stores."""
     repairs = [
         KNOWN,
         SendAsText(f"{A}.1"),
@@ -482,7 +481,6 @@ def test_field_that_changes_the_meaning_is_kept(
 
 
 def test_later_instructions_move_to_the_beginning() -> None:
-    """Of the messages the others stay, in their order."""
     asked = body(
         instructions="Be kind.",
         input=[MONDAY, HI, HELLO, chat_message("system", "Ann likes tea."), HI],
