@@ -96,19 +96,18 @@ def asking(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
-def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
-    """The first repair after this refusal."""
+def tried_after(
+    error: ApiError, status: int = 400, **fields: Any
+) -> TriedRepair | None:
+    """What is tried first after a refusal."""
     sent = asking(**fields).sent()
     failure = Failure(status, error)
-    tried = find_repair(sent, failure) or blind_repair(sent, failure)
-    return tried.repair if tried else None
+    return find_repair(sent, failure) or blind_repair(sent, failure)
 
 
 def find(error: ApiError, status: int = 400, **fields: Any) -> TriedRepair:
     """What is tried first after a refusal that can be repaired."""
-    sent = asking(**fields).sent()
-    failure = Failure(status, error)
-    tried = find_repair(sent, failure) or blind_repair(sent, failure)
+    tried = tried_after(error, status, **fields)
     assert tried
     assert tried.repair.message
     return tried
@@ -294,7 +293,7 @@ def test_refused_guard_costs_the_chat_nothing(name: str, code: str | None) -> No
     }
     message = f"Unknown parameter: '{name}'."
     error = ApiError(code, param=name, message=message) if code else words(message)
-    assert repair_of(error, **guards) is None
+    assert tried_after(error, **guards) is None
 
 
 @pytest.mark.parametrize(
@@ -306,8 +305,8 @@ def test_refused_guard_costs_the_chat_nothing(name: str, code: str | None) -> No
     ],
 )
 def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
-    assert repair_of(error)
-    assert repair_of(error, safety_identifier="u-1") is None
+    assert find(error)
+    assert tried_after(error, safety_identifier="u-1") is None
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
 )
 def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
     """The refusal is about the account, the policy or the server."""
-    assert repair_of(error, status) is None
+    assert tried_after(error, status) is None
 
 
 UNREACHED = ApiError(
@@ -356,8 +355,8 @@ NOT_REPAIRED = ("model", "text.format", "input", "tools[9]", "input[99]", "tools
 def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
     """The refusal of a question is the answer."""
     fields: dict[str, Any] = {"tools": [LOOK], "text": {"format": {"type": "text"}}}
-    assert repair_of(error, input=[USER, ANSWER, USER], **fields) is None
-    assert repair_of(UNREACHED, input=[USER], tools=None) is None
+    assert tried_after(error, input=[USER, ANSWER, USER], **fields) is None
+    assert tried_after(UNREACHED, input=[USER], tools=None) is None
 
 
 def repairs_in_turn(
@@ -423,8 +422,8 @@ def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
     """A 404 is about the address only if no API answered."""
     error = ApiError(None, "invalid_request_error", None, "A call cannot be read.")
-    assert repair_of(error, 404) == PlainItems(LAST)
-    assert repair_of(ApiError(message="A call cannot be read."), 404) is None
+    assert find(error, 404).repair == PlainItems(LAST)
+    assert tried_after(ApiError(message="A call cannot be read."), 404) is None
 
 
 def test_same_repair_is_not_tried_twice() -> None:
@@ -698,7 +697,8 @@ def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> No
     """What a filter adds in the middle of a chat is for the field of instructions."""
     tried = find(error, input=[USER, text_message("developer", "Hi"), USER])
     assert (tried.repair, tried.is_named) == (GatherInstructions(), is_named)
-    assert not isinstance(repair_of(error, input=[USER, USER]), GatherInstructions)
+    other = tried_after(error, input=[USER, USER])
+    assert other is None or not isinstance(other.repair, GatherInstructions)
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
@@ -724,7 +724,7 @@ def test_text_between_calls_and_outputs_moves_behind_them() -> None:
     assert find(error, input=items).repair == MoveMessages()
     assert again.payload()["input"] == moved
     assert [row.item for row in again.sent().items] == moved
-    assert not isinstance(repair_of(error, input=moved), MoveMessages)
+    assert not isinstance(find(error, input=moved).repair, MoveMessages)
 
 
 @pytest.mark.parametrize(
