@@ -239,16 +239,12 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
-    question = user_messages(parts).get(question_index(parts))
-    if question is None:
-        return ""
-    names: list[str] = []
-    for file in question.attachments:
-        if file.content_type.startswith("image/svg"):
-            names.append(file.name)
-    if not names:
-        return ""
-    return _SVG_AS_TEXT.format(", ".join(names))
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.content_type.startswith("image/svg")
+    ]
+    return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
 
 
 def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
@@ -256,16 +252,18 @@ def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
 
     The files with the ids `whole` need no reading: the model or its code gets them.
     """
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.is_unread and not file.is_image and file.file_id not in whole
+    ]
+    return _UNREAD.format(", ".join(names)) if names else ""
+
+
+def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+    """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
-    if question is None:
-        return ""
-    names: list[str] = []
-    for file in question.attachments:
-        if file.is_unread and not file.is_image and file.file_id not in whole:
-            names.append(file.name)
-    if not names:
-        return ""
-    return _UNREAD.format(", ".join(names))
+    return question.attachments if question else ()
 
 
 def image_length(part: ChatPart) -> int:
