@@ -516,6 +516,9 @@ def _inner_error(text: str) -> ApiError | None:
             return None
         if _are_issues(issues):
             return read_api_error({"error": issues})
+    if _PRINTED_ROWS.match(text):
+        rows = [_printed_row(row) for row in _PRINTED_ROW.finditer(text)]
+        return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
@@ -545,6 +548,25 @@ def _read_printed(text: str) -> object:
     return None
 
 
+def _printed_row(row: re.Match[str]) -> JsonObject:
+    """Return a row of FastAPI's as its body would have it."""
+    place: list[object] = ["body"]
+    for key in _PRINTED_KEY.finditer(row[1]):
+        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
+    return {"loc": place, "msg": row[2][1:-1]}
+
+
+_PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
+"""FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
+a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
+_PRINTED_ROW = re.compile(
+    # No text of the chat begins a line: Python prints its line ends as `\n`.
+    r"^ {2}\{'type': '\w{1,64}', 'loc': \('body'"
+    r"((?:, (?:'[^'\n]{0,9999}'|\"[^\"\n]{0,9999}\"|\d{1,6})){1,20},?)\), "
+    r"'msg': ('[^'\n]{0,999}'|\"[^\"\n]{0,999}\")",
+    re.MULTILINE,
+)
+_PRINTED_KEY = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""

@@ -313,3 +313,24 @@ def test_body_of_many_levels_in_a_text_is_a_message() -> None:
 def test_other_texts_are_messages(text: str) -> None:
     """Only an error in JSON is unpacked; any other text stays the message."""
     assert read_api_error({"error": {"message": text}}).message == text
+
+
+ROWS = """2 validation errors:
+  {'type': 'string_type', 'loc': ('body', 'input', 'str'), 'msg': 'no "text"', 'input': 1}
+  {'type': 'missing', 'loc': ('body', 'input', "list[literal['a', 'b']]", 3, 'id'), \
+'msg': 'Field required', 'input': ["\\n  {'type': 'missing', 'loc': ('body', 'store')"]}
+"""
+FORGED = "no validation errors:\n" + ROWS.partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "param"),
+    [(ROWS, "input[3].id"), (FORGED, None), ("1 validation error:\nNo.", None)],
+)
+def test_exception_of_fastapi_names_the_place_of_its_longest_row(
+    text: str, param: str | None
+) -> None:
+    """vLLM sends it as the message; what it quotes of a chat begins no line."""
+    error = read_api_error({"error": {"message": text, "code": 400}})
+    assert (error.param, error.is_relayed) == (param, param is not None)
+    assert error.message == ("Field required" if param else text.strip())

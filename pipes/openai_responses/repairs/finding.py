@@ -32,6 +32,7 @@ from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
     Item,
+    answer_as_text,
     has_plain_reasoning,
     is_hosted,
     is_paired,
@@ -58,6 +59,7 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
+    AnswersAsTexts,
     AskForStream,
     GatherInstructions,
     JoinMessages,
@@ -411,6 +413,8 @@ def _without_item(
         yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield TriedRepair(SendAsText(name, noun))
+    if answer_as_text(item) != item:
+        yield TriedRepair(AnswersAsTexts(), is_named=is_named)
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )

@@ -17,6 +17,7 @@ from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
     Item,
+    answer_as_text,
     item_type,
     json_digest,
     message_text,
@@ -25,7 +26,13 @@ from openai_responses.items import (
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
-from openai_responses.repairs.chat_repairs import ChatRepair, has_media, name_items
+from openai_responses.repairs.chat_repairs import (
+    ChatRepair,
+    PlainItems,
+    WordsAlone,
+    has_media,
+    name_items,
+)
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
@@ -474,6 +481,21 @@ class LowerItems(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersAsTexts(RequestRepair):
+    """Earlier answers are sent as texts, for servers that do not take their parts."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server does not accept the form of earlier answers: sending "
+            "their texts alone."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+
+
+@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -651,6 +673,8 @@ def _apply_in_place(
 ) -> dict[str, Any]:
     """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
+        if isinstance(repair, PlainItems | WordsAlone):
+            payload = AnswersAsTexts().apply(payload)  # their plainest form
         if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
             payload = repair.apply(payload)
     return payload

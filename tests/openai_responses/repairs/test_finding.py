@@ -33,6 +33,7 @@ from openai_responses.repairs.finding import (
 )
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
+    AnswersAsTexts,
     GatherInstructions,
     LeaveOutField,
     LeaveOutFunctions,
@@ -472,13 +473,13 @@ def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
 
 
 def test_same_repair_is_not_tried_twice() -> None:
-    """The next best is: first the words of a message, then the message."""
+    """The next best is: the words of a message, those of all answers, no message."""
     part = {"type": "output_text", "text": "Hi", "annotations": [{}]}
     answer = {**ANSWER, "content": [part]}
     refused = Failure(400, ApiError(param="input[1]"))
     name = json_digest(answer)
     tried = repairs_in_turn(refused, input=[USER, answer, USER])
-    assert tried == [SendAsText(name), LeaveOutItem(name)]
+    assert tried == [SendAsText(name), AnswersAsTexts(), LeaveOutItem(name)]
 
 
 def test_second_hosted_item_takes_its_kind_along() -> None:
@@ -923,3 +924,21 @@ def test_gateway_that_hides_the_cause_gets_no_reasoning_in_the_end(
     assert tried is not None
     assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), False)
     assert blind_repair(asking(input=[USER]).sent(), failure) is None
+
+
+def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
+    """It repeats the whole chat, so an id of it in the words names nothing.
+
+    In their plainest form, answers are texts as well.
+    """
+    begin = "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'input', "
+    row = f"'list[union[A,B]]', 4, 'B', 'id'), 'msg': 'Field required', 'input': {INPUT}}}"
+    error = read_api_error({"error": {"message": f"{begin}{row}\n"}})
+    tried = find(error, input=HISTORY)
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    text = {"type": "message", "role": "assistant", "content": "Hello."}
+    assert repaired(error, input=HISTORY)["input"][4] == text
+    last = item_names(HISTORY)[-1]
+    for repair in (PlainItems(last), WordsAlone(last)):
+        assert text in asking(input=HISTORY, repairs=(repair,)).payload()["input"]
