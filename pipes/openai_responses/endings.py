@@ -126,6 +126,7 @@ NO_CREDIT_CODES = frozenset(
         # Codex's own server: a limit of hours or days
         "usage_limit_reached",
         "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -725,6 +726,9 @@ _PHRASES = (
         r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -750,7 +754,9 @@ _PHRASES = (
         r"|reaching the monthly spending limit|used up your daily free allocation"
         r"|out of call volume quota"
         # OpenRouter, of a day
-        r"|free-models-per-day",
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
@@ -785,6 +791,8 @@ _CERTAIN_PHRASES = (
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
     # LiteLLM's guardrails (`guardrail_hooks`), as a 400
     (
         r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",

@@ -362,6 +362,9 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
+        case text if "SensitiveContentDetected" in text:
+            return CONTENT_FILTER
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -452,6 +455,10 @@ _SAME_CODES = {
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
+    # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
+    "Arrearage": "insufficient_quota",
+    "AccountOverdueError": "insufficient_quota",
+    "data_inspection_failed": CONTENT_FILTER,
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 
