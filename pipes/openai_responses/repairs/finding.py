@@ -61,6 +61,7 @@ from openai_responses.repairs.request_repairs import (
     MAY_BE_LEFT_OUT,
     AnswersAsTexts,
     AskForStream,
+    AskToContinue,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -71,12 +72,14 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
+    TextOutputs,
     effort_of,
     may_lose_field,
     outer_name,
@@ -123,6 +126,11 @@ _REASONING_NOT_TAKEN = re.compile(
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
+    r"|reasoning_content is missing in assistant tool call message"
+    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|is missing a `?thought_signature",
+    re.IGNORECASE,
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
@@ -147,6 +155,31 @@ _SEES_NOTHING = re.compile(
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
+_IMAGE_LIMIT = re.compile(
+    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
+    r"\bat most ([1-9]\d{0,3}) image"
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
+    re.IGNORECASE,
+)
+"""What servers say of more images than they take in one request; one more screenshot ends
+a chat for good (anomalyco/opencode 48715)."""
+_TAKES_NO_FILES = re.compile(
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+    r"|\bunknown part type: input_file|does not support file content types",
+    re.IGNORECASE,
+)
+_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
+"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_ENDS_WITH_USER = re.compile(
+    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+    r"conversation must end with a user message"
+    r"|prefill is incompatible with enable_thinking"
+    r"|2 or more assistant messages at the end of the list"
+    r"|expected last role user or tool\b",
+    re.IGNORECASE,
+)
+"""What servers say of an answer that is to be continued."""
 _CALLS_NOTHING = re.compile(
     # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
     # llama.cpp, with a status of 500; Groq; LiteLLM.
@@ -337,6 +370,8 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
     yield from _by_place(refusal)
+    for number in refusal.numbers_of_addresses:
+        yield from _without_item(refusal, number)
     # The refusal of an image may name no place. Of several images the newest is a guess,
     # which must not cost the chat another.
     if refusal.error.code in IMAGE_CODES:
@@ -429,6 +464,10 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
+        limit = _IMAGE_LIMIT.search(refusal.words)
+        if limit:
+            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
+            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
@@ -436,6 +475,9 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ENDS_WITH_USER, AskToContinue()),
+        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
+        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)

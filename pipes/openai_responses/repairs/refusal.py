@@ -20,10 +20,11 @@ from openai_responses.items import (
     ADDED_TOOLS,
     Item,
     content_parts,
+    has_web_scheme,
     item_type,
     tool_name,
 )
-from openai_responses.json_input import as_list
+from openai_responses.json_input import as_list, as_text
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_MESSAGE = 8000
@@ -401,6 +402,20 @@ class Refusal:
             ids = (row.item.get("id"), row.item.get("call_id"))
             if any(isinstance(own_id, str) and own_id in named for own_id in ids):
                 yield number
+
+    @property
+    def numbers_of_addresses(self) -> Iterator[int]:
+        """The numbers of the items with an image or a file whose address is named.
+
+        OpenAI says so with its own fetching as the place: "Error while downloading
+        https://...", param `url`.
+        """
+        for number, row in enumerate(self.sent.items):
+            for key in ("content", "output"):
+                for part in content_parts(row.item.get(key)):
+                    address = as_text(part.get("image_url") or part.get("file_url"))
+                    if has_web_scheme(address) and address in self.words:
+                        yield number
 
     @property
     def quoted_words(self) -> set[str]:

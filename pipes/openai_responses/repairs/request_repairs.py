@@ -18,6 +18,8 @@ from openai_responses.items import (
     INSTRUCTING,
     Item,
     answer_as_text,
+    content_parts,
+    is_call_output,
     item_type,
     json_digest,
     message_text,
@@ -25,13 +27,15 @@ from openai_responses.items import (
     text_message,
     tool_name,
 )
-from openai_responses.json_input import as_list, value_at
+from openai_responses.json_input import as_list, as_mapping, value_at
 from openai_responses.repairs.chat_repairs import (
+    MEDIA_GONE,
     ChatRepair,
     PlainItems,
     WordsAlone,
     has_media,
     name_items,
+    plain_item,
 )
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
@@ -496,6 +500,87 @@ class AnswersAsTexts(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class LimitMedia(RequestRepair):
+    """Of more than `most` images or files the oldest become a line of text."""
+
+    kind: str
+    most: int
+
+    @property
+    def message(self) -> str:
+        noun = "images" if self.kind == "input_image" else "files"
+        if not self.most:
+            return f"The model's server does not accept {noun}: answering without them."
+        return (
+            f"The model's server accepts no more than {self.most} {noun}: sending the "
+            "newest."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        surplus = -self.most
+        for item in payload["input"]:
+            for key in ("content", "output"):
+                surplus += sum(map(self._is_meant, content_parts(item.get(key))))
+        if surplus <= 0:
+            return payload
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if not isinstance(item.get(key), list):
+                    continue
+                changed[key] = []
+                for part in item[key]:
+                    goes = surplus > 0 and self._is_meant(part)
+                    surplus -= goes
+                    gone = {"type": "input_text", "text": MEDIA_GONE}
+                    changed[key].append(gone if goes else part)
+            items.append(changed)
+        return {**payload, "input": items}
+
+    def _is_meant(self, part: object) -> bool:
+        return as_mapping(part).get("type") == self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server accepts texts alone as results of tools: answering "
+            "without their images and files."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            has_parts = is_call_output(item) and has_media(item)
+            items.append(plain_item(item) if has_parts else item)
+        return {**payload, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class AskToContinue(RequestRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one."""
+
+    @property
+    def message(self) -> str:
+        return "The model cannot go on with an answer by itself: asking it to continue."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        last = payload["input"][-1] if payload["input"] else {}
+        if last.get("role") != "assistant":
+            return payload
+        question = text_message("user", _CONTINUE)
+        return {**payload, "input": [*payload["input"], question]}
+
+
+_CONTINUE = "Continue your last message exactly where it ends."
+
+
+@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -615,6 +700,8 @@ _MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
+_ASK = AskToContinue()
+"""It comes last, and adds the only item that a chat does not have."""
 
 
 def repair_request(
@@ -662,7 +749,7 @@ def _lower_and_move(
 ) -> dict[str, Any]:
     """Return a body whose items are at the places where the server takes them."""
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN):
+    for repair in (*_MOVES, _JOIN, _ASK):
         if repair in repairs:
             lowered = repair.apply(lowered)
     return lowered
@@ -675,7 +762,8 @@ def _apply_in_place(
     for repair in repairs:
         if isinstance(repair, PlainItems | WordsAlone):
             payload = AnswersAsTexts().apply(payload)  # their plainest form
-        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
+        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
 

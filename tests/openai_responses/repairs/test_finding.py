@@ -34,6 +34,7 @@ from openai_responses.repairs.finding import (
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
+    AskToContinue,
     GatherInstructions,
     LeaveOutField,
     LeaveOutFunctions,
@@ -42,12 +43,14 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
+    TextOutputs,
 )
 from openai_responses.requests.build import ResponsesRequest
 
@@ -326,6 +329,18 @@ NO_EFFORT = LeaveOutParameter("reasoning.effort")
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
         (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
+        (
+            words("reasoning_content is missing in assistant tool call message at 2"),
+            CallsAsWords(LAST),
+        ),
+        (
+            words("Expected `thinking` or `redacted_thinking`, but found `tool_use`."),
+            CallsAsWords(LAST),
+        ),
+        (
+            words("Function call `x` in the 2. block is missing a `thought_signature`"),
+            CallsAsWords(LAST),
+        ),
     ],
 )
 def test_refusal_names_the_repair(error: ApiError, repair: Repair) -> None:
@@ -942,3 +957,80 @@ def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
     last = item_names(HISTORY)[-1]
     for repair in (PlainItems(last), WordsAlone(last)):
         assert text in asking(input=HISTORY, repairs=(repair,)).payload()["input"]
+
+
+PHOTO: Item = {"type": "input_image", "image_url": "https://x.example/a.png"}
+DOCUMENT: Item = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
+SHOWN: Item = {**OUTPUT, "output": [PHOTO]}
+ASKED: Item = {**USER, "content": [PHOTO, PHOTO, PHOTO, DOCUMENT]}
+TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        (
+            "At most 2 image(s) may be provided in one prompt.",
+            LimitMedia("input_image", 2),
+        ),
+        (
+            "Too many images in request. Max is 3.",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images in request: 54 > 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images provided. This model supports up to 3 images",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "'input_file' is not supported by llamacpp at this moment",
+            LimitMedia("input_file", 0),
+        ),
+        (
+            "file inputs are not currently supported",
+            LimitMedia("input_file", 0),
+        ),
+        ("Unknown part type: input_file", LimitMedia("input_file", 0)),
+        (
+            "This model does not support file content types.",
+            LimitMedia("input_file", 0),
+        ),
+        ("Output of tool call should be 'Input text'", TextOutputs()),
+        ("The conversation must end with a user message.", AskToContinue()),
+        (
+            "Assistant response prefill is incompatible with enable_thinking.",
+            AskToContinue(),
+        ),
+        (
+            "Cannot have 2 or more assistant messages at the end of the list.",
+            AskToContinue(),
+        ),
+        (
+            "Expected last role User or Tool for serving but got assistant",
+            AskToContinue(),
+        ),
+    ],
+)
+def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
+    """It gets all the rest. Where the chat has the words, nothing is remembered."""
+    tried = find(words(message), input=TO_CONTINUE)
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (repair, True)
+    assert repair_of(words(message), input=[USER, ANSWER, USER]) != repair
+    quote = {**USER, "content": [{"type": "input_text", "text": message}]}
+    tried = find(words(message), input=[quote, *TO_CONTINUE])
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (repair, False)
+
+
+def test_picture_is_found_by_its_address() -> None:
+    """OpenAI could not fetch it, and names its own step as the place."""
+    address = PHOTO["image_url"]
+    error = ApiError("invalid_value", param="url", message=f"No {address}: 403.")
+    tried = find(error, input=[ASKED, ANSWER, PICTURE, USER])
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (SendAsText(json_digest(ASKED)), True)
+    assert repair_of(error, input=[PICTURE, USER]) == PlainItems(json_digest(USER))

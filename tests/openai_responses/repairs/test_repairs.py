@@ -23,6 +23,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.request_repairs import (
     AskForStream,
+    AskToContinue,
     GatherInstructions,
     JoinMessages,
     LeaveOutField,
@@ -31,12 +32,14 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
     Repair,
     ReplaceEffort,
     StateInstructions,
+    TextOutputs,
     lowered_kinds,
     may_offer,
     repair_request,
@@ -739,3 +742,32 @@ def test_repair_of_what_was_not_sent_changes_nothing() -> None:
     for repair in (LeaveOutToolChoice(), LeaveOutTool(A), ReplaceEffort("a", "b")):
         assert repair.apply(asked) == asked
         assert not repair.applies(sent_request(asked, ()))
+
+
+def test_what_a_server_takes_of_a_chat_is_sent() -> None:
+    """The newest images, texts of tools, and a question at the end."""
+    seen = {**output("a"), "output": [IMAGE]}
+    asked = body(input=[PICTURE, call("a"), seen, PICTURE, HELLO])
+    gone = {"type": "input_text", "text": GONE}
+    items = repair_request(asked, [LimitMedia("input_image", 1)])["input"]
+    assert items == [
+        {**PICTURE, "content": [gone]},
+        call("a"),
+        {**seen, "output": [gone]},
+        PICTURE,
+        HELLO,
+    ]
+    items = repair_request(asked, [TextOutputs()])["input"]
+    assert items == [PICTURE, call("a"), {**seen, "output": GONE}, PICTURE, HELLO]
+    question = chat_message("user", "Continue your last message exactly where it ends.")
+    repairs: list[Repair] = [
+        AskToContinue(),
+        LimitMedia("input_image", 3),
+        LeaveOutItem(A),
+    ]
+    assert repair_request(asked, repairs)["input"] == [*asked["input"], question]
+    without = body(input=[HELLO, HI])
+    assert repair_request(without, repairs)["input"] == [HELLO, HI]
+    for repair in (LimitMedia("input_image", 2), LimitMedia("input_file", 0)):
+        assert repair.message
+        assert "than 2" in repair.message or "files" in repair.message
