@@ -53,6 +53,10 @@ _WRONG_ORGANIZATION = "The API key does not belong to the organization in the se
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
+_TOO_LARGE = (
+    "This chat is too large for the model's server. Start a new chat, or leave out large "
+    "files and images."
+)
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
@@ -61,7 +65,7 @@ MISALIGNMENT = "misalignment_policy_violation"
 """OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
 neither by another attempt nor elsewhere nor without its reasoning."""
 FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
@@ -273,8 +277,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "{status}). Try again; if that does not help, leave out large files.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
-        "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and images.",
+        "413": _TOO_LARGE,
+        "request_too_large": _TOO_LARGE,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
         "429": _RATE_LIMIT,
@@ -743,7 +747,9 @@ _PHRASES = (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b",
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported",
         "model_not_found",
     ),
     (
@@ -777,7 +783,10 @@ _CERTAIN_PHRASES = (
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
     # Azure, of a dated version in the address
-    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)

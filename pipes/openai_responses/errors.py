@@ -365,6 +365,9 @@ def _read_code(
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
+        # Anthropic behind a gateway, of one image of many
+        case _ if _IS_LARGE_IMAGE.search(message):
+            return "image_too_large"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -374,6 +377,9 @@ def _read_code(
 
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
+_IS_LARGE_IMAGE = re.compile(
+    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -459,6 +465,7 @@ _SAME_CODES = {
     "Arrearage": "insufficient_quota",
     "AccountOverdueError": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 

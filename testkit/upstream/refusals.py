@@ -661,6 +661,11 @@ REFUSED_BODIES = {
         'billing details","type":"exceeded_current_quota_error"}}',
         NO_CREDIT,
     ),
+    "Azure's older version": RefusedBody(
+        400,
+        '{"error":{"code":"BadRequest","message":"API version not supported"}}',
+        ADDRESS,
+    ),
     "SiliconFlow without credit": RefusedBody(
         403,
         '{"code":30001,"message":"Sorry, your account balance is insufficient",'

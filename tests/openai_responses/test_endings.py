@@ -458,6 +458,8 @@ NO_MODEL = (
     "The model 'openai.gpt-5.6-terra' does not support the '/v1/responses' API",
     'model "gpt-4o" is not accessible via the /responses endpoint',
     '"bge-m3:latest" does not support chat',
+    "The provided model identifier is invalid.",
+    "Invocation of model ID x with on-demand throughput isn\u2019t supported.",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),
@@ -515,7 +517,8 @@ WORDS_OF_CODES = {
     "could help attack computers": "cyber_policy",
     "content filter stopped": "content_policy_violation",
     "content filter rejected": "content_filter",
-    "waiting does not help": "request_too_large",
+    "waiting does not help": "request_above_rate_limit",
+    "too large for the model's server": "request_too_large",
     "no flex capacity": "flex_unavailable",
     "not available in the region": "data_residency_mismatch",
     "search in the uploaded files": "vector_store_timeout",

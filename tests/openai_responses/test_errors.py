@@ -223,6 +223,7 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
         ("insufficient_user_quota", "insufficient_quota"),
         ("pre_consume_token_quota_failed", "insufficient_quota"),
         ("another_code", "another_code"),
+        ("NoCapacity", "server_is_overloaded"),
     ],
 )
 def test_codes_of_other_servers_mean_openais(own: str, openais: str) -> None:
@@ -334,3 +335,16 @@ def test_exception_of_fastapi_names_the_place_of_its_longest_row(
     error = read_api_error({"error": {"message": text, "code": 400}})
     assert (error.param, error.is_relayed) == (param, param is not None)
     assert error.message == ("Field required" if param else text.strip())
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "image exceeds 5 MB maximum: 6 > 5",
+        "At least one of the image dimensions exceed",
+    ],
+)
+def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
+    message = f"messages.0.content.1.image.source.base64: {reason}"
+    assert read_api_error({"error": {"message": message}}).code == "image_too_large"
+    assert read_api_error({"error": {"message": reason}}).code is None

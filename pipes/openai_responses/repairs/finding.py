@@ -176,6 +176,7 @@ _ENDS_WITH_USER = re.compile(
     r"conversation must end with a user message"
     r"|prefill is incompatible with enable_thinking"
     r"|2 or more assistant messages at the end of the list"
+    r"|final assistant content cannot end with trailing whitespace"
     r"|expected last role user or tool\b",
     re.IGNORECASE,
 )
@@ -195,6 +196,12 @@ _FUNCTIONS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools that they do not have, without a name or a place."""
+_NOT_TOGETHER = re.compile(
+    r"function calling cannot be combined in the same request"
+    r"|tool use with function calling is unsupported",
+    re.IGNORECASE,
+)
+"""What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
@@ -481,6 +488,8 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:

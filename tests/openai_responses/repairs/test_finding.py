@@ -341,6 +341,13 @@ NO_EFFORT = LeaveOutParameter("reasoning.effort")
             words("Function call `x` in the 2. block is missing a `thought_signature`"),
             CallsAsWords(LAST),
         ),
+        (
+            words(
+                "reasoning_effort='none' is not supported by Harmony. Supported values "
+                "are: high, medium, low."
+            ),
+            ReplaceEffort("none", "low"),
+        ),
     ],
 )
 def test_refusal_names_the_repair(error: ApiError, repair: Repair) -> None:
@@ -744,6 +751,7 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
         ('Invalid JSON payload received. Unknown name "top_p": Cannot find', "top_p"),
         ("include: Extra inputs are not permitted", "include"),
         ("`top_p` is deprecated for this model.", "top_p"),
+        ("Argument not supported on this model: reasoning_effort", "reasoning.effort"),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
@@ -1034,3 +1042,27 @@ def test_picture_is_found_by_its_address() -> None:
     assert tried
     assert (tried.repair, tried.is_lasting) == (SendAsText(json_digest(ASKED)), True)
     assert repair_of(error, input=[PICTURE, USER]) == PlainItems(json_digest(USER))
+
+
+def test_function_is_named_by_its_number_among_functions() -> None:
+    """At Google all of them are one tool; a chat that says so names none."""
+    other = {**LOOK, "name": "other"}
+    place = "GenerateContentRequest.tools[0].function_declarations[1].parameters"
+    error = words(f"* {place}.properties: should be non-empty for OBJECT type")
+    tools = [WEB, LOOK, CLOCKS, other]
+    assert repair_of(error, tools=tools) == tool(other)
+    quote = {**USER, "content": [{"type": "input_text", "text": place}]}
+    assert repair_of(error, tools=tools, input=[quote]) != tool(other)
+    assert repair_of(error, tools=[LOOK]) != tool(LOOK)
+
+
+def test_tools_that_may_not_come_together_are_left_out_this_time() -> None:
+    """Gemini takes its own tools without functions."""
+    tried = find(
+        words(
+            "Built-in tools and Function Calling cannot be combined in the"
+            " same request."
+        )
+    )
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
