@@ -531,7 +531,8 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        rows = [_printed_row(row) for row in _PRINTED_ROW.finditer(text)]
+        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
+        rows = [*map(_printed_row, printed)]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -580,6 +581,8 @@ _PRINTED_ROW = re.compile(
     r"'msg': ('[^'\n]{0,999}'|\"[^\"\n]{0,999}\")",
     re.MULTILINE,
 )
+_MAX_ROWS = 500
+"""One item has some 120: each type that it could have, with each field it lacks."""
 _PRINTED_KEY = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000

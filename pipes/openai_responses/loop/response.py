@@ -618,12 +618,13 @@ def _in_api_form(item: Item) -> Item:
         if isinstance(content, str | list):
             api_item[field] = _api_parts(kind, content)
 
-    # Arguments may be an object or null, and a name may have spaces around it.
+    # Arguments may be an object or null. A name may have spaces around it, and marks of
+    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
     if not isinstance(api_item.get("arguments", ""), str):
         api_item["arguments"] = json_text(api_item["arguments"])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
-        api_item["name"] = name.strip()
+        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
 
     if is_call_output(api_item):  # a text, or the API's kinds of parts
         output: list[Item] = []
