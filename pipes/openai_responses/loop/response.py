@@ -38,6 +38,8 @@ returned (NousResearch/hermes-agent 9777). Such an output leaves here as those o
 own tools do, if its call is known; nobody answers the call again.
 """
 
+import json
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import (
     Callable,
@@ -662,19 +664,30 @@ _ARGUMENTS: TextPlace = ("arguments", 0)
 
 
 def _with_plain_arguments(item: Item) -> Item:
-    """Return an item; arguments that are a JSON text of an object become that object.
+    """Return an item whose arguments are one object, if they say one in another way.
 
-    vLLM encodes those of some models twice (its issue 54964). Whoever makes the call,
-    here, in the host or at a client, would find no arguments in them.
+    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
+    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
+    object twice. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
-    text = as_text(item.get("arguments"))
-    if not is_call(item) or not text.lstrip().startswith('"'):
+    text = as_text(item.get("arguments")).strip()
+    if not is_call(item):
         return item
-    with suppress(ValueError):
-        inner = load_json(text)
-        if parse_json_object(inner) is not None:
-            return {**item, "arguments": inner}
+    with suppress(ValueError, RecursionError):
+        if text.startswith('"'):
+            inner = load_json(text)
+            if parse_json_object(inner) is not None:
+                return {**item, "arguments": inner}
+        elif _NEXT_OBJECT.search(text):
+            first, end = json.JSONDecoder().raw_decode(text)
+            last = parse_json_object(text[end:])
+            if last is not None and first in ({}, last):
+                return {**item, "arguments": text[end:].strip()}
     return item
+
+
+_NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:

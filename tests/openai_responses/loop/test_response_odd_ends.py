@@ -500,3 +500,25 @@ def test_call_that_ends_under_another_call_id_is_one(
     state.feed(FinalResponse("completed", last))
     assert [item["call_id"] for item in state.output] == call_ids
     assert "item_id" not in state.output[-1]
+
+
+@pytest.mark.parametrize(
+    ("came", "read"),
+    [
+        ('{}{"a": 1}', '{"a": 1}'),
+        ('{"a": 1} {"a":1}', '{"a":1}'),
+        ('{"a": 1}{"a": 2}', '{"a": 1}{"a": 2}'),
+        ('{"a": "}{"}', '{"a": "}{"}'),
+        ('{}{"a"', '{}{"a"'),
+        ("[" * 5000 + "}{", "[" * 5000 + "}{"),
+    ],
+)
+def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
+    came: str, read: str
+) -> None:
+    """Gateways repeat what Anthropic begins with; two that differ are none."""
+    state = ResponseState()
+    for event in wire.function_call("look", came):
+        state.feed(wire.parsed(event))
+    [call] = state.output
+    assert call["arguments"] == read
