@@ -76,6 +76,7 @@ from openai_responses.repairs.request_repairs import (
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     StateInstructions,
@@ -196,6 +197,13 @@ _FUNCTIONS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools that they do not have, without a name or a place."""
+_NO_GRAMMAR = re.compile(
+    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+    r"|automatic parser generation failed|features not supported by xgrammar",
+    re.IGNORECASE,
+)
+"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
+template that knows no tools."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -485,6 +493,8 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_ENDS_WITH_USER, AskToContinue()),
         (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
+        (_NO_GRAMMAR, PlainSchemas()),
+        (_NO_GRAMMAR, LeaveOutFunctions()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)

@@ -37,6 +37,7 @@ from openai_responses.repairs.chat_repairs import (
     name_items,
     plain_item,
 )
+from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
@@ -349,6 +350,27 @@ def _with_remaining_tools(
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSchemas(RequestRepair):
+    """All functions have schemas of types, names and descriptions alone."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        tools: list[Item] = []
+        for tool in as_list(payload.get("tools")):
+            if tool.get("type") == "function":
+                schema = plain_schema(tool.get("parameters"))
+                tools.append({**tool, "parameters": schema, "strict": False})
+            else:
+                tools.append(tool)
+        return {**payload, "tools": tools} if tools else payload
 
 
 @dataclass(frozen=True, slots=True)

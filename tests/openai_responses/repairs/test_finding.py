@@ -47,6 +47,7 @@ from openai_responses.repairs.request_repairs import (
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     StateInstructions,
@@ -1066,3 +1067,19 @@ def test_tools_that_may_not_come_together_are_left_out_this_time() -> None:
     )
     assert tried
     assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "JSON schema conversion failed:\nPattern must start with '^' and end with '$'",
+        "Failed to initialize samplers: failed to parse grammar",
+        "Unable to generate parser for this template. Automatic parser generation failed",
+        "The provided JSON schema contains features not supported by xgrammar.",
+    ],
+)
+def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
+    """Unless a template knows no tools at all."""
+    unknown = {**LOOK, "parameters": {"type": "object", "properties": {"a": {}}}}
+    tried = repairs_in_turn(Failure(400, words(message)), tools=[unknown])
+    assert tried[:2] == [PlainSchemas(), LeaveOutFunctions()]

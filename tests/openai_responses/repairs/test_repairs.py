@@ -1,5 +1,6 @@
 """Repairs change what a server refused, and nothing else."""
 
+import json
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ from openai_responses.repairs.request_repairs import (
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     StateInstructions,
@@ -771,3 +773,57 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
     for repair in (LimitMedia("input_image", 2), LimitMedia("input_file", 0)):
         assert repair.message
         assert "than 2" in repair.message or "files" in repair.message
+
+
+DATE = {"type": "string", "format": "date", "pattern": "\\d"}
+SCHEMA = {
+    "type": "object",
+    "$defs": {"Date": {**DATE, "description": "A day."}},
+    "properties": {
+        "day": {"$ref": "#/$defs/Date"},
+        "unit": {"anyOf": [{"type": "null"}, {"enum": ["C", "F"]}], "default": "C"},
+        "any": {"description": "Any value."},
+        "days": {"type": ["array", "null"], "items": DATE, "maxItems": 3},
+        "self": {"$ref": "#"},
+        "none": {"$ref": "#/$defs/None"},
+        "one": {"const": "x"},
+        "two": {"items": {"properties": {"n": {"type": "integer", "minimum": 0}}}},
+    },
+    "required": ["day", "lost", []],
+    "additionalProperties": {"not": {}},
+}
+
+
+def test_schemas_become_plain() -> None:
+    """Types, names, descriptions and choices of words; work has an end."""
+    function = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}
+    [tool, web] = repair_request(body(tools=[function, WEB]), [PlainSchemas()])["tools"]
+    assert (web, tool["strict"]) == (WEB, False)
+    plain = tool["parameters"]["properties"]
+    inner = plain.pop("self")
+    assert plain == {
+        "day": {"type": "string", "description": "A day."},
+        "unit": {"type": "string", "enum": ["C", "F"]},
+        "any": {"type": "string", "description": "Any value."},
+        "days": {"type": "array", "items": {"type": "string"}},
+        "none": {"type": "string"},
+        "one": {"type": "string", "enum": ["x"]},
+        "two": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"n": {"type": "integer"}},
+                "required": [],
+            },
+        },
+    }
+    assert tool["parameters"].keys() == {"type", "properties", "required"}
+    assert tool["parameters"]["required"] == ["day"]
+    assert inner["required"] == ["day"]
+    trap = {"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}}
+    for schema in (trap, None, {"type": "array"}, {"$ref": "#/" + "a/" * 10_000}):
+        odd = body(tools=[{**function, "parameters": schema}])
+        [tool] = repair_request(odd, [PlainSchemas()])["tools"]
+        assert tool["parameters"]["type"] == "object"
+        assert len(json.dumps(tool)) < 500_000
+    assert repair_request(body(tools=[]), [PlainSchemas()]) == body(tools=[])
