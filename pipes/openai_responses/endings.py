@@ -53,7 +53,7 @@ _WRONG_ORGANIZATION = "The API key does not belong to the organization in the se
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_TOO_LARGE = (
+_TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
     "files and images."
 )
@@ -277,8 +277,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "{status}). Try again; if that does not help, leave out large files.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
-        "413": _TOO_LARGE,
-        "request_too_large": _TOO_LARGE,  # Anthropic, Azure
+        "413": _TOO_LARGE_CHAT,
+        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
         "429": _RATE_LIMIT,

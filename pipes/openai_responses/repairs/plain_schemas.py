@@ -10,15 +10,15 @@ from typing import Any
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
-_TYPES = ("object", "array", "string", "number", "integer", "boolean")
-_CHOICES = ("anyOf", "oneOf", "allOf")
-_MAX_DEPTH = 10
+_PLAIN_TYPES = ("object", "array", "string", "number", "integer", "boolean")
+_SCHEMA_CHOICES = ("anyOf", "oneOf", "allOf")
+_MOST_LEVELS = 10
 _MAX_PARTS = 1000
 """Of one schema. A schema of a hundred bytes can refer to itself without end."""
 _MAX_STEPS = 5
 """From a reference or a choice to the next."""
 _MAX_OPTIONS = 10
-_MAX_WORDS = 200
+_MOST_WORDS = 200
 _MAX_REFERENCE = 500
 """Characters of a reference."""
 
@@ -51,17 +51,17 @@ class _Plainer:
         plain: dict[str, Any] = {"type": kind}
         if described:
             plain["description"] = described
-        words = as_list(meant.get("enum"))[:_MAX_WORDS] or [meant.get("const")]
+        words = as_list(meant.get("enum"))[:_MOST_WORDS] or [meant.get("const")]
         if kind == "string" and all(isinstance(word, str) for word in words):
             plain["enum"] = words
-        is_last = depth >= _MAX_DEPTH or self._left <= 0
+        is_last = depth >= _MOST_LEVELS or self._left <= 0
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
             properties: dict[str, Any] = {}
             for name, inner in named.items():
                 properties[name] = self.plain(inner, depth + 1)
             plain["properties"] = properties
-            required = as_list(meant.get("required"))[:_MAX_WORDS]
+            required = as_list(meant.get("required"))[:_MOST_WORDS]
             demanded = {name for name in required if isinstance(name, str)}
             plain["required"] = [name for name in properties if name in demanded]
         if kind == "array":
@@ -94,7 +94,7 @@ class _Plainer:
 
 def _first_value(part: JsonObject) -> JsonObject:
     """Return the first of few options that is not null."""
-    for key in _CHOICES:
+    for key in _SCHEMA_CHOICES:
         for row in as_list(part.get(key))[:_MAX_OPTIONS]:
             option = as_mapping(row)
             if option.get("type") != "null":
@@ -106,7 +106,7 @@ def _type_of(part: JsonObject) -> str:
     """Return the first type that a part allows, or the one that it looks like."""
     named = part.get("type")
     for kind in named if isinstance(named, list) else [named]:
-        if kind in _TYPES:
+        if kind in _PLAIN_TYPES:
             return str(kind)
     if isinstance(part.get("properties"), Mapping):
         return "object"

@@ -595,11 +595,11 @@ class AskToContinue(RequestRepair):
         last = payload["input"][-1] if payload["input"] else {}
         if last.get("role") != "assistant":
             return payload
-        question = text_message("user", _CONTINUE)
+        question = text_message("user", _TO_CONTINUE)
         return {**payload, "input": [*payload["input"], question]}
 
 
-_CONTINUE = "Continue your last message exactly where it ends."
+_TO_CONTINUE = "Continue your last message exactly where it ends."
 
 
 @dataclass(frozen=True, slots=True)
