@@ -204,6 +204,9 @@ _NO_GRAMMAR = re.compile(
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
 template that knows no tools."""
+_KEY_ERROR = re.compile(r"'\w{1,40}'")
+"""What vLLM says, with a status of 500, of an item or an image that it did not expect: a
+field that its own code missed (vllm-project/vllm 55974)."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -305,7 +308,8 @@ def blind_repair(
     if not may_be_repaired(failure) and not hides_cause:
         return None
     status = failure.status or 0
-    may_be_about_chat = status in _UNCLEAR_CAUSES
+    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
+    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
     if status == 404 and not error.names_a_place:
         # Else the address or the model is wrong.
         may_be_about_chat = (

@@ -1083,3 +1083,11 @@ def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
     unknown = {**LOOK, "parameters": {"type": "object", "properties": {"a": {}}}}
     tried = repairs_in_turn(Failure(400, words(message)), tools=[unknown])
     assert tried[:2] == [PlainSchemas(), LeaveOutFunctions()]
+
+
+@pytest.mark.parametrize(("message", "is_met"), [("'role'", True), ("'role", False)])
+def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
+    """vLLM calls it an internal error, of what it did not expect in the chat."""
+    error = ApiError("500", "InternalServerError", message=message)
+    steps = [PlainItems(LAST), WordsAlone(LAST)] if is_met else []
+    assert repairs_in_turn(Failure(500, error)) == steps
