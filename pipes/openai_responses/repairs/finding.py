@@ -305,10 +305,10 @@ def blind_repair(
     """
     error = failure.error
     hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    if not may_be_repaired(failure) and not hides_cause:
-        return None
     status = failure.status or 0
     is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
+    if not (may_be_repaired(failure) or hides_cause or is_key_error):
+        return None
     may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
     if status == 404 and not error.names_a_place:
         # Else the address or the model is wrong.
