@@ -74,6 +74,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutToolChoice,
     LimitMedia,
     LowerItems,
+    LowerLimit,
     MoveMessages,
     OfferFunctionsAlone,
     PlainSchemas,
@@ -164,6 +165,28 @@ _IMAGE_LIMIT = re.compile(
 )
 """What servers say of more images than they take in one request; one more screenshot ends
 a chat for good (anomalyco/opencode 48715)."""
+_OUTPUT_LIMIT = re.compile(
+    # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
+    r"supports at most (\d{2,7}) (?:completion|output) tokens"
+    r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
+    r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
+    r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
+    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|range is from 1 \(inclusive\) to (?P<above>\d{2,7}) \(exclusive\)",
+    re.IGNORECASE,
+)
+"""What servers say of a longer answer than their model can write."""
+_ROOM_LEFT = re.compile(
+    # Anthropic; vLLM; SGLang.
+    r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
+    r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
+    r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
+    r" tokens from the input",
+    re.IGNORECASE,
+)
+"""What they say of one that does not fit after the input: the next is longer."""
+_LEAST_OUTPUT = 16
+"""Tokens; the API accepts no lower limit."""
 _TAKES_NO_FILES = re.compile(
     # llama.cpp; Ollama; vLLM; OpenAI, of a model.
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
@@ -487,6 +510,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         if limit:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+    yield from _by_output_limit(refusal)
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
@@ -504,6 +528,20 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, pattern, repair)
     for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
         yield tried._replace(is_lasting=False)
+
+
+def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a lower limit for the answer, if the refusal names one."""
+    limit = _OUTPUT_LIMIT.search(refusal.words)
+    if limit:
+        most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
+        yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
+    room = _ROOM_LEFT.search(refusal.words)
+    if room:
+        *_, first, second = [int(number) for number in room.groups() if number]
+        left = second - first if room["window"] else first - second
+        if left >= _LEAST_OUTPUT:
+            yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:

@@ -565,6 +565,22 @@ class LimitMedia(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class LowerLimit(RequestRepair):
+    """An answer may have no more tokens than the model can write; the guard stays."""
+
+    most: int
+
+    @property
+    def message(self) -> str:
+        return f"The model writes at most {self.most} tokens here: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if (payload.get("max_output_tokens") or 0) <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
 class TextOutputs(RequestRepair):
     """Of the results of tools the words alone are sent."""
 

@@ -45,6 +45,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutToolChoice,
     LimitMedia,
     LowerItems,
+    LowerLimit,
     MoveMessages,
     OfferFunctionsAlone,
     PlainSchemas,
@@ -1091,3 +1092,43 @@ def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
     error = ApiError("500", "InternalServerError", message=message)
     steps = [PlainItems(LAST), WordsAlone(LAST)] if is_met else []
     assert repairs_in_turn(Failure(500, error)) == steps
+
+
+@pytest.mark.parametrize(
+    ("message", "most", "is_lasting"),
+    [
+        ("This model supports at most 16384 completion tokens, whereas", 16384, True),
+        ("max_tokens: 99999 > 8192, which is the maximum allowed number", 8192, True),
+        ("the valid range of max_tokens is [1, 8192]", 8192, True),
+        ("Range of max_tokens should be [1, 8192]", 8192, True),
+        ("maximum tokens you requested exceeds the model limit of 10000.", 10000, True),
+        ("`max_completion_tokens` must be less than or equal to `32768`,", 32768, True),
+        ("range is from 1 (inclusive) to 65537 (exclusive).", 65536, True),
+        ("`max_tokens` exceed context limit: 190000 + 99999 > 200000,", 10000, False),
+        ("your request has 1000 input tokens (99999 > 9000 - 1000)", 8000, False),
+        (
+            "maximum context length of 4096 tokens. You requested a total of 5000 "
+            "tokens: 1000 tokens from the input messages",
+            3096,
+            False,
+        ),
+    ],
+)
+def test_longer_answer_than_the_model_can_write(
+    message: str, most: int, is_lasting: bool
+) -> None:
+    """The guard is lowered, never raised, and not below what the API takes."""
+    tried = find(words(message), max_output_tokens=99_999)
+    assert tried
+    assert (tried.repair, tried.is_lasting) == (LowerLimit(most), is_lasting)
+    body = repaired(words(message), max_output_tokens=99_999)
+    assert body["max_output_tokens"] == most
+    for lower in ({}, {"max_output_tokens": 1000}):
+        assert repair_of(words(message), **lower) != tried.repair
+
+
+def test_input_that_leaves_no_room_lowers_nothing() -> None:
+    for numbers in ("210000 + 9 > 200000", "199990 + 99 > 200000"):
+        full = words(f"exceed context limit: {numbers}, decrease")
+        repair = repair_of(full, max_output_tokens=99_999)
+        assert not isinstance(repair, LowerLimit)
