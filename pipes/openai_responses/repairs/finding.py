@@ -172,7 +172,8 @@ _OUTPUT_LIMIT = re.compile(
     r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
     r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
     r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
-    r"|range is from 1 \(inclusive\) to (?P<above>\d{2,7}) \(exclusive\)",
+    r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
+    r"to (?P<above>\d{2,7}) \(exclusive\)",
     re.IGNORECASE,
 )
 """What servers say of a longer answer than their model can write."""

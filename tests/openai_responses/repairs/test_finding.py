@@ -1103,7 +1103,12 @@ def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
         ("Range of max_tokens should be [1, 8192]", 8192, True),
         ("maximum tokens you requested exceeds the model limit of 10000.", 10000, True),
         ("`max_completion_tokens` must be less than or equal to `32768`,", 32768, True),
-        ("range is from 1 (inclusive) to 65537 (exclusive).", 65536, True),
+        (
+            "maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) "
+            "to 65537 (exclusive).",
+            65536,
+            True,
+        ),
         ("`max_tokens` exceed context limit: 190000 + 99999 > 200000,", 10000, False),
         ("your request has 1000 input tokens (99999 > 9000 - 1000)", 8000, False),
         (
@@ -1128,7 +1133,11 @@ def test_longer_answer_than_the_model_can_write(
 
 
 def test_input_that_leaves_no_room_lowers_nothing() -> None:
-    for numbers in ("210000 + 9 > 200000", "199990 + 99 > 200000"):
-        full = words(f"exceed context limit: {numbers}, decrease")
+    for numbers in (
+        "exceed context limit: 210000 + 9 > 200000",
+        "exceed context limit: 199990 + 99 > 200000",
+        "topK value of 64 but the supported range is from 1 (inclusive) to 41 (exclusive)",
+    ):
+        full = words(numbers)
         repair = repair_of(full, max_output_tokens=99_999)
         assert not isinstance(repair, LowerLimit)
