@@ -656,6 +656,12 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
+def names_lasting_cause(error: ApiError) -> bool:
+    """Say whether a stream says in words alone why each request would fail."""
+    word = _message_word(_list_failure_words(error))
+    return word in ("context_length_exceeded", "model_not_found")
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -766,6 +772,8 @@ _PHRASES = (
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 

@@ -475,6 +475,7 @@ OTHER_WORDS = {
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
     "Invalid 'input[3].call_id': string too long.": "rejected the request",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
+    "Selected model is at capacity. Please try a different model.": "is overloaded",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
 }
