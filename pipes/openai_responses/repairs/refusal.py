@@ -61,10 +61,13 @@ _PARAMETER_IN_WORDS = re.compile(
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
     rf"[\"'`]{_NAME}[\"'`]"
     # OpenAI's and Azure's older one has no quotation marks.
-    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)",
+    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
+    # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
+    rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
+    rf"|\binvalid {_NAME}: only \d",
     re.IGNORECASE,
 )
-"""OpenAI's own sentences, which gateways repeat."""
+"""OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"

@@ -754,6 +754,9 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
         ("include: Extra inputs are not permitted", "include"),
         ("`top_p` is deprecated for this model.", "top_p"),
         ("Argument not supported on this model: reasoning_effort", "reasoning.effort"),
+        ("`temperature` and `top_p` cannot both be specified for this model.", "top_p"),
+        ("`top_p` may only be set to 1 when thinking is enabled.", "top_p"),
+        ("invalid top_p: only 0.95 is allowed for this model", "top_p"),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
