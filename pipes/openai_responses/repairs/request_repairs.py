@@ -366,8 +366,10 @@ class PlainSchemas(RequestRepair):
         tools: list[Item] = []
         for tool in as_list(payload.get("tools")):
             if tool.get("type") == "function":
-                schema = plain_schema(tool.get("parameters"))
-                tools.append({**tool, "parameters": schema, "strict": False})
+                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+                if plain.get("strict"):
+                    plain["strict"] = False
+                tools.append(plain)
             else:
                 tools.append(tool)
         return {**payload, "tools": tools} if tools else payload

@@ -799,6 +799,8 @@ def test_schemas_become_plain() -> None:
     function = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}
     [tool, web] = repair_request(body(tools=[function, WEB]), [PlainSchemas()])["tools"]
     assert (web, tool["strict"]) == (WEB, False)
+    repairs: list[Repair] = [LeaveOutStrict(), PlainSchemas()]
+    assert "strict" not in repair_request(body(tools=[function]), repairs)["tools"][0]
     plain = tool["parameters"]["properties"]
     inner = plain.pop("self")
     assert plain == {
