@@ -491,8 +491,9 @@ def _without_item(
         yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield TriedRepair(SendAsText(name, noun))
+    # A client may have written the answer, and all answers of others would change.
     if answer_as_text(item) != item:
-        yield TriedRepair(AnswersAsTexts(), is_named=is_named)
+        yield TriedRepair(AnswersAsTexts())
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )

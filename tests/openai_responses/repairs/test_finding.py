@@ -965,6 +965,9 @@ def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
     tried = find(error, input=HISTORY)
     assert tried
     assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    named = find(ApiError(param="input[4].content[0].type"), input=HISTORY)
+    assert named
+    assert (named.repair, named.is_named) == (AnswersAsTexts(), False)
     text = {"type": "message", "role": "assistant", "content": "Hello."}
     assert repaired(error, input=HISTORY)["input"][4] == text
     last = item_names(HISTORY)[-1]
