@@ -727,6 +727,17 @@ def message_text(item: JsonObject) -> str:
     return "".join(part_text(part) for part in content_parts(content))
 
 
+def answer_as_text(item: Item) -> Item:
+    """Return a message of the model as a text alone; any other item as it is.
+
+    The API takes answers without the ids of their parts. Other servers want these ids,
+    or no parts at all (vllm-project/vllm 33089, 45273).
+    """
+    if item_type(item) != "message" or item.get("role") != "assistant":
+        return item
+    return {"type": "message", "role": "assistant", "content": message_text(item)}
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
@@ -1492,6 +1503,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
+        case text if "SensitiveContentDetected" in text:
+            return CONTENT_FILTER
+        # Anthropic behind a gateway, of one image of many
+        case _ if _IS_LARGE_IMAGE.search(message):
+            return "image_too_large"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -1501,6 +1518,9 @@ def _read_code(
 
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
+_IS_LARGE_IMAGE = re.compile(
+    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -1582,6 +1602,11 @@ _SAME_CODES = {
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
+    # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
+    "Arrearage": "insufficient_quota",
+    "AccountOverdueError": "insufficient_quota",
+    "data_inspection_failed": CONTENT_FILTER,
+    "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 
@@ -1646,6 +1671,10 @@ def _inner_error(text: str) -> ApiError | None:
             return None
         if _are_issues(issues):
             return read_api_error({"error": issues})
+    if _PRINTED_ROWS.match(text):
+        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
+        rows = [*map(_printed_row, printed)]
+        return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
@@ -1675,6 +1704,27 @@ def _read_printed(text: str) -> object:
     return None
 
 
+def _printed_row(row: re.Match[str]) -> JsonObject:
+    """Return a row of FastAPI's as its body would have it."""
+    place: list[object] = ["body"]
+    for key in _PRINTED_KEY.finditer(row[1]):
+        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
+    return {"loc": place, "msg": row[2][1:-1]}
+
+
+_PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
+"""FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
+a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
+_PRINTED_ROW = re.compile(
+    # No text of the chat begins a line: Python prints its line ends as `\n`.
+    r"^ {2}\{'type': '\w{1,64}', 'loc': \('body'"
+    r"((?:, (?:'[^'\n]{0,9999}'|\"[^\"\n]{0,9999}\"|\d{1,6})){1,20},?)\), "
+    r"'msg': ('[^'\n]{0,999}'|\"[^\"\n]{0,999}\")",
+    re.MULTILINE,
+)
+_MAX_ROWS = 500
+"""One item has some 120: each type that it could have, with each field it lacks."""
+_PRINTED_KEY = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
@@ -1947,6 +1997,10 @@ _WRONG_ORGANIZATION = "The API key does not belong to the organization in the se
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
+_TOO_LARGE_CHAT = (
+    "This chat is too large for the model's server. Start a new chat, or leave out large "
+    "files and images."
+)
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
@@ -1955,7 +2009,7 @@ MISALIGNMENT = "misalignment_policy_violation"
 """OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
 neither by another attempt nor elsewhere nor without its reasoning."""
 FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
@@ -2020,6 +2074,7 @@ NO_CREDIT_CODES = frozenset(
         # Codex's own server: a limit of hours or days
         "usage_limit_reached",
         "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -2166,8 +2221,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "{status}). Try again; if that does not help, leave out large files.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
-        "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and images.",
+        "413": _TOO_LARGE_CHAT,
+        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
         "429": _RATE_LIMIT,
@@ -2545,6 +2600,12 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
+def names_lasting_cause(error: ApiError) -> bool:
+    """Say whether a stream says in words alone why each request would fail."""
+    word = _message_word(_list_failure_words(error))
+    return word in ("context_length_exceeded", "model_not_found")
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -2619,6 +2680,9 @@ _PHRASES = (
         r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -2633,7 +2697,9 @@ _PHRASES = (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b",
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported",
         "model_not_found",
     ),
     (
@@ -2644,10 +2710,14 @@ _PHRASES = (
         r"|reaching the monthly spending limit|used up your daily free allocation"
         r"|out of call volume quota"
         # OpenRouter, of a day
-        r"|free-models-per-day",
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
@@ -2665,7 +2735,10 @@ _CERTAIN_PHRASES = (
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
     # Azure, of a dated version in the address
-    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
@@ -2679,6 +2752,8 @@ _CERTAIN_PHRASES = (
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
     # LiteLLM's guardrails (`guardrail_hooks`), as a 400
     (
         r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
@@ -4602,6 +4677,11 @@ _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
 """After a name, a dot or a bracket is the end of another path."""
+_DECLARATION_IN_WORDS = re.compile(
+    r"(\btools\[\d{1,4}\]\.function_declarations)\[(\d{1,6})\]"
+)
+"""What Google names a function by, behind a gateway: all functions are one tool there
+(`tools[0].function_declarations[24].parameters`)."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number after a key."""
 _MAX_END_OF_PLACE = 20
@@ -4615,10 +4695,13 @@ _PARAMETER_IN_WORDS = re.compile(
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
     rf"[\"'`]{_NAME}[\"'`]"
     # OpenAI's and Azure's older one has no quotation marks.
-    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)",
+    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
+    # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
+    rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
+    rf"|\binvalid {_NAME}: only \d",
     re.IGNORECASE,
 )
-"""OpenAI's own sentences, which gateways repeat."""
+"""OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
@@ -4627,6 +4710,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    rf"|\bargument not supported on this model: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
@@ -4634,8 +4718,14 @@ _LACKING_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
-_REASONING_VALUE = re.compile(r"\binvalid (reasoning value)\b")
-"""What Ollama says of an effort, before it names those that it has."""
+_REASONING_VALUE = re.compile(
+    r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
+)
+"""What Ollama, and vLLM of gpt-oss, say of an effort before they name theirs."""
+_LISTED_VALUES = re.compile(
+    r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
+)
+"""A list without quotation marks."""
 _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningeffort": "reasoning.effort",
@@ -4865,6 +4955,9 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
+        declared = _DECLARATION_IN_WORDS.search(self.words)
+        if declared and not self._own.could_say(declared[1]):
+            return self._find_declaration(int(declared[2]))
         match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
@@ -4874,6 +4967,16 @@ class Refusal:
         if number >= len(rows):
             return None
         return Place(list_name, number, match[3], rows[number])
+
+    def _find_declaration(self, number: int) -> Place | None:
+        """Return a function by its number among the functions."""
+        rows = as_list(self.sent.payload.get("tools"))
+        places = [
+            Place("tools", index, "", tool)
+            for index, tool in enumerate(rows)
+            if tool.get("type") == "function"
+        ]
+        return places[number] if number < len(places) else None
 
     @property
     def has_named_place(self) -> bool:
@@ -4963,9 +5066,25 @@ class Refusal:
                 yield number
 
     @property
+    def numbers_of_addresses(self) -> Iterator[int]:
+        """The numbers of the items with an image or a file whose address is named.
+
+        OpenAI says so with its own fetching as the place: "Error while downloading
+        https://...", param `url`.
+        """
+        for number, row in enumerate(self.sent.items):
+            for key in ("content", "output"):
+                for part in content_parts(row.item.get(key)):
+                    address = as_text(part.get("image_url") or part.get("file_url"))
+                    if has_web_scheme(address) and address in self.words:
+                        yield number
+
+    @property
     def quoted_words(self) -> set[str]:
-        """The single words that the message quotes."""
-        return set(_QUOTED.findall(self.words))
+        """The single words that the message quotes, or lists as supported."""
+        listed = _LISTED_VALUES.search(self.words)
+        names = listed[1].split(", ") if listed else []
+        return {*_QUOTED.findall(self.words), *names}
 
 
 def named_parameter(sent: SentRequest, error: ApiError) -> str:
@@ -4997,7 +5116,7 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
 """On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
@@ -5413,7 +5532,7 @@ def plain_item(item: Item) -> Item:
         bare[key] = []
         for part in item[key]:
             is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-            gone = {"type": "input_text", "text": _MEDIA_GONE}
+            gone = {"type": "input_text", "text": MEDIA_GONE}
             bare[key].append(gone if is_media else part)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
@@ -5421,6 +5540,120 @@ def plain_item(item: Item) -> Item:
         texts = [part_text(part) for part in content_parts(bare["output"])]
         bare["output"] = "\n".join(texts)
     return {key: bare[key] for key in _PLAIN_FIELDS_OF_PAIR if key in bare}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.plain_schemas
+#
+# The schema of a function in the form that every server can read.
+#
+# llama.cpp and vLLM make a grammar of all schemas of a request. One that they cannot read,
+# a pattern, a choice, a value of any type, costs the whole request, and they do not say
+# whose it is (ggml-org/llama.cpp 19716). The function checks its arguments itself.
+# --------------------------------------------------------------------------------------
+
+
+_PLAIN_TYPES = ("object", "array", "string", "number", "integer", "boolean")
+_SCHEMA_CHOICES = ("anyOf", "oneOf", "allOf")
+_MOST_LEVELS = 10
+_MAX_PARTS = 1000
+"""Of one schema. A schema of a hundred bytes can refer to itself without end."""
+_MAX_STEPS = 5
+"""From a reference or a choice to the next."""
+_MAX_OPTIONS = 10
+_MOST_WORDS = 200
+_MAX_REFERENCE = 500
+"""Characters of a reference."""
+
+
+def plain_schema(schema: object) -> dict[str, Any]:
+    """Return an object's schema with types, names, descriptions and words alone."""
+    root = as_mapping(schema)
+    plain = _Plainer(root).plain(root, 0)
+    if plain["type"] == "object":
+        return plain
+    return {"type": "object", "properties": {}}
+
+
+class _Plainer:
+    """Makes the parts of one schema plain, as long as it has few."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._left = _MAX_PARTS
+
+    def plain(self, value: object, depth: int) -> dict[str, Any]:
+        """Return a part with its type; a text stands for any."""
+        self._left -= 1
+        if self._left < 0:
+            return {"type": "string"}
+        part = as_mapping(value)
+        meant = self._meant(part)
+        kind = _type_of(meant)
+        described = as_text(part.get("description") or meant.get("description"))
+        plain: dict[str, Any] = {"type": kind}
+        if described:
+            plain["description"] = described
+        words = as_list(meant.get("enum"))[:_MOST_WORDS] or [meant.get("const")]
+        if kind == "string" and all(isinstance(word, str) for word in words):
+            plain["enum"] = words
+        is_last = depth >= _MOST_LEVELS or self._left <= 0
+        if kind == "object":
+            named = {} if is_last else as_mapping(meant.get("properties"))
+            properties: dict[str, Any] = {}
+            for name, inner in named.items():
+                properties[name] = self.plain(inner, depth + 1)
+            plain["properties"] = properties
+            required = as_list(meant.get("required"))[:_MOST_WORDS]
+            demanded = {name for name in required if isinstance(name, str)}
+            plain["required"] = [name for name in properties if name in demanded]
+        if kind == "array":
+            items = {} if is_last else meant.get("items")
+            plain["items"] = self.plain(items, depth + 1)
+        return plain
+
+    def _meant(self, part: JsonObject) -> JsonObject:
+        """Return what a part refers to, or the first option that is a value."""
+        for _ in range(_MAX_STEPS):
+            is_choice = not part.keys() & {"type", "properties"}
+            option = _first_value(part) if is_choice else {}
+            if "$ref" in part:
+                part = self._definition(as_text(part["$ref"]))
+            elif option:
+                part = option
+            else:
+                break
+        return part
+
+    def _definition(self, reference: str) -> JsonObject:
+        """Return the definition that a reference names; nothing if there is none."""
+        place: object = self._root
+        if len(reference) > _MAX_REFERENCE:
+            return {}
+        for name in reference.split("/")[1:]:
+            place = as_mapping(place).get(name)
+        return as_mapping(place)
+
+
+def _first_value(part: JsonObject) -> JsonObject:
+    """Return the first of few options that is not null."""
+    for key in _SCHEMA_CHOICES:
+        for row in as_list(part.get(key))[:_MAX_OPTIONS]:
+            option = as_mapping(row)
+            if option.get("type") != "null":
+                return option
+    return {}
+
+
+def _type_of(part: JsonObject) -> str:
+    """Return the first type that a part allows, or the one that it looks like."""
+    named = part.get("type")
+    for kind in named if isinstance(named, list) else [named]:
+        if kind in _PLAIN_TYPES:
+            return str(kind)
+    if isinstance(part.get("properties"), Mapping):
+        return "object"
+    return "array" if "items" in part else "string"
 
 
 # --------------------------------------------------------------------------------------
@@ -5747,6 +5980,29 @@ def _with_remaining_tools(
 
 
 @dataclass(frozen=True, slots=True)
+class PlainSchemas(RequestRepair):
+    """All functions have schemas of types, names and descriptions alone."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        tools: list[Item] = []
+        for tool in as_list(payload.get("tools")):
+            if tool.get("type") == "function":
+                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+                if plain.get("strict"):
+                    plain["strict"] = False
+                tools.append(plain)
+            else:
+                tools.append(tool)
+        return {**payload, "tools": tools} if tools else payload
+
+
+@dataclass(frozen=True, slots=True)
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
@@ -5880,6 +6136,118 @@ class LowerItems(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersAsTexts(RequestRepair):
+    """Earlier answers are sent as texts, for servers that do not take their parts."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server does not accept the form of earlier answers: sending "
+            "their texts alone."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMedia(RequestRepair):
+    """Of more than `most` images or files the oldest become a line of text."""
+
+    kind: str
+    most: int
+
+    @property
+    def message(self) -> str:
+        noun = "images" if self.kind == "input_image" else "files"
+        if not self.most:
+            return f"The model's server does not accept {noun}: answering without them."
+        return (
+            f"The model's server accepts no more than {self.most} {noun}: sending the "
+            "newest."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        surplus = -self.most
+        for item in payload["input"]:
+            for key in ("content", "output"):
+                surplus += sum(map(self._is_meant, content_parts(item.get(key))))
+        if surplus <= 0:
+            return payload
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if not isinstance(item.get(key), list):
+                    continue
+                changed[key] = []
+                for part in item[key]:
+                    goes = surplus > 0 and self._is_meant(part)
+                    surplus -= goes
+                    gone = {"type": "input_text", "text": MEDIA_GONE}
+                    changed[key].append(gone if goes else part)
+            items.append(changed)
+        return {**payload, "input": items}
+
+    def _is_meant(self, part: object) -> bool:
+        return as_mapping(part).get("type") == self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class LowerLimit(RequestRepair):
+    """An answer may have no more tokens than the model can write; the guard stays."""
+
+    most: int
+
+    @property
+    def message(self) -> str:
+        return f"The model writes at most {self.most} tokens here: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if (payload.get("max_output_tokens") or 0) <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server accepts texts alone as results of tools: answering "
+            "without their images and files."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            has_parts = is_call_output(item) and has_media(item)
+            items.append(plain_item(item) if has_parts else item)
+        return {**payload, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class AskToContinue(RequestRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one."""
+
+    @property
+    def message(self) -> str:
+        return "The model cannot go on with an answer by itself: asking it to continue."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        last = payload["input"][-1] if payload["input"] else {}
+        if last.get("role") != "assistant":
+            return payload
+        question = text_message("user", _TO_CONTINUE)
+        return {**payload, "input": [*payload["input"], question]}
+
+
+_TO_CONTINUE = "Continue your last message exactly where it ends."
+
+
+@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -5999,6 +6367,8 @@ _MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
+_ASK = AskToContinue()
+"""It comes last, and adds the only item that a chat does not have."""
 
 
 def repair_request(
@@ -6046,7 +6416,7 @@ def _lower_and_move(
 ) -> dict[str, Any]:
     """Return a body whose items are at the places where the server takes them."""
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN):
+    for repair in (*_MOVES, _JOIN, _ASK):
         if repair in repairs:
             lowered = repair.apply(lowered)
     return lowered
@@ -6057,7 +6427,10 @@ def _apply_in_place(
 ) -> dict[str, Any]:
     """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
-        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
+        if isinstance(repair, PlainItems | WordsAlone):
+            payload = AnswersAsTexts().apply(payload)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
 
@@ -6275,7 +6648,8 @@ def is_transient(failure: Failure) -> bool:
     # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        return not has_words and not error.names_a_place
+        is_told = has_words or error.names_a_place or names_lasting_cause(error)
+        return not is_told
     return _is_retried_status(failure.status)
 
 
@@ -6293,7 +6667,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        return not error.is_any_of(_KNOWN_REFUSALS)
+        is_known = error.is_any_of(_KNOWN_REFUSALS) or names_lasting_cause(error)
+        return not is_known
     return error.code is None and error.type is None
 
 
@@ -6392,6 +6767,11 @@ _REASONING_NOT_TAKEN = re.compile(
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
+    r"|reasoning_content is missing in assistant tool call message"
+    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|is missing a `?thought_signature",
+    re.IGNORECASE,
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
@@ -6416,6 +6796,55 @@ _SEES_NOTHING = re.compile(
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
+_IMAGE_LIMIT = re.compile(
+    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
+    r"\bat most ([1-9]\d{0,3}) image"
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
+    re.IGNORECASE,
+)
+"""What servers say of more images than they take in one request; one more screenshot ends
+a chat for good (anomalyco/opencode 48715)."""
+_OUTPUT_LIMIT = re.compile(
+    # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
+    r"supports at most (\d{2,7}) (?:completion|output) tokens"
+    r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
+    r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
+    r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
+    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
+    r"to (?P<above>\d{2,7}) \(exclusive\)",
+    re.IGNORECASE,
+)
+"""What servers say of a longer answer than their model can write."""
+_ROOM_LEFT = re.compile(
+    # Anthropic; vLLM; SGLang.
+    r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
+    r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
+    r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
+    r" tokens from the input",
+    re.IGNORECASE,
+)
+"""What they say of one that does not fit after the input: the next is longer."""
+_LEAST_OUTPUT = 16
+"""Tokens; the API accepts no lower limit."""
+_TAKES_NO_FILES = re.compile(
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+    r"|\bunknown part type: input_file|does not support file content types",
+    re.IGNORECASE,
+)
+_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
+"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_ENDS_WITH_USER = re.compile(
+    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+    r"conversation must end with a user message"
+    r"|prefill is incompatible with enable_thinking"
+    r"|2 or more assistant messages at the end of the list"
+    r"|final assistant content cannot end with trailing whitespace"
+    r"|expected last role user or tool\b",
+    re.IGNORECASE,
+)
+"""What servers say of an answer that is to be continued."""
 _CALLS_NOTHING = re.compile(
     # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
     # llama.cpp, with a status of 500; Groq; LiteLLM.
@@ -6431,6 +6860,22 @@ _FUNCTIONS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools that they do not have, without a name or a place."""
+_NO_GRAMMAR = re.compile(
+    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+    r"|automatic parser generation failed|features not supported by xgrammar",
+    re.IGNORECASE,
+)
+"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
+template that knows no tools."""
+_KEY_ERROR = re.compile(r"'\w{1,40}'")
+"""What vLLM says, with a status of 500, of an item or an image that it did not expect: a
+field that its own code missed (vllm-project/vllm 55974)."""
+_NOT_TOGETHER = re.compile(
+    r"function calling cannot be combined in the same request"
+    r"|tool use with function calling is unsupported",
+    re.IGNORECASE,
+)
+"""What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
@@ -6523,10 +6968,11 @@ def blind_repair(
     """
     error = failure.error
     hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    if not may_be_repaired(failure) and not hides_cause:
-        return None
     status = failure.status or 0
-    may_be_about_chat = status in _UNCLEAR_CAUSES
+    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
+    if not (may_be_repaired(failure) or hides_cause or is_key_error):
+        return None
+    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
     if status == 404 and not error.names_a_place:
         # Else the address or the model is wrong.
         may_be_about_chat = (
@@ -6606,6 +7052,8 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
     yield from _by_place(refusal)
+    for number in refusal.numbers_of_addresses:
+        yield from _without_item(refusal, number)
     # The refusal of an image may name no place. Of several images the newest is a guess,
     # which must not cost the chat another.
     if refusal.error.code in IMAGE_CODES:
@@ -6682,6 +7130,9 @@ def _without_item(
         yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield TriedRepair(SendAsText(name, noun))
+    # A client may have written the answer, and all answers of others would change.
+    if answer_as_text(item) != item:
+        yield TriedRepair(AnswersAsTexts())
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )
@@ -6696,6 +7147,11 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
+        limit = _IMAGE_LIMIT.search(refusal.words)
+        if limit:
+            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
+            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+    yield from _by_output_limit(refusal)
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
@@ -6703,9 +7159,30 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ENDS_WITH_USER, AskToContinue()),
+        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
+        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
+        (_NO_GRAMMAR, PlainSchemas()),
+        (_NO_GRAMMAR, LeaveOutFunctions()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
+
+
+def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a lower limit for the answer, if the refusal names one."""
+    limit = _OUTPUT_LIMIT.search(refusal.words)
+    if limit:
+        most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
+        yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
+    room = _ROOM_LEFT.search(refusal.words)
+    if room:
+        *_, first, second = [int(number) for number in room.groups() if number]
+        left = second - first if room["window"] else first - second
+        if left >= _LEAST_OUTPUT:
+            yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:
@@ -8355,13 +8832,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     items: list[Item] = []
     for item in payload["input"]:
         kind = item_type(item)
-        if kind == "message" and item.get("role") == "assistant":
-            text = message_text(item)
-            items.append({"type": kind, "role": "assistant", "content": text})
-        elif kind in _ID_PREFIXES:
+        if kind in _ID_PREFIXES:
             items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
         else:
-            items.append(item)
+            items.append(answer_as_text(item))
     kept["input"] = items
     return kept
 
@@ -9454,6 +9928,10 @@ class GrowingParts:
         """Whether anything has come."""
         return any(any(deltas) for deltas in self._deltas.values())
 
+    def text_of(self, part: TextPlace) -> str:
+        """Return what has come of one part."""
+        return "".join(self._deltas.get(part, ()))
+
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
         deltas = self._deltas.get(part)
@@ -9827,7 +10305,10 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    return self._end(self._find_item(index, item), index, item)
+                    position = self._find_item(index, item)
+                    if position is None:
+                        position = self._find_renamed_call(index, item)
+                    return self._end(position, index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -9931,6 +10412,23 @@ class ResponseState:
         is_same = item.get("id") in (None, self._ended[position].get("id"))
         return position if is_same else None
 
+    def _find_renamed_call(self, index: int, item: Item) -> int | None:
+        """Return the position of an open call that ends under another `call_id`.
+
+        vLLM draws a new one for the end of a call of gpt-oss, and leaves out its `id`
+        (`emit_function_call_done_events`): the call would be made twice.
+        """
+        own_id = as_text(item.get("id"))
+        position = self._ids.get(own_id) if own_id else self._latest.get(index)
+        is_known = as_text(item.get("call_id")) in self._ids
+        if position not in self._open or is_known or not is_call(item):
+            return None
+        known = self._items[position]
+        is_same = all(known.get(key) == item.get(key) for key in ("type", "name"))
+        grown = self._open[position].text_of(_ARGUMENTS)
+        goes_on = dict(item_texts(item))[_ARGUMENTS].startswith(grown)
+        return position if is_same and goes_on else None
+
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         """Open an item, and show what came for it before it was known."""
         position = len(self._items)
@@ -9988,10 +10486,14 @@ class ResponseState:
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
+        if is_call(item) and position is not None:
+            known = self._items[position]
+            name = item.get("name") or known.get("name")
+            # The page has shown the call under the id that came first.
+            call_id = known.get("call_id") or item.get("call_id")
+            item = {**item, "name": name, "call_id": call_id}
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        if is_call(item) and position is not None and not item.get("name"):
-            item = {**item, "name": self._items[position].get("name")}
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
@@ -10190,7 +10692,8 @@ def _in_api_form(item: Item) -> Item:
     api_item: Item = {}
     for key, value in item.items():
         # Ids are keys here, so those that are not texts go.
-        if not key.endswith("id") or value is None or as_text(value):
+        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
+        if key not in _EVENT_FIELDS and not is_odd_id:
             api_item[key] = value
     if api_item.get("type") == "function_tool_call":  # SGLang's router
         api_item["type"] = "function_call"
@@ -10205,12 +10708,13 @@ def _in_api_form(item: Item) -> Item:
         if isinstance(content, str | list):
             api_item[field] = _api_parts(kind, content)
 
-    # Arguments may be an object or null, and a name may have spaces around it.
+    # Arguments may be an object or null. A name may have spaces around it, and marks of
+    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
     if not isinstance(api_item.get("arguments", ""), str):
         api_item["arguments"] = json_text(api_item["arguments"])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
-        api_item["name"] = name.strip()
+        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
 
     if is_call_output(api_item):  # a text, or the API's kinds of parts
         output: list[Item] = []
@@ -10220,6 +10724,10 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
+"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
 def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
@@ -10244,19 +10752,30 @@ _ARGUMENTS: TextPlace = ("arguments", 0)
 
 
 def _with_plain_arguments(item: Item) -> Item:
-    """Return an item; arguments that are a JSON text of an object become that object.
+    """Return an item whose arguments are one object, if they say one in another way.
 
-    vLLM encodes those of some models twice (its issue 54964). Whoever makes the call,
-    here, in the host or at a client, would find no arguments in them.
+    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
+    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
+    object twice. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
-    text = as_text(item.get("arguments"))
-    if not is_call(item) or not text.lstrip().startswith('"'):
+    text = as_text(item.get("arguments")).strip()
+    if not is_call(item):
         return item
-    with suppress(ValueError):
-        inner = load_json(text)
-        if parse_json_object(inner) is not None:
-            return {**item, "arguments": inner}
+    with suppress(ValueError, RecursionError):
+        if text.startswith('"'):
+            inner = load_json(text)
+            if parse_json_object(inner) is not None:
+                return {**item, "arguments": inner}
+        elif _NEXT_OBJECT.search(text):
+            first, end = json.JSONDecoder().raw_decode(text)
+            last = parse_json_object(text[end:])
+            if last is not None and first in ({}, last):
+                return {**item, "arguments": text[end:].strip()}
     return item
+
+
+_NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -12704,6 +13223,56 @@ class EarlierSpending(NamedTuple):
     seconds: float = 0.0
 
 
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops a clock, or several, until it is left."""
+
+
+class PausableClock:
+    """The seconds of the event loop, without those of its pauses.
+
+    Calls run in parallel, so several pauses can overlap: the clock stops from the
+    beginning of the first one to the end of the last one.
+    """
+
+    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
+        """Call `on_change` whenever the clock stops, and whenever it goes on."""
+        self._loop = asyncio.get_running_loop()
+        self._on_change = on_change
+        self._pauses = 0
+        self._stopped_at = 0.0
+        self._paused_seconds = 0.0
+        self.goes_on = self._loop.create_future()
+        """Done when a clock that is paused goes on."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it stands still."""
+        return self._pauses > 0
+
+    def time(self) -> float:
+        """Return the time, in seconds."""
+        now = self._stopped_at if self.is_paused else self._loop.time()
+        return now - self._paused_seconds
+
+    @contextmanager
+    def pause(self, others: Pause = nullcontext) -> Iterator[None]:
+        """Stop the clock, and the `others` with it."""
+        self._pauses += 1
+        if self._pauses == 1:
+            self._stopped_at = self._loop.time()
+            self.goes_on = self._loop.create_future()
+            self._on_change()
+        try:
+            with others():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._paused_seconds += self._loop.time() - self._stopped_at
+                self.goes_on.set_result(None)
+                self._on_change()
+
+
 class Spending:
     """What a run has taken so far, compared with its budget.
 
@@ -12727,11 +13296,8 @@ class Spending:
         """The end of a run that was stopped."""
         self._earlier_usages = 0
         """How many of `usages` are those of earlier rounds."""
-        self._now = asyncio.get_running_loop().time
-        self._started_at = self._now()
-        """By the event loop's clock; each pause moves it ahead by its length."""
-        self._paused_at = 0.0
-        self._pauses = 0
+        self._clock = PausableClock()
+        self._started_at = self._clock.time()
 
     def add_earlier(self, earlier: EarlierSpending) -> None:
         """Count what earlier rounds took."""
@@ -12782,8 +13348,7 @@ class Spending:
     @property
     def seconds(self) -> float:
         """The time so far, earlier rounds included and pauses left out."""
-        now = self._paused_at if self._pauses else self._now()
-        return now - self._started_at
+        return self._clock.time() - self._started_at
 
     @property
     def seconds_left(self) -> float | None:
@@ -12797,24 +13362,9 @@ class Spending:
         """How many calls may still be made."""
         return max(0, self._budget.calls - self.calls)
 
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count no time while the user decides, here and in the run above a task.
-
-        Calls run in parallel, so several pauses can overlap: the clock stops from
-        the beginning of the first one to the end of the last one.
-        """
-        if self._pauses == 0:
-            self._paused_at = self._now()
-        self._pauses += 1
-        above = self._parent.pause() if self._parent else nullcontext()
-        try:
-            with above:
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._started_at += self._now() - self._paused_at
+    def pause(self) -> AbstractContextManager[None]:
+        """Count no time while the user decides, here and in the run above a task."""
+        return self._clock.pause(self._parent.pause if self._parent else nullcontext)
 
     def limit_of_round(self) -> SpentLimit | None:
         """Return the limit that keeps the last round from calling tools, if any."""
@@ -13006,9 +13556,6 @@ CallKind = Literal["limited", "question", "task"]
 A `question` waits for the user, and its time does not count for the run. A `task` makes
 calls itself.
 """
-
-Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while the user decides."""
 
 _pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
 
@@ -13237,8 +13784,7 @@ class _Batch:
     """The calls of a round.
 
     The user is asked once about all that need it, while the others run; a tool may ask
-    something, too. Meanwhile the time of the batch stops: `_end`, its end by the loop's
-    clock, moves ahead.
+    something, too. Meanwhile the time of the batch stops.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -13250,12 +13796,8 @@ class _Batch:
         """Why calls are denied that the user was asked about, by their ids."""
         self._question: asyncio.Task[None] | None = None
         self._is_answered = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-        self._pauses = 0
-        self._paused_at = 0.0
-        self._pauses_over: asyncio.Future[None] = self._loop.create_future()
-        """Done when the clock goes on."""
+        self._clock = PausableClock()
+        self._end = self._clock.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -13286,21 +13828,9 @@ class _Batch:
         finally:
             self._is_answered.set()
 
-    @contextmanager
-    def _paused(self) -> Iterator[None]:
-        """Stop the clocks of the batch and of the run; several pauses may overlap."""
-        if self._pauses == 0:
-            self._paused_at = self._loop.time()
-            self._pauses_over = self._loop.create_future()
-        self._pauses += 1
-        try:
-            with self._pause():
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._end += self._loop.time() - self._paused_at
-                self._pauses_over.set_result(None)
+    def _paused(self) -> AbstractContextManager[None]:
+        """Stop the clocks of the batch and of the run."""
+        return self._clock.pause(self._pause)
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -13313,13 +13843,12 @@ class _Batch:
         if call.has_own_time:
             await asyncio.wait([task])
         while not task.done():
-            seconds_left = self._end - self._loop.time()
-            if seconds_left > 0:
-                await asyncio.wait([task], timeout=seconds_left)
-            elif self._pauses:
-                # The user is asked: the answer moves the end.
-                either: list[asyncio.Future[Any]] = [task, self._pauses_over]
+            seconds_left = self._end - self._clock.time()
+            if self._clock.is_paused:  # the user is asked
+                either: list[asyncio.Future[Any]] = [task, self._clock.goes_on]
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            elif seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
             else:
                 return
 
@@ -13346,37 +13875,6 @@ class _Batch:
                     return await _call_tool(call, self._toolset)
             case "task":
                 return await _call_tool(call, self._toolset)
-
-
-class _CallClock:
-    """The time limit of a call, which stands still while its tool asks the user."""
-
-    def __init__(self, scope: asyncio.Timeout, pause: Pause) -> None:
-        """Stop, with `pause`, the clocks that go on for other calls, too."""
-        self._scope = scope
-        self._pause = pause
-        self._pauses = 0
-        self._seconds_left = 0.0
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop all clocks of the call; several pauses may overlap."""
-        now = asyncio.get_running_loop().time
-        if self._pauses == 0:
-            self._seconds_left = (self._scope.when() or now()) - now()
-            self._reschedule(None)
-        self._pauses += 1
-        try:
-            with self._pause():
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._reschedule(now() + self._seconds_left)
-
-    def _reschedule(self, when: float | None) -> None:
-        with suppress(RuntimeError):  # the call is over, and its tool asks on
-            self._scope.reschedule(when)
 
 
 def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
@@ -13442,7 +13940,7 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds if pause else None) as scope:
             if pause:
-                _pause_of_call.set(_CallClock(scope, pause).paused)
+                _pause_of_call.set(_pausing_limit(scope, seconds, pause))
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
@@ -13460,6 +13958,24 @@ async def _call_tool(
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
+    """Return what stops the limit of a call, and with `pause` the clocks of others.
+
+    It stands still while the tool of the call asks the user something.
+    """
+
+    def reschedule() -> None:
+        when = None
+        if not clock.is_paused:
+            when = asyncio.get_running_loop().time() + end - clock.time()
+        with suppress(RuntimeError):  # the call is over, and its tool asks on
+            scope.reschedule(when)
+
+    clock = PausableClock(reschedule)
+    end = clock.time() + seconds
+    return lambda: clock.pause(pause)
 
 
 _MAX_TOLD_CAUSE = 1_000
@@ -13671,11 +14187,15 @@ class Origin(NamedTuple):
     endpoint: str = ""
     account: str = ""
 
+    def shares_server(self, maker: Self) -> bool:
+        """Say whether tools of the server of `maker` are known here."""
+        return maker.endpoint in ("", self.endpoint)
+
     def can_decrypt(self, maker: Self) -> bool:
         """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
+        same_family = maker.family == self.family
+        return self.shares_server(maker) and same_account and same_family
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""
@@ -15376,6 +15896,8 @@ class Attachment(NamedTuple):
     content_type: str
     is_image: bool
     """The host itself puts an image into the message."""
+    is_unread: bool = False
+    """The host could not read the text in it."""
 
 
 class StoredMessage(NamedTuple):
@@ -16943,6 +17465,10 @@ _LARGE_IMAGE = (
 _SVG_AS_TEXT = (
     "The model reads {} as text and cannot see the image. Attach a PNG instead."
 )
+_UNREAD = (
+    "Open WebUI could not read {}, so the model gets none of it. Attach it in another "
+    "format, or paste its text."
+)
 _Scale = Callable[[str], bytes]
 """Returns an image in base64 in fewer bytes, or nothing."""
 
@@ -17002,8 +17528,13 @@ def _read_attachments(files: object) -> list[Attachment]:
             name = shorten_name(str(row.get("name") or ""))
             content_type = str(row.get("content_type") or "")
             is_image = kind == "image" or content_type.startswith("image/")
-            attachment = Attachment(str(row["id"]), name, content_type, is_image)
-            attachments.append(attachment)
+            # Of a PDF that is scanned, or that nothing on this server can read, the page
+            # tells only while it is uploaded (routers/files.py:260).
+            text = as_mapping(value_at(row, "file", "data"))
+            is_unread = text.get("status") == "failed" and not text.get("content")
+            attachments.append(
+                Attachment(str(row["id"]), name, content_type, is_image, is_unread)
+            )
     return attachments
 
 
@@ -17026,16 +17557,31 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.content_type.startswith("image/svg")
+    ]
+    return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
+
+
+def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
+    """Return what a person is told whose file the host could not read.
+
+    The files with the ids `whole` need no reading: the model or its code gets them.
+    """
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.is_unread and not file.is_image and file.file_id not in whole
+    ]
+    return _UNREAD.format(", ".join(names)) if names else ""
+
+
+def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+    """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
-    if question is None:
-        return ""
-    names: list[str] = []
-    for file in question.attachments:
-        if file.content_type.startswith("image/svg"):
-            names.append(file.name)
-    if not names:
-        return ""
-    return _SVG_AS_TEXT.format(", ".join(names))
+    return question.attachments if question else ()
 
 
 def image_length(part: ChatPart) -> int:
@@ -17751,19 +18297,26 @@ def _readable_items(
 ) -> list[Item]:
     """Return what is sent of a record: a configuration is for its model alone.
 
-    Items are stored in the form in which they are sent again. Plain reasoning goes to
-    its own server, and only until the answer that it led to is complete. Earlier pipes
-    stored reasoning that OpenAI had not sealed, but never in one record with a call.
+    Items are stored in the form in which they are sent again. Searches go to their own
+    server: llama.cpp, Ollama and vLLM refuse a chat with items of tools that they do not
+    have. Plain reasoning does, too, and only until the answer that it led to is
+    complete. Earlier pipes stored reasoning that OpenAI had not sealed, but never in one
+    record with a call.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
     goes_on = is_open and is_ours
     if not record.is_carried:
         goes_on = goes_on and any(map(is_call, record.payload))
-    return [
-        item
-        for item in record.payload
-        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
-    ]
+    is_elsewhere = bool(reader and not reader.shares_server(record.origin))
+    readable: list[Item] = []
+    for item in record.payload:
+        # What becomes a call or an image is no item of a tool in the request.
+        is_foreign = is_hosted(item) and item_type(item) not in CHANGED_LATER
+        is_sent = is_replayed(item, is_ours=is_ours)
+        is_sent = is_sent and not (is_elsewhere and is_foreign)
+        if is_sent or (goes_on and has_plain_reasoning(item)):
+            readable.append(item)
+    return readable
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -746,6 +746,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
+        case text if "SensitiveContentDetected" in text:
+            return CONTENT_FILTER
+        # Anthropic behind a gateway, of one image of many
+        case _ if _IS_LARGE_IMAGE.search(message):
+            return "image_too_large"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -755,6 +761,9 @@ def _read_code(
 
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
+_IS_LARGE_IMAGE = re.compile(
+    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -836,6 +845,11 @@ _SAME_CODES = {
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
+    # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
+    "Arrearage": "insufficient_quota",
+    "AccountOverdueError": "insufficient_quota",
+    "data_inspection_failed": CONTENT_FILTER,
+    "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 
@@ -900,6 +914,10 @@ def _inner_error(text: str) -> ApiError | None:
             return None
         if _are_issues(issues):
             return read_api_error({"error": issues})
+    if _PRINTED_ROWS.match(text):
+        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
+        rows = [*map(_printed_row, printed)]
+        return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
@@ -929,6 +947,27 @@ def _read_printed(text: str) -> object:
     return None
 
 
+def _printed_row(row: re.Match[str]) -> JsonObject:
+    """Return a row of FastAPI's as its body would have it."""
+    place: list[object] = ["body"]
+    for key in _PRINTED_KEY.finditer(row[1]):
+        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
+    return {"loc": place, "msg": row[2][1:-1]}
+
+
+_PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
+"""FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
+a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
+_PRINTED_ROW = re.compile(
+    # No text of the chat begins a line: Python prints its line ends as `\n`.
+    r"^ {2}\{'type': '\w{1,64}', 'loc': \('body'"
+    r"((?:, (?:'[^'\n]{0,9999}'|\"[^\"\n]{0,9999}\"|\d{1,6})){1,20},?)\), "
+    r"'msg': ('[^'\n]{0,999}'|\"[^\"\n]{0,999}\")",
+    re.MULTILINE,
+)
+_MAX_ROWS = 500
+"""One item has some 120: each type that it could have, with each field it lacks."""
+_PRINTED_KEY = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
@@ -1520,6 +1559,10 @@ _WRONG_ORGANIZATION = "The API key does not belong to the organization in the se
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
+_TOO_LARGE_CHAT = (
+    "This chat is too large for the model's server. Start a new chat, or leave out large "
+    "files and images."
+)
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
@@ -1528,7 +1571,7 @@ MISALIGNMENT = "misalignment_policy_violation"
 """OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
 neither by another attempt nor elsewhere nor without its reasoning."""
 FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
@@ -1593,6 +1636,7 @@ NO_CREDIT_CODES = frozenset(
         # Codex's own server: a limit of hours or days
         "usage_limit_reached",
         "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -1739,8 +1783,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "{status}). Try again; if that does not help, leave out large files.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
-        "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and images.",
+        "413": _TOO_LARGE_CHAT,
+        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
         "429": _RATE_LIMIT,
@@ -2118,6 +2162,12 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
+def names_lasting_cause(error: ApiError) -> bool:
+    """Say whether a stream says in words alone why each request would fail."""
+    word = _message_word(_list_failure_words(error))
+    return word in ("context_length_exceeded", "model_not_found")
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -2192,6 +2242,9 @@ _PHRASES = (
         r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -2206,7 +2259,9 @@ _PHRASES = (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b",
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported",
         "model_not_found",
     ),
     (
@@ -2217,10 +2272,14 @@ _PHRASES = (
         r"|reaching the monthly spending limit|used up your daily free allocation"
         r"|out of call volume quota"
         # OpenRouter, of a day
-        r"|free-models-per-day",
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
@@ -2238,7 +2297,10 @@ _CERTAIN_PHRASES = (
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
     # Azure, of a dated version in the address
-    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
@@ -2252,6 +2314,8 @@ _CERTAIN_PHRASES = (
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
     # LiteLLM's guardrails (`guardrail_hooks`), as a 400
     (
         r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
@@ -4071,6 +4135,17 @@ def message_text(item: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "".join(part_text(part) for part in content_parts(content))
+
+
+def answer_as_text(item: Item) -> Item:
+    """Return a message of the model as a text alone; any other item as it is.
+
+    The API takes answers without the ids of their parts. Other servers want these ids,
+    or no parts at all (vllm-project/vllm 33089, 45273).
+    """
+    if item_type(item) != "message" or item.get("role") != "assistant":
+        return item
+    return {"type": "message", "role": "assistant", "content": message_text(item)}
 
 
 def has_text(item: JsonObject) -> bool:

@@ -622,6 +622,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
+        case text if "SensitiveContentDetected" in text:
+            return CONTENT_FILTER
+        # Anthropic behind a gateway, of one image of many
+        case _ if _IS_LARGE_IMAGE.search(message):
+            return "image_too_large"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -631,6 +637,9 @@ def _read_code(
 
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
+)
+_IS_LARGE_IMAGE = re.compile(
+    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -712,6 +721,11 @@ _SAME_CODES = {
     # new-api, `types/error.go`
     "insufficient_user_quota": "insufficient_quota",
     "pre_consume_token_quota_failed": "insufficient_quota",
+    # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
+    "Arrearage": "insufficient_quota",
+    "AccountOverdueError": "insufficient_quota",
+    "data_inspection_failed": CONTENT_FILTER,
+    "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 
@@ -776,6 +790,10 @@ def _inner_error(text: str) -> ApiError | None:
             return None
         if _are_issues(issues):
             return read_api_error({"error": issues})
+    if _PRINTED_ROWS.match(text):
+        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
+        rows = [*map(_printed_row, printed)]
+        return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
@@ -805,6 +823,27 @@ def _read_printed(text: str) -> object:
     return None
 
 
+def _printed_row(row: re.Match[str]) -> JsonObject:
+    """Return a row of FastAPI's as its body would have it."""
+    place: list[object] = ["body"]
+    for key in _PRINTED_KEY.finditer(row[1]):
+        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
+    return {"loc": place, "msg": row[2][1:-1]}
+
+
+_PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
+"""FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
+a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
+_PRINTED_ROW = re.compile(
+    # No text of the chat begins a line: Python prints its line ends as `\n`.
+    r"^ {2}\{'type': '\w{1,64}', 'loc': \('body'"
+    r"((?:, (?:'[^'\n]{0,9999}'|\"[^\"\n]{0,9999}\"|\d{1,6})){1,20},?)\), "
+    r"'msg': ('[^'\n]{0,999}'|\"[^\"\n]{0,999}\")",
+    re.MULTILINE,
+)
+_MAX_ROWS = 500
+"""One item has some 120: each type that it could have, with each field it lacks."""
+_PRINTED_KEY = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _MAX_PREFIX = 1000
 _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""

@@ -53,6 +53,10 @@ _WRONG_ORGANIZATION = "The API key does not belong to the organization in the se
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
+_TOO_LARGE_CHAT = (
+    "This chat is too large for the model's server. Start a new chat, or leave out large "
+    "files and images."
+)
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
@@ -61,7 +65,7 @@ MISALIGNMENT = "misalignment_policy_violation"
 """OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
 neither by another attempt nor elsewhere nor without its reasoning."""
 FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_too_large"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
 """Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
 than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
 WRONG_KEY = "invalid_api_key"
@@ -126,6 +130,7 @@ NO_CREDIT_CODES = frozenset(
         # Codex's own server: a limit of hours or days
         "usage_limit_reached",
         "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -272,8 +277,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "{status}). Try again; if that does not help, leave out large files.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
-        "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and images.",
+        "413": _TOO_LARGE_CHAT,
+        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
         "429": _RATE_LIMIT,
@@ -651,6 +656,12 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
+def names_lasting_cause(error: ApiError) -> bool:
+    """Say whether a stream says in words alone why each request would fail."""
+    word = _message_word(_list_failure_words(error))
+    return word in ("context_length_exceeded", "model_not_found")
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -725,6 +736,9 @@ _PHRASES = (
         r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -739,7 +753,9 @@ _PHRASES = (
         # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
         # Ollama.
         r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b",
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported",
         "model_not_found",
     ),
     (
@@ -750,10 +766,14 @@ _PHRASES = (
         r"|reaching the monthly spending limit|used up your daily free allocation"
         r"|out of call volume quota"
         # OpenRouter, of a day
-        r"|free-models-per-day",
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
@@ -771,7 +791,10 @@ _CERTAIN_PHRASES = (
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
     # Azure, of a dated version in the address
-    (r"Responses API is enabled only for api-version", NO_RESPONSES_API),
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
     # xAI, as a 429 (continuedev/continue 10373)
@@ -785,6 +808,8 @@ _CERTAIN_PHRASES = (
     # 403, code "The caller does not have permission to execute the specified operation"
     # (theopenco/llmgateway 1785)
     (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
     # LiteLLM's guardrails (`guardrail_hooks`), as a 400
     (
         r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",

@@ -220,6 +220,17 @@ def message_text(item: JsonObject) -> str:
     return "".join(part_text(part) for part in content_parts(content))
 
 
+def answer_as_text(item: Item) -> Item:
+    """Return a message of the model as a text alone; any other item as it is.
+
+    The API takes answers without the ids of their parts. Other servers want these ids,
+    or no parts at all (vllm-project/vllm 33089, 45273).
+    """
+    if item_type(item) != "message" or item.get("role") != "assistant":
+        return item
+    return {"type": "message", "role": "assistant", "content": message_text(item)}
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))

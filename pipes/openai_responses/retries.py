@@ -15,7 +15,7 @@ import re
 from typing import NamedTuple
 
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import MESSAGES, has_no_credit
+from openai_responses.endings import MESSAGES, has_no_credit, names_lasting_cause
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 PASSING_CODES = frozenset(
@@ -156,7 +156,8 @@ def is_transient(failure: Failure) -> bool:
     # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        return not has_words and not error.names_a_place
+        is_told = has_words or error.names_a_place or names_lasting_cause(error)
+        return not is_told
     return _is_retried_status(failure.status)
 
 
@@ -174,7 +175,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        return not error.is_any_of(_KNOWN_REFUSALS)
+        is_known = error.is_any_of(_KNOWN_REFUSALS) or names_lasting_cause(error)
+        return not is_known
     return error.code is None and error.type is None
 
 

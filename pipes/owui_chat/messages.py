@@ -41,6 +41,8 @@ class Attachment(NamedTuple):
     content_type: str
     is_image: bool
     """The host itself puts an image into the message."""
+    is_unread: bool = False
+    """The host could not read the text in it."""
 
 
 class StoredMessage(NamedTuple):

@@ -624,6 +624,54 @@ REFUSED_BODIES = {
         "OpenAI has deactivated the account of the API key. An administrator has to "
         "check API_KEY in the valves of this pipe.",
     ),
+    "DashScope's inspection": RefusedBody(
+        400,
+        '{"error":{"code":"data_inspection_failed","param":null,"message":"Input data '
+        'may contain inappropriate content.","type":"data_inspection_failed"}}',
+        FILTERED,
+    ),
+    "Ark's inspection": RefusedBody(
+        400,
+        '{"error":{"code":"InputTextSensitiveContentDetected","message":"The request '
+        'failed because the input text may contain sensitive information.","param":"",'
+        '"type":"BadRequest"}}',
+        FILTERED,
+    ),
+    "DeepSeek's inspection": RefusedBody(
+        400,
+        '{"error":{"message":"Content Exists Risk","type":"invalid_request_error",'
+        '"param":null,"code":"invalid_request_error"}}',
+        FILTERED,
+    ),
+    "DashScope without credit": RefusedBody(
+        400,
+        '{"error":{"code":"Arrearage","param":null,"message":"Access denied, please '
+        'make sure your account is in good standing.","type":"Arrearage"}}',
+        NO_CREDIT,
+    ),
+    "Ark without credit": RefusedBody(
+        403,
+        '{"error":{"code":"AccountOverdueError","message":"The request failed because '
+        'your account has an overdue balance.","param":"","type":"Forbidden"}}',
+        NO_CREDIT,
+    ),
+    "Moonshot without credit": RefusedBody(
+        429,
+        '{"error":{"message":"Your account is suspended, please check your plan and '
+        'billing details","type":"exceeded_current_quota_error"}}',
+        NO_CREDIT,
+    ),
+    "Azure's older version": RefusedBody(
+        400,
+        '{"error":{"code":"BadRequest","message":"API version not supported"}}',
+        ADDRESS,
+    ),
+    "SiliconFlow without credit": RefusedBody(
+        403,
+        '{"code":30001,"message":"Sorry, your account balance is insufficient",'
+        '"data":null}',
+        NO_CREDIT,
+    ),
 }
 """By what they are."""
 

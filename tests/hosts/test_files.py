@@ -90,6 +90,17 @@ async def test_documents_stay_where_they_were_attached(
 
 
 @pytest.mark.asyncio
+async def test_file_that_open_webui_cannot_read_is_announced(tab: Tab) -> None:
+    """The page shows that while it is uploaded, for some seconds."""
+    scan = await attach(tab.user, "scan.pdf", PDF, "application/pdf")
+
+    turn = await tab.send(MODEL, "sim:chat read", files=[scan])
+
+    lines = [line.get("description", "") for line in turn.statuses]
+    assert any("could not read scan.pdf" in line for line in lines)
+
+
+@pytest.mark.asyncio
 async def test_file_of_somebody_else_is_not_read(
     tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
 ) -> None:

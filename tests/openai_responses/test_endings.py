@@ -439,14 +439,18 @@ TOO_LONG = (
     "Your request exceeded model token limit: 262144 (requested: 291351)",
     "prompt token count of 139000 exceeds the limit of 128000",
     "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+    "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 9]",
+    "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
 )
-"""LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot
-and TGI of a chat."""
+"""LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot,
+TGI and DashScope of a chat."""
 NO_CREDIT = (
     "Your credit balance is too low to access the Anthropic API.",
     "Your account is suspended due to insufficient balance, please recharge",
     "Your newly created team doesn't have any credits or licenses yet.",
     "Your team x has either used all available credits or reached its limit.",
+    "you (ada) have reached your weekly usage limit, upgrade for higher limits",
 )
 NO_MODEL = (
     "No endpoints found for foo/bar.",
@@ -454,6 +458,8 @@ NO_MODEL = (
     "The model 'openai.gpt-5.6-terra' does not support the '/v1/responses' API",
     'model "gpt-4o" is not accessible via the /responses endpoint',
     '"bge-m3:latest" does not support chat',
+    "The provided model identifier is invalid.",
+    "Invocation of model ID x with on-demand throughput isn\u2019t supported.",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),
@@ -469,6 +475,7 @@ OTHER_WORDS = {
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
     "Invalid 'input[3].call_id': string too long.": "rejected the request",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
+    "Selected model is at capacity. Please try a different model.": "is overloaded",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
 }
@@ -498,7 +505,8 @@ WORDS_OF_CODES = {
     "no credit left": "billing_hard_limit_reached billing_not_active budget_exceeded "
     "credit_balance_exhausted insufficient_quota organization_spend_limit_exceeded "
     "organization_usage_limit_exceeded project_spend_limit_exceeded "
-    "project_usage_limit_exceeded usage_limit_reached usage_not_included",
+    "project_usage_limit_exceeded usage_limit_reached usage_not_included "
+    "exceeded_current_quota_error",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
     "took too long to answer": "timeout",
     "longer than the model can read": "context_length_exceeded",
@@ -510,7 +518,8 @@ WORDS_OF_CODES = {
     "could help attack computers": "cyber_policy",
     "content filter stopped": "content_policy_violation",
     "content filter rejected": "content_filter",
-    "waiting does not help": "request_too_large",
+    "waiting does not help": "request_above_rate_limit",
+    "too large for the model's server": "request_too_large",
     "no flex capacity": "flex_unavailable",
     "not available in the region": "data_residency_mismatch",
     "search in the uploaded files": "vector_store_timeout",

@@ -223,6 +223,7 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
         ("insufficient_user_quota", "insufficient_quota"),
         ("pre_consume_token_quota_failed", "insufficient_quota"),
         ("another_code", "another_code"),
+        ("NoCapacity", "server_is_overloaded"),
     ],
 )
 def test_codes_of_other_servers_mean_openais(own: str, openais: str) -> None:
@@ -313,3 +314,37 @@ def test_body_of_many_levels_in_a_text_is_a_message() -> None:
 def test_other_texts_are_messages(text: str) -> None:
     """Only an error in JSON is unpacked; any other text stays the message."""
     assert read_api_error({"error": {"message": text}}).message == text
+
+
+ROWS = """2 validation errors:
+  {'type': 'string_type', 'loc': ('body', 'input', 'str'), 'msg': 'no "text"', 'input': 1}
+  {'type': 'missing', 'loc': ('body', 'input', "list[literal['a', 'b']]", 3, 'id'), \
+'msg': 'Field required', 'input': ["\\n  {'type': 'missing', 'loc': ('body', 'store')"]}
+"""
+FORGED = "no validation errors:\n" + ROWS.partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "param"),
+    [(ROWS, "input[3].id"), (FORGED, None), ("1 validation error:\nNo.", None)],
+)
+def test_exception_of_fastapi_names_the_place_of_its_longest_row(
+    text: str, param: str | None
+) -> None:
+    """vLLM sends it as the message; what it quotes of a chat begins no line."""
+    error = read_api_error({"error": {"message": text, "code": 400}})
+    assert (error.param, error.is_relayed) == (param, param is not None)
+    assert error.message == ("Field required" if param else text.strip())
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "image exceeds 5 MB maximum: 6 > 5",
+        "At least one of the image dimensions exceed",
+    ],
+)
+def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
+    message = f"messages.0.content.1.image.source.base64: {reason}"
+    assert read_api_error({"error": {"message": message}}).code == "image_too_large"
+    assert read_api_error({"error": {"message": reason}}).code is None

@@ -55,6 +55,9 @@ def test_error_in_a_stream_has_the_message_of_its_code(name: str) -> None:
         ("LiteLLM's guardrail", True),
         ("country", False),
         ("OpenRouter's exact reason", False),
+        ("DashScope's inspection", True),
+        ("Ark's inspection", True),
+        ("DeepSeek's inspection", True),
     ],
 )
 def test_moderation_is_final(name: str, is_stopped: bool) -> None:

@@ -255,3 +255,18 @@ def test_the_number_of_retries_is_limited() -> None:
     """A limit of 0 allows not even the first."""
     assert wait(Failure(500), 3) is None
     assert wait(Failure(500), 0, RetryPolicy(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "is_retried"),
+    [
+        ("maximum context length exceeded", False),
+        ("The model `x` does not exist.", False),
+        ("Selected model is at capacity. Please try a different model.", True),
+        ("proxy failed late", True),
+    ],
+)
+def test_stream_that_fails_with_words_alone(message: str, is_retried: bool) -> None:
+    """What each request would meet is not asked for again."""
+    failure = Failure(200, ApiError(message=message))
+    assert (wait(failure) is not None) is is_retried

@@ -176,7 +176,7 @@ def first_of(chosen: EndpointChoice) -> str:
         ("failed", "model_not_found", 400, True, False),
         ("failed", None, 403, True, False),
         ("failed", None, 404, True, False),
-        ("failed", "request_too_large", 429, True, False),
+        ("failed", "request_above_rate_limit", 429, True, False),
         ("failed", "flex_unavailable", 429, True, False),
         ("failed", "invalid_prompt", 400, False, False),
         ("failed", "cyber_policy", 403, False, False),

@@ -46,6 +46,10 @@ class GrowingParts:
         """Whether anything has come."""
         return any(any(deltas) for deltas in self._deltas.values())
 
+    def text_of(self, part: TextPlace) -> str:
+        """Return what has come of one part."""
+        return "".join(self._deltas.get(part, ()))
+
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
         deltas = self._deltas.get(part)

@@ -38,6 +38,8 @@ returned (NousResearch/hermes-agent 9777). Such an output leaves here as those o
 own tools do, if its call is known; nobody answers the call again.
 """
 
+import json
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import (
     Callable,
@@ -215,7 +217,10 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    return self._end(self._find_item(index, item), index, item)
+                    position = self._find_item(index, item)
+                    if position is None:
+                        position = self._find_renamed_call(index, item)
+                    return self._end(position, index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -319,6 +324,23 @@ class ResponseState:
         is_same = item.get("id") in (None, self._ended[position].get("id"))
         return position if is_same else None
 
+    def _find_renamed_call(self, index: int, item: Item) -> int | None:
+        """Return the position of an open call that ends under another `call_id`.
+
+        vLLM draws a new one for the end of a call of gpt-oss, and leaves out its `id`
+        (`emit_function_call_done_events`): the call would be made twice.
+        """
+        own_id = as_text(item.get("id"))
+        position = self._ids.get(own_id) if own_id else self._latest.get(index)
+        is_known = as_text(item.get("call_id")) in self._ids
+        if position not in self._open or is_known or not is_call(item):
+            return None
+        known = self._items[position]
+        is_same = all(known.get(key) == item.get(key) for key in ("type", "name"))
+        grown = self._open[position].text_of(_ARGUMENTS)
+        goes_on = dict(item_texts(item))[_ARGUMENTS].startswith(grown)
+        return position if is_same and goes_on else None
+
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         """Open an item, and show what came for it before it was known."""
         position = len(self._items)
@@ -376,10 +398,14 @@ class ResponseState:
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
+        if is_call(item) and position is not None:
+            known = self._items[position]
+            name = item.get("name") or known.get("name")
+            # The page has shown the call under the id that came first.
+            call_id = known.get("call_id") or item.get("call_id")
+            item = {**item, "name": name, "call_id": call_id}
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        if is_call(item) and position is not None and not item.get("name"):
-            item = {**item, "name": self._items[position].get("name")}
         events: list[RunEvent] = []
         if position is None:
             position = len(self._items)
@@ -578,7 +604,8 @@ def _in_api_form(item: Item) -> Item:
     api_item: Item = {}
     for key, value in item.items():
         # Ids are keys here, so those that are not texts go.
-        if not key.endswith("id") or value is None or as_text(value):
+        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
+        if key not in _EVENT_FIELDS and not is_odd_id:
             api_item[key] = value
     if api_item.get("type") == "function_tool_call":  # SGLang's router
         api_item["type"] = "function_call"
@@ -593,12 +620,13 @@ def _in_api_form(item: Item) -> Item:
         if isinstance(content, str | list):
             api_item[field] = _api_parts(kind, content)
 
-    # Arguments may be an object or null, and a name may have spaces around it.
+    # Arguments may be an object or null. A name may have spaces around it, and marks of
+    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
     if not isinstance(api_item.get("arguments", ""), str):
         api_item["arguments"] = json_text(api_item["arguments"])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
-        api_item["name"] = name.strip()
+        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
 
     if is_call_output(api_item):  # a text, or the API's kinds of parts
         output: list[Item] = []
@@ -608,6 +636,10 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
+"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
 def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
@@ -632,19 +664,30 @@ _ARGUMENTS: TextPlace = ("arguments", 0)
 
 
 def _with_plain_arguments(item: Item) -> Item:
-    """Return an item; arguments that are a JSON text of an object become that object.
+    """Return an item whose arguments are one object, if they say one in another way.
 
-    vLLM encodes those of some models twice (its issue 54964). Whoever makes the call,
-    here, in the host or at a client, would find no arguments in them.
+    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
+    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
+    object twice. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
-    text = as_text(item.get("arguments"))
-    if not is_call(item) or not text.lstrip().startswith('"'):
+    text = as_text(item.get("arguments")).strip()
+    if not is_call(item):
         return item
-    with suppress(ValueError):
-        inner = load_json(text)
-        if parse_json_object(inner) is not None:
-            return {**item, "arguments": inner}
+    with suppress(ValueError, RecursionError):
+        if text.startswith('"'):
+            inner = load_json(text)
+            if parse_json_object(inner) is not None:
+                return {**item, "arguments": inner}
+        elif _NEXT_OBJECT.search(text):
+            first, end = json.JSONDecoder().raw_decode(text)
+            last = parse_json_object(text[end:])
+            if last is not None and first in ({}, last):
+                return {**item, "arguments": text[end:].strip()}
     return item
+
+
+_NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:

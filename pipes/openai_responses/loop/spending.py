@@ -6,8 +6,8 @@ budget of its own, and counts for the run as well.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -41,6 +41,56 @@ class EarlierSpending(NamedTuple):
     seconds: float = 0.0
 
 
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops a clock, or several, until it is left."""
+
+
+class PausableClock:
+    """The seconds of the event loop, without those of its pauses.
+
+    Calls run in parallel, so several pauses can overlap: the clock stops from the
+    beginning of the first one to the end of the last one.
+    """
+
+    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
+        """Call `on_change` whenever the clock stops, and whenever it goes on."""
+        self._loop = asyncio.get_running_loop()
+        self._on_change = on_change
+        self._pauses = 0
+        self._stopped_at = 0.0
+        self._paused_seconds = 0.0
+        self.goes_on = self._loop.create_future()
+        """Done when a clock that is paused goes on."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it stands still."""
+        return self._pauses > 0
+
+    def time(self) -> float:
+        """Return the time, in seconds."""
+        now = self._stopped_at if self.is_paused else self._loop.time()
+        return now - self._paused_seconds
+
+    @contextmanager
+    def pause(self, others: Pause = nullcontext) -> Iterator[None]:
+        """Stop the clock, and the `others` with it."""
+        self._pauses += 1
+        if self._pauses == 1:
+            self._stopped_at = self._loop.time()
+            self.goes_on = self._loop.create_future()
+            self._on_change()
+        try:
+            with others():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._paused_seconds += self._loop.time() - self._stopped_at
+                self.goes_on.set_result(None)
+                self._on_change()
+
+
 class Spending:
     """What a run has taken so far, compared with its budget.
 
@@ -64,11 +114,8 @@ class Spending:
         """The end of a run that was stopped."""
         self._earlier_usages = 0
         """How many of `usages` are those of earlier rounds."""
-        self._now = asyncio.get_running_loop().time
-        self._started_at = self._now()
-        """By the event loop's clock; each pause moves it ahead by its length."""
-        self._paused_at = 0.0
-        self._pauses = 0
+        self._clock = PausableClock()
+        self._started_at = self._clock.time()
 
     def add_earlier(self, earlier: EarlierSpending) -> None:
         """Count what earlier rounds took."""
@@ -119,8 +166,7 @@ class Spending:
     @property
     def seconds(self) -> float:
         """The time so far, earlier rounds included and pauses left out."""
-        now = self._paused_at if self._pauses else self._now()
-        return now - self._started_at
+        return self._clock.time() - self._started_at
 
     @property
     def seconds_left(self) -> float | None:
@@ -134,24 +180,9 @@ class Spending:
         """How many calls may still be made."""
         return max(0, self._budget.calls - self.calls)
 
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count no time while the user decides, here and in the run above a task.
-
-        Calls run in parallel, so several pauses can overlap: the clock stops from
-        the beginning of the first one to the end of the last one.
-        """
-        if self._pauses == 0:
-            self._paused_at = self._now()
-        self._pauses += 1
-        above = self._parent.pause() if self._parent else nullcontext()
-        try:
-            with above:
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._started_at += self._now() - self._paused_at
+    def pause(self) -> AbstractContextManager[None]:
+        """Count no time while the user decides, here and in the run above a task."""
+        return self._clock.pause(self._parent.pause if self._parent else nullcontext)
 
     def limit_of_round(self) -> SpentLimit | None:
         """Return the limit that keeps the last round from calling tools, if any."""

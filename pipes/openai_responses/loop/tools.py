@@ -19,7 +19,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,7 +30,12 @@ from openai_responses.items import CALL_OUTPUTS, Item, item_type, json_text
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
-from openai_responses.loop.spending import Budget, EarlierSpending
+from openai_responses.loop.spending import (
+    Budget,
+    EarlierSpending,
+    PausableClock,
+    Pause,
+)
 from openai_responses.redaction import (
     describe_exception,
     redact,
@@ -172,9 +177,6 @@ CallKind = Literal["limited", "question", "task"]
 A `question` waits for the user, and its time does not count for the run. A `task` makes
 calls itself.
 """
-
-Pause = Callable[[], AbstractContextManager[None]]
-"""Stops the clock of a run while the user decides."""
 
 _pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
 
@@ -403,8 +405,7 @@ class _Batch:
     """The calls of a round.
 
     The user is asked once about all that need it, while the others run; a tool may ask
-    something, too. Meanwhile the time of the batch stops: `_end`, its end by the loop's
-    clock, moves ahead.
+    something, too. Meanwhile the time of the batch stops.
     """
 
     def __init__(self, toolset: Toolset, pause: Pause) -> None:
@@ -416,12 +417,8 @@ class _Batch:
         """Why calls are denied that the user was asked about, by their ids."""
         self._question: asyncio.Task[None] | None = None
         self._is_answered = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-        self._pauses = 0
-        self._paused_at = 0.0
-        self._pauses_over: asyncio.Future[None] = self._loop.create_future()
-        """Done when the clock goes on."""
+        self._clock = PausableClock()
+        self._end = self._clock.time() + toolset.limits.batch_seconds
 
     def start(self, item: Item) -> _StartedCall:
         """Check a call and start its task, which waits if the user has to be asked."""
@@ -452,21 +449,9 @@ class _Batch:
         finally:
             self._is_answered.set()
 
-    @contextmanager
-    def _paused(self) -> Iterator[None]:
-        """Stop the clocks of the batch and of the run; several pauses may overlap."""
-        if self._pauses == 0:
-            self._paused_at = self._loop.time()
-            self._pauses_over = self._loop.create_future()
-        self._pauses += 1
-        try:
-            with self._pause():
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._end += self._loop.time() - self._paused_at
-                self._pauses_over.set_result(None)
+    def _paused(self) -> AbstractContextManager[None]:
+        """Stop the clocks of the batch and of the run."""
+        return self._clock.pause(self._pause)
 
     def close(self) -> None:
         """Ask no one any longer."""
@@ -479,13 +464,12 @@ class _Batch:
         if call.has_own_time:
             await asyncio.wait([task])
         while not task.done():
-            seconds_left = self._end - self._loop.time()
-            if seconds_left > 0:
-                await asyncio.wait([task], timeout=seconds_left)
-            elif self._pauses:
-                # The user is asked: the answer moves the end.
-                either: list[asyncio.Future[Any]] = [task, self._pauses_over]
+            seconds_left = self._end - self._clock.time()
+            if self._clock.is_paused:  # the user is asked
+                either: list[asyncio.Future[Any]] = [task, self._clock.goes_on]
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            elif seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
             else:
                 return
 
@@ -512,37 +496,6 @@ class _Batch:
                     return await _call_tool(call, self._toolset)
             case "task":
                 return await _call_tool(call, self._toolset)
-
-
-class _CallClock:
-    """The time limit of a call, which stands still while its tool asks the user."""
-
-    def __init__(self, scope: asyncio.Timeout, pause: Pause) -> None:
-        """Stop, with `pause`, the clocks that go on for other calls, too."""
-        self._scope = scope
-        self._pause = pause
-        self._pauses = 0
-        self._seconds_left = 0.0
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop all clocks of the call; several pauses may overlap."""
-        now = asyncio.get_running_loop().time
-        if self._pauses == 0:
-            self._seconds_left = (self._scope.when() or now()) - now()
-            self._reschedule(None)
-        self._pauses += 1
-        try:
-            with self._pause():
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._reschedule(now() + self._seconds_left)
-
-    def _reschedule(self, when: float | None) -> None:
-        with suppress(RuntimeError):  # the call is over, and its tool asks on
-            self._scope.reschedule(when)
 
 
 def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
@@ -608,7 +561,7 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds if pause else None) as scope:
             if pause:
-                _pause_of_call.set(_CallClock(scope, pause).paused)
+                _pause_of_call.set(_pausing_limit(scope, seconds, pause))
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
@@ -626,6 +579,24 @@ async def _call_tool(
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
+    """Return what stops the limit of a call, and with `pause` the clocks of others.
+
+    It stands still while the tool of the call asks the user something.
+    """
+
+    def reschedule() -> None:
+        when = None
+        if not clock.is_paused:
+            when = asyncio.get_running_loop().time() + end - clock.time()
+        with suppress(RuntimeError):  # the call is over, and its tool asks on
+            scope.reschedule(when)
+
+    clock = PausableClock(reschedule)
+    end = clock.time() + seconds
+    return lambda: clock.pause(pause)
 
 
 _MAX_TOLD_CAUSE = 1_000

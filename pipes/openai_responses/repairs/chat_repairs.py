@@ -37,7 +37,7 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
 """On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
@@ -453,7 +453,7 @@ def plain_item(item: Item) -> Item:
         bare[key] = []
         for part in item[key]:
             is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-            gone = {"type": "input_text", "text": _MEDIA_GONE}
+            gone = {"type": "input_text", "text": MEDIA_GONE}
             bare[key].append(gone if is_media else part)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))

@@ -32,6 +32,7 @@ from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
     Item,
+    answer_as_text,
     has_plain_reasoning,
     is_hosted,
     is_paired,
@@ -58,7 +59,9 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
+    AnswersAsTexts,
     AskForStream,
+    AskToContinue,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -69,12 +72,16 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
+    LowerLimit,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     StateInstructions,
+    TextOutputs,
     effort_of,
     may_lose_field,
     outer_name,
@@ -121,6 +128,11 @@ _REASONING_NOT_TAKEN = re.compile(
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
+    r"|reasoning_content is missing in assistant tool call message"
+    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|is missing a `?thought_signature",
+    re.IGNORECASE,
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
 _CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
@@ -145,6 +157,55 @@ _SEES_NOTHING = re.compile(
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
+_IMAGE_LIMIT = re.compile(
+    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
+    r"\bat most ([1-9]\d{0,3}) image"
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
+    re.IGNORECASE,
+)
+"""What servers say of more images than they take in one request; one more screenshot ends
+a chat for good (anomalyco/opencode 48715)."""
+_OUTPUT_LIMIT = re.compile(
+    # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
+    r"supports at most (\d{2,7}) (?:completion|output) tokens"
+    r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
+    r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
+    r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
+    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
+    r"to (?P<above>\d{2,7}) \(exclusive\)",
+    re.IGNORECASE,
+)
+"""What servers say of a longer answer than their model can write."""
+_ROOM_LEFT = re.compile(
+    # Anthropic; vLLM; SGLang.
+    r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
+    r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
+    r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
+    r" tokens from the input",
+    re.IGNORECASE,
+)
+"""What they say of one that does not fit after the input: the next is longer."""
+_LEAST_OUTPUT = 16
+"""Tokens; the API accepts no lower limit."""
+_TAKES_NO_FILES = re.compile(
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+    r"|\bunknown part type: input_file|does not support file content types",
+    re.IGNORECASE,
+)
+_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
+"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_ENDS_WITH_USER = re.compile(
+    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+    r"conversation must end with a user message"
+    r"|prefill is incompatible with enable_thinking"
+    r"|2 or more assistant messages at the end of the list"
+    r"|final assistant content cannot end with trailing whitespace"
+    r"|expected last role user or tool\b",
+    re.IGNORECASE,
+)
+"""What servers say of an answer that is to be continued."""
 _CALLS_NOTHING = re.compile(
     # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
     # llama.cpp, with a status of 500; Groq; LiteLLM.
@@ -160,6 +221,22 @@ _FUNCTIONS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What servers say of tools that they do not have, without a name or a place."""
+_NO_GRAMMAR = re.compile(
+    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+    r"|automatic parser generation failed|features not supported by xgrammar",
+    re.IGNORECASE,
+)
+"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
+template that knows no tools."""
+_KEY_ERROR = re.compile(r"'\w{1,40}'")
+"""What vLLM says, with a status of 500, of an item or an image that it did not expect: a
+field that its own code missed (vllm-project/vllm 55974)."""
+_NOT_TOGETHER = re.compile(
+    r"function calling cannot be combined in the same request"
+    r"|tool use with function calling is unsupported",
+    re.IGNORECASE,
+)
+"""What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(r"does not support thinking\b")
@@ -252,10 +329,11 @@ def blind_repair(
     """
     error = failure.error
     hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    if not may_be_repaired(failure) and not hides_cause:
-        return None
     status = failure.status or 0
-    may_be_about_chat = status in _UNCLEAR_CAUSES
+    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
+    if not (may_be_repaired(failure) or hides_cause or is_key_error):
+        return None
+    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
     if status == 404 and not error.names_a_place:
         # Else the address or the model is wrong.
         may_be_about_chat = (
@@ -335,6 +413,8 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerItems(kind), is_lasting=is_lasting)
     yield from _by_words(refusal, _NOT_DECLARED, LowerItems(ADDED_TOOLS))
     yield from _by_place(refusal)
+    for number in refusal.numbers_of_addresses:
+        yield from _without_item(refusal, number)
     # The refusal of an image may name no place. Of several images the newest is a guess,
     # which must not cost the chat another.
     if refusal.error.code in IMAGE_CODES:
@@ -411,6 +491,9 @@ def _without_item(
         yield TriedRepair(SendAsText(name, noun, had_media=True))
     elif kind == "message" and plain_item(item) != item:
         yield TriedRepair(SendAsText(name, noun))
+    # A client may have written the answer, and all answers of others would change.
+    if answer_as_text(item) != item:
+        yield TriedRepair(AnswersAsTexts())
     has_left_out = any(
         isinstance(repair, LeaveOutItem) for repair in refusal.sent.repairs
     )
@@ -425,6 +508,11 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
+        limit = _IMAGE_LIMIT.search(refusal.words)
+        if limit:
+            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
+            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+    yield from _by_output_limit(refusal)
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
@@ -432,9 +520,30 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_STREAMS_ALONE, AskForStream()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ENDS_WITH_USER, AskToContinue()),
+        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
+        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
+        (_NO_GRAMMAR, PlainSchemas()),
+        (_NO_GRAMMAR, LeaveOutFunctions()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
+
+
+def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a lower limit for the answer, if the refusal names one."""
+    limit = _OUTPUT_LIMIT.search(refusal.words)
+    if limit:
+        most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
+        yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
+    room = _ROOM_LEFT.search(refusal.words)
+    if room:
+        *_, first, second = [int(number) for number in room.groups() if number]
+        left = second - first if room["window"] else first - second
+        if left >= _LEAST_OUTPUT:
+            yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
 def _end_of_earlier_calls(sent: SentRequest) -> str:

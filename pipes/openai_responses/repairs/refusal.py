@@ -20,10 +20,11 @@ from openai_responses.items import (
     ADDED_TOOLS,
     Item,
     content_parts,
+    has_web_scheme,
     item_type,
     tool_name,
 )
-from openai_responses.json_input import as_list
+from openai_responses.json_input import as_list, as_text
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_MESSAGE = 8000
@@ -42,6 +43,11 @@ _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 _NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
 """After a name, a dot or a bracket is the end of another path."""
+_DECLARATION_IN_WORDS = re.compile(
+    r"(\btools\[\d{1,4}\]\.function_declarations)\[(\d{1,6})\]"
+)
+"""What Google names a function by, behind a gateway: all functions are one tool there
+(`tools[0].function_declarations[24].parameters`)."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number after a key."""
 _MAX_END_OF_PLACE = 20
@@ -55,10 +61,13 @@ _PARAMETER_IN_WORDS = re.compile(
     r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
     rf"[\"'`]{_NAME}[\"'`]"
     # OpenAI's and Azure's older one has no quotation marks.
-    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)",
+    rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
+    # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
+    rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
+    rf"|\binvalid {_NAME}: only \d",
     re.IGNORECASE,
 )
-"""OpenAI's own sentences, which gateways repeat."""
+"""OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
@@ -67,6 +76,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    rf"|\bargument not supported on this model: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
@@ -74,8 +84,14 @@ _LACKING_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
-_REASONING_VALUE = re.compile(r"\binvalid (reasoning value)\b")
-"""What Ollama says of an effort, before it names those that it has."""
+_REASONING_VALUE = re.compile(
+    r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
+)
+"""What Ollama, and vLLM of gpt-oss, say of an effort before they name theirs."""
+_LISTED_VALUES = re.compile(
+    r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
+)
+"""A list without quotation marks."""
 _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningeffort": "reasoning.effort",
@@ -305,6 +321,9 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
+        declared = _DECLARATION_IN_WORDS.search(self.words)
+        if declared and not self._own.could_say(declared[1]):
+            return self._find_declaration(int(declared[2]))
         match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
@@ -314,6 +333,16 @@ class Refusal:
         if number >= len(rows):
             return None
         return Place(list_name, number, match[3], rows[number])
+
+    def _find_declaration(self, number: int) -> Place | None:
+        """Return a function by its number among the functions."""
+        rows = as_list(self.sent.payload.get("tools"))
+        places = [
+            Place("tools", index, "", tool)
+            for index, tool in enumerate(rows)
+            if tool.get("type") == "function"
+        ]
+        return places[number] if number < len(places) else None
 
     @property
     def has_named_place(self) -> bool:
@@ -403,9 +432,25 @@ class Refusal:
                 yield number
 
     @property
+    def numbers_of_addresses(self) -> Iterator[int]:
+        """The numbers of the items with an image or a file whose address is named.
+
+        OpenAI says so with its own fetching as the place: "Error while downloading
+        https://...", param `url`.
+        """
+        for number, row in enumerate(self.sent.items):
+            for key in ("content", "output"):
+                for part in content_parts(row.item.get(key)):
+                    address = as_text(part.get("image_url") or part.get("file_url"))
+                    if has_web_scheme(address) and address in self.words:
+                        yield number
+
+    @property
     def quoted_words(self) -> set[str]:
-        """The single words that the message quotes."""
-        return set(_QUOTED.findall(self.words))
+        """The single words that the message quotes, or lists as supported."""
+        listed = _LISTED_VALUES.search(self.words)
+        names = listed[1].split(", ") if listed else []
+        return {*_QUOTED.findall(self.words), *names}
 
 
 def named_parameter(sent: SentRequest, error: ApiError) -> str:

@@ -17,6 +17,9 @@ from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
     Item,
+    answer_as_text,
+    content_parts,
+    is_call_output,
     item_type,
     json_digest,
     message_text,
@@ -24,8 +27,17 @@ from openai_responses.items import (
     text_message,
     tool_name,
 )
-from openai_responses.json_input import as_list, value_at
-from openai_responses.repairs.chat_repairs import ChatRepair, has_media, name_items
+from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.repairs.chat_repairs import (
+    MEDIA_GONE,
+    ChatRepair,
+    PlainItems,
+    WordsAlone,
+    has_media,
+    name_items,
+    plain_item,
+)
+from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
@@ -341,6 +353,29 @@ def _with_remaining_tools(
 
 
 @dataclass(frozen=True, slots=True)
+class PlainSchemas(RequestRepair):
+    """All functions have schemas of types, names and descriptions alone."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        tools: list[Item] = []
+        for tool in as_list(payload.get("tools")):
+            if tool.get("type") == "function":
+                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+                if plain.get("strict"):
+                    plain["strict"] = False
+                tools.append(plain)
+            else:
+                tools.append(tool)
+        return {**payload, "tools": tools} if tools else payload
+
+
+@dataclass(frozen=True, slots=True)
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
@@ -474,6 +509,118 @@ class LowerItems(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersAsTexts(RequestRepair):
+    """Earlier answers are sent as texts, for servers that do not take their parts."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server does not accept the form of earlier answers: sending "
+            "their texts alone."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMedia(RequestRepair):
+    """Of more than `most` images or files the oldest become a line of text."""
+
+    kind: str
+    most: int
+
+    @property
+    def message(self) -> str:
+        noun = "images" if self.kind == "input_image" else "files"
+        if not self.most:
+            return f"The model's server does not accept {noun}: answering without them."
+        return (
+            f"The model's server accepts no more than {self.most} {noun}: sending the "
+            "newest."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        surplus = -self.most
+        for item in payload["input"]:
+            for key in ("content", "output"):
+                surplus += sum(map(self._is_meant, content_parts(item.get(key))))
+        if surplus <= 0:
+            return payload
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if not isinstance(item.get(key), list):
+                    continue
+                changed[key] = []
+                for part in item[key]:
+                    goes = surplus > 0 and self._is_meant(part)
+                    surplus -= goes
+                    gone = {"type": "input_text", "text": MEDIA_GONE}
+                    changed[key].append(gone if goes else part)
+            items.append(changed)
+        return {**payload, "input": items}
+
+    def _is_meant(self, part: object) -> bool:
+        return as_mapping(part).get("type") == self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class LowerLimit(RequestRepair):
+    """An answer may have no more tokens than the model can write; the guard stays."""
+
+    most: int
+
+    @property
+    def message(self) -> str:
+        return f"The model writes at most {self.most} tokens here: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if (payload.get("max_output_tokens") or 0) <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server accepts texts alone as results of tools: answering "
+            "without their images and files."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            has_parts = is_call_output(item) and has_media(item)
+            items.append(plain_item(item) if has_parts else item)
+        return {**payload, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class AskToContinue(RequestRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one."""
+
+    @property
+    def message(self) -> str:
+        return "The model cannot go on with an answer by itself: asking it to continue."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        last = payload["input"][-1] if payload["input"] else {}
+        if last.get("role") != "assistant":
+            return payload
+        question = text_message("user", _TO_CONTINUE)
+        return {**payload, "input": [*payload["input"], question]}
+
+
+_TO_CONTINUE = "Continue your last message exactly where it ends."
+
+
+@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -593,6 +740,8 @@ _MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
+_ASK = AskToContinue()
+"""It comes last, and adds the only item that a chat does not have."""
 
 
 def repair_request(
@@ -640,7 +789,7 @@ def _lower_and_move(
 ) -> dict[str, Any]:
     """Return a body whose items are at the places where the server takes them."""
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN):
+    for repair in (*_MOVES, _JOIN, _ASK):
         if repair in repairs:
             lowered = repair.apply(lowered)
     return lowered
@@ -651,7 +800,10 @@ def _apply_in_place(
 ) -> dict[str, Any]:
     """Return a body with all repairs of requests that leave the items in their places."""
     for repair in repairs:
-        if isinstance(repair, RequestRepair) and repair not in (*_MOVES, _JOIN):
+        if isinstance(repair, PlainItems | WordsAlone):
+            payload = AnswersAsTexts().apply(payload)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
 

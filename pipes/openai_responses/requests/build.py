@@ -20,9 +20,9 @@ from openai_responses.appended import APPENDED, lower_payload
 from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.items import (
     Item,
+    answer_as_text,
     item_type,
     json_digest,
-    message_text,
     tool_kind,
 )
 from openai_responses.json_input import (
@@ -377,13 +377,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     items: list[Item] = []
     for item in payload["input"]:
         kind = item_type(item)
-        if kind == "message" and item.get("role") == "assistant":
-            text = message_text(item)
-            items.append({"type": kind, "role": "assistant", "content": text})
-        elif kind in _ID_PREFIXES:
+        if kind in _ID_PREFIXES:
             items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
         else:
-            items.append(item)
+            items.append(answer_as_text(item))
     kept["input"] = items
     return kept
 

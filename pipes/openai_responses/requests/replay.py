@@ -61,11 +61,15 @@ class Origin(NamedTuple):
     endpoint: str = ""
     account: str = ""
 
+    def shares_server(self, maker: Self) -> bool:
+        """Say whether tools of the server of `maker` are known here."""
+        return maker.endpoint in ("", self.endpoint)
+
     def can_decrypt(self, maker: Self) -> bool:
         """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
+        same_family = maker.family == self.family
+        return self.shares_server(maker) and same_account and same_family
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""

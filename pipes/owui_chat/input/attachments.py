@@ -17,13 +17,13 @@ stored, the last one gets them all.
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, has_web_scheme, item_type
-from openai_responses.json_input import JsonObject, value_at
+from openai_responses.json_input import JsonObject, as_mapping, value_at
 from owui_chat.file_names import shorten_name
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
@@ -147,6 +147,10 @@ _LARGE_IMAGE = (
 _SVG_AS_TEXT = (
     "The model reads {} as text and cannot see the image. Attach a PNG instead."
 )
+_UNREAD = (
+    "Open WebUI could not read {}, so the model gets none of it. Attach it in another "
+    "format, or paste its text."
+)
 _Scale = Callable[[str], bytes]
 """Returns an image in base64 in fewer bytes, or nothing."""
 
@@ -206,8 +210,13 @@ def _read_attachments(files: object) -> list[Attachment]:
             name = shorten_name(str(row.get("name") or ""))
             content_type = str(row.get("content_type") or "")
             is_image = kind == "image" or content_type.startswith("image/")
-            attachment = Attachment(str(row["id"]), name, content_type, is_image)
-            attachments.append(attachment)
+            # Of a PDF that is scanned, or that nothing on this server can read, the page
+            # tells only while it is uploaded (routers/files.py:260).
+            text = as_mapping(value_at(row, "file", "data"))
+            is_unread = text.get("status") == "failed" and not text.get("content")
+            attachments.append(
+                Attachment(str(row["id"]), name, content_type, is_image, is_unread)
+            )
     return attachments
 
 
@@ -230,16 +239,31 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return what a person is told who attached an SVG, which the host sends as a file."""
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.content_type.startswith("image/svg")
+    ]
+    return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
+
+
+def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
+    """Return what a person is told whose file the host could not read.
+
+    The files with the ids `whole` need no reading: the model or its code gets them.
+    """
+    names = [
+        file.name
+        for file in _asked_files(parts)
+        if file.is_unread and not file.is_image and file.file_id not in whole
+    ]
+    return _UNREAD.format(", ".join(names)) if names else ""
+
+
+def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+    """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
-    if question is None:
-        return ""
-    names: list[str] = []
-    for file in question.attachments:
-        if file.content_type.startswith("image/svg"):
-            names.append(file.name)
-    if not names:
-        return ""
-    return _SVG_AS_TEXT.format(", ".join(names))
+    return question.attachments if question else ()
 
 
 def image_length(part: ChatPart) -> int:

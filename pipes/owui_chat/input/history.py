@@ -25,6 +25,7 @@ from openai_responses.items import (
     is_code,
     is_commentary,
     is_compaction,
+    is_hosted,
     is_replayed,
     item_type,
     message_text,
@@ -288,19 +289,26 @@ def _readable_items(
 ) -> list[Item]:
     """Return what is sent of a record: a configuration is for its model alone.
 
-    Items are stored in the form in which they are sent again. Plain reasoning goes to
-    its own server, and only until the answer that it led to is complete. Earlier pipes
-    stored reasoning that OpenAI had not sealed, but never in one record with a call.
+    Items are stored in the form in which they are sent again. Searches go to their own
+    server: llama.cpp, Ollama and vLLM refuse a chat with items of tools that they do not
+    have. Plain reasoning does, too, and only until the answer that it led to is
+    complete. Earlier pipes stored reasoning that OpenAI had not sealed, but never in one
+    record with a call.
     """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
     goes_on = is_open and is_ours
     if not record.is_carried:
         goes_on = goes_on and any(map(is_call, record.payload))
-    return [
-        item
-        for item in record.payload
-        if is_replayed(item, is_ours=is_ours) or (goes_on and has_plain_reasoning(item))
-    ]
+    is_elsewhere = bool(reader and not reader.shares_server(record.origin))
+    readable: list[Item] = []
+    for item in record.payload:
+        # What becomes a call or an image is no item of a tool in the request.
+        is_foreign = is_hosted(item) and item_type(item) not in CHANGED_LATER
+        is_sent = is_replayed(item, is_ours=is_ours)
+        is_sent = is_sent and not (is_elsewhere and is_foreign)
+        if is_sent or (goes_on and has_plain_reasoning(item)):
+            readable.append(item)
+    return readable
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from openai_responses.json_input import JsonObject, value_at
-from openai_responses.loop.tools import Pause
+from openai_responses.loop.spending import Pause
 from owui_manifold.host.context import EventCall
 
 HostFunction = Callable[..., Coroutine[Any, Any, Any]]

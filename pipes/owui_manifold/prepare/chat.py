@@ -43,6 +43,7 @@ from owui_chat.input.attachments import (
     image_length,
     resolve_images,
     svg_notice,
+    unread_notice,
 )
 from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
@@ -323,6 +324,7 @@ async def _with_whole_files(
         python_files, notice = await choose_python_files(parts, user)
         notices = (*notices, notice)
         whole.update(file.file_id for file in python_files)
+    notices = (*notices, unread_notice(parts, whole))
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
     )

@@ -478,3 +478,65 @@ def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None
     late = [run_event for event in events for run_event in after.feed(event)]
 
     assert joined(early) == joined(late)
+
+
+VLLM_END: Item = {
+    "type": "function_call",
+    "id": None,
+    "call_id": "fc_2",
+    "name": "look",
+    "arguments": '{"a":1}',
+    "item_id": "fc_1",
+    "output_index": 0,
+    "sequence_number": -1,
+}
+
+
+@pytest.mark.parametrize(
+    ("end", "call_ids"),
+    [
+        (VLLM_END, ["call_1"]),
+        ({**VLLM_END, "id": "fc_1"}, ["call_1"]),
+        ({**VLLM_END, "call_id": None}, ["call_1"]),
+        ({**VLLM_END, "name": "find"}, ["call_1", "fc_2"]),
+        ({**VLLM_END, "arguments": '{"b":1}'}, ["call_1", "fc_2"]),
+        ({**VLLM_END, "id": "fc_3"}, ["call_1", "fc_2"]),
+    ],
+)
+def test_call_that_ends_under_another_call_id_is_one(
+    end: Item, call_ids: list[str]
+) -> None:
+    """As vLLM's gpt-oss ends it: with the first id, and without fields of the event."""
+    call = {**wire.call_item("look", ""), "id": "fc_1", "call_id": "call_1"}
+    kind = "response.function_call_arguments.delta"
+    delta = {"type": kind, "item_id": "fc_1", "output_index": 0, "delta": '{"a"'}
+    again = {**end, "id": "fc_9", "call_id": "call_9"}
+    last = {"id": "r", "output": [again] if len(call_ids) == 1 else []}
+    state = ResponseState()
+    for event in (wire.added(call), delta, wire.done(end)):
+        state.feed(wire.parsed(event))
+    state.feed(FinalResponse("completed", last))
+    assert [item["call_id"] for item in state.output] == call_ids
+    assert "item_id" not in state.output[-1]
+
+
+@pytest.mark.parametrize(
+    ("came", "read"),
+    [
+        ('{}{"a": 1}', '{"a": 1}'),
+        ('{"a": 1} {"a":1}', '{"a":1}'),
+        ('{"a": 1}{"a": 2}', '{"a": 1}{"a": 2}'),
+        ('{"a": "}{"}', '{"a": "}{"}'),
+        ('{}{"a"', '{}{"a"'),
+        ("[" * 5000 + "}{", "[" * 5000 + "}{"),
+    ],
+)
+def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
+    came: str, read: str
+) -> None:
+    """Gateways repeat what Anthropic begins with; two that differ are none."""
+    state = ResponseState()
+    for event in wire.function_call("look", came):
+        state.feed(wire.parsed(event))
+    [call] = state.output
+    assert call["arguments"] == read

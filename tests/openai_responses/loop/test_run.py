@@ -111,7 +111,7 @@ async def test_request_that_is_not_streamed(
         ("misaligned,chunks=1", "failed", "misalignment_policy_violation"),
         ("misaligned-first", "refused", "misalignment_policy_violation"),
         ("cyber-400", "refused", "cyber_policy"),
-        ("too-large-first", "refused", "request_too_large"),
+        ("too-large-first", "refused", "request_above_rate_limit"),
         ("xai-key", "refused", "invalid_api_key"),
         ("flex-unavailable", "completed", None),
         ("error-flat", "error", "server_error"),

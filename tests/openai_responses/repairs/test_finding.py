@@ -29,6 +29,8 @@ from openai_responses.repairs.finding import (
 )
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
+    AnswersAsTexts,
+    AskToContinue,
     GatherInstructions,
     JoinMessages,
     LeaveOutField,
@@ -38,12 +40,16 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
+    LowerLimit,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     StateInstructions,
+    TextOutputs,
 )
 from openai_responses.requests.build import ResponsesRequest
 
@@ -221,6 +227,20 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "[{'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs'}]",
             parameter("prompt_cache_key", "k"),
         ),
+        (
+            "reasoning_content is missing in assistant tool call message at 2",
+            CallsAsWords(LAST),
+        ),
+        (
+            "Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
+            CallsAsWords(LAST),
+        ),
+        ("Function call `x` is missing a `thought_signature`", CallsAsWords(LAST)),
+        (
+            "reasoning_effort='none' is not supported by Harmony. Supported values are: "
+            "high, medium, low.",
+            ReplaceEffort("none", "low"),
+        ),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
@@ -264,6 +284,7 @@ def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
         ('Invalid JSON payload received. Unknown name "top_p": Cannot find', "top_p"),
         ("include: Extra inputs are not permitted", "include"),
         ("`top_p` is deprecated for this model.", "top_p"),
+        ("Argument not supported on this model: reasoning_effort", "reasoning.effort"),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
@@ -273,6 +294,22 @@ def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> Non
     assert (tried.repair, tried.is_named) == (LeaveOutParameter(path), False)
     quoted = text_message("user", message)
     assert not find(words(message), input=[quoted], **fields).is_lasting
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`temperature` and `top_p` cannot both be specified for this model.",
+        "`top_p` may only be set to 1 when thinking is enabled.",
+        "invalid top_p: only 0.95 is allowed for this model",
+    ],
+)
+def test_value_in_the_words_of_other_servers(message: str) -> None:
+    """Anthropic's and Kimi's are about one value, which is left out alone."""
+    tried = find(words(message), top_p=0.5)
+    assert (tried.repair, tried.is_named) == (parameter("top_p", 0.5), False)
+    quoted = text_message("user", message)
+    assert not find(words(message), input=[quoted], top_p=0.5).is_lasting
 
 
 SAFETY = "safety_identifier"
@@ -427,13 +464,13 @@ def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
 
 
 def test_same_repair_is_not_tried_twice() -> None:
-    """The next best is: first the words of a message, then the message."""
+    """The next best is: the words of a message, those of all answers, no message."""
     part = {"type": "output_text", "text": "Hi", "annotations": [{}]}
     answer = {**ANSWER, "content": [part]}
     refused = Failure(400, ApiError(param="input[1]"))
     name = json_digest(answer)
     tried = repairs_in_turn(refused, input=[USER, answer, USER])
-    assert tried == [SendAsText(name), LeaveOutItem(name)]
+    assert tried == [SendAsText(name), AnswersAsTexts(), LeaveOutItem(name)]
 
 
 def test_second_hosted_item_takes_its_kind_along() -> None:
@@ -844,3 +881,193 @@ def test_what_a_server_made_with_zod_refuses(
     items = [USER, *thoughts, CALL, OUTPUT]
     tried = find(error, input=items, reasoning={"effort": "minimal"})
     assert (tried.repair, tried.is_lasting) == (repair, True)
+
+
+def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
+    """It repeats the whole chat, so an id of it in the words names nothing.
+
+    In their plainest form, answers are texts as well.
+    """
+    begin = "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'input', "
+    row = f"'list[union[A,B]]', 4, 'B', 'id'), 'msg': 'Field required', 'input': {INPUT}}}"
+    error = read_api_error({"error": {"message": f"{begin}{row}\n"}})
+    tried = find(error, input=HISTORY)
+    assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    named = find(ApiError(param="input[4].content[0].type"), input=HISTORY)
+    assert (named.repair, named.is_named) == (AnswersAsTexts(), False)
+    text = {"type": "message", "role": "assistant", "content": "Hello."}
+    again = asking(input=HISTORY, repairs=(tried.repair,))
+    assert again.payload()["input"][4] == text
+    last = item_names(HISTORY)[-1]
+    for repair in (PlainItems(last), WordsAlone(last)):
+        assert text in asking(input=HISTORY, repairs=(repair,)).payload()["input"]
+
+
+PHOTO: Item = {"type": "input_image", "image_url": "https://x.example/a.png"}
+DOCUMENT: Item = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
+SHOWN: Item = {**OUTPUT, "output": [PHOTO]}
+ASKED: Item = {**USER, "content": [PHOTO, PHOTO, PHOTO, DOCUMENT]}
+TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        (
+            "At most 2 image(s) may be provided in one prompt.",
+            LimitMedia("input_image", 2),
+        ),
+        (
+            "Too many images in request. Max is 3.",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images in request: 54 > 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images provided. This model supports up to 3 images",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "'input_file' is not supported by llamacpp at this moment",
+            LimitMedia("input_file", 0),
+        ),
+        (
+            "file inputs are not currently supported",
+            LimitMedia("input_file", 0),
+        ),
+        ("Unknown part type: input_file", LimitMedia("input_file", 0)),
+        (
+            "This model does not support file content types.",
+            LimitMedia("input_file", 0),
+        ),
+        ("Output of tool call should be 'Input text'", TextOutputs()),
+        ("The conversation must end with a user message.", AskToContinue()),
+        (
+            "Assistant response prefill is incompatible with enable_thinking.",
+            AskToContinue(),
+        ),
+        (
+            "Cannot have 2 or more assistant messages at the end of the list.",
+            AskToContinue(),
+        ),
+        (
+            "Expected last role User or Tool for serving but got assistant",
+            AskToContinue(),
+        ),
+    ],
+)
+def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
+    """It gets all the rest. Where the chat has the words, nothing is remembered."""
+    tried = find(words(message), input=TO_CONTINUE)
+    assert (tried.repair, tried.is_lasting) == (repair, True)
+    other = tried_after(words(message), input=[USER, ANSWER, USER])
+    assert other is None or other.repair != repair
+    quote = {**USER, "content": [{"type": "input_text", "text": message}]}
+    tried = find(words(message), input=[quote, *TO_CONTINUE])
+    assert (tried.repair, tried.is_lasting) == (repair, False)
+
+
+def test_picture_is_found_by_its_address() -> None:
+    """OpenAI could not fetch it, and names its own step as the place."""
+    address = PHOTO["image_url"]
+    error = ApiError("invalid_value", param="url", message=f"No {address}: 403.")
+    tried = find(error, input=[ASKED, ANSWER, PICTURE, USER])
+    assert (tried.repair, tried.is_lasting) == (SendAsText(json_digest(ASKED)), True)
+    assert find(error, input=[PICTURE, USER]).repair == PlainItems(json_digest(USER))
+
+
+def test_function_is_named_by_its_number_among_functions() -> None:
+    """At Google all of them are one tool; a chat that says so names none."""
+    other = {**LOOK, "name": "other"}
+    place = "GenerateContentRequest.tools[0].function_declarations[1].parameters"
+    error = words(f"* {place}.properties: should be non-empty for OBJECT type")
+    tools = [WEB, LOOK, CLOCKS, other]
+    assert find(error, tools=tools).repair == tool(other)
+    quote = {**USER, "content": [{"type": "input_text", "text": place}]}
+    assert tried_after(error, tools=tools, input=[quote]) is None
+    assert find(error, tools=[LOOK]).repair != tool(LOOK)
+
+
+def test_tools_that_may_not_come_together_are_left_out_this_time() -> None:
+    """Gemini takes its own tools without functions."""
+    tried = find(
+        words(
+            "Built-in tools and Function Calling cannot be combined in the"
+            " same request."
+        )
+    )
+    assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "JSON schema conversion failed:\nPattern must start with '^' and end with '$'",
+        "Failed to initialize samplers: failed to parse grammar",
+        "Unable to generate parser for this template. Automatic parser generation failed",
+        "The provided JSON schema contains features not supported by xgrammar.",
+    ],
+)
+def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
+    """Unless a template knows no tools at all."""
+    unknown = {**LOOK, "parameters": {"type": "object", "properties": {"a": {}}}}
+    tried = repairs_in_turn(Failure(400, words(message)), tools=[unknown])
+    assert tried[:2] == [PlainSchemas(), LeaveOutFunctions()]
+
+
+@pytest.mark.parametrize(("message", "is_met"), [("'role'", True), ("'role", False)])
+def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
+    """vLLM calls it an internal error, of what it did not expect in the chat."""
+    error = ApiError("500", "InternalServerError", message=message)
+    steps = [PlainItems(LAST), WordsAlone(LAST)] if is_met else []
+    assert repairs_in_turn(Failure(500, error)) == steps
+
+
+@pytest.mark.parametrize(
+    ("message", "most", "is_lasting"),
+    [
+        ("This model supports at most 16384 completion tokens, whereas", 16384, True),
+        ("max_tokens: 99999 > 8192, which is the maximum allowed number", 8192, True),
+        ("the valid range of max_tokens is [1, 8192]", 8192, True),
+        ("Range of max_tokens should be [1, 8192]", 8192, True),
+        ("maximum tokens you requested exceeds the model limit of 10000.", 10000, True),
+        ("`max_completion_tokens` must be less than or equal to `32768`,", 32768, True),
+        (
+            "maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) "
+            "to 65537 (exclusive).",
+            65536,
+            True,
+        ),
+        ("`max_tokens` exceed context limit: 190000 + 99999 > 200000,", 10000, False),
+        ("your request has 1000 input tokens (99999 > 9000 - 1000)", 8000, False),
+        (
+            "maximum context length of 4096 tokens. You requested a total of 5000 "
+            "tokens: 1000 tokens from the input messages",
+            3096,
+            False,
+        ),
+    ],
+)
+def test_longer_answer_than_the_model_can_write(
+    message: str, most: int, is_lasting: bool
+) -> None:
+    """The guard is lowered, never raised, and not below what the API takes."""
+    tried = find(words(message), max_output_tokens=99_999)
+    assert (tried.repair, tried.is_lasting) == (LowerLimit(most), is_lasting)
+    body = asking(max_output_tokens=99_999, repairs=(tried.repair,)).payload()
+    assert body["max_output_tokens"] == most
+    for lower in ({}, {"max_output_tokens": 1000}):
+        other = tried_after(words(message), **lower)
+        assert other is None or other.repair != tried.repair
+
+
+def test_input_that_leaves_no_room_lowers_nothing() -> None:
+    for numbers in (
+        "exceed context limit: 210000 + 9 > 200000",
+        "exceed context limit: 199990 + 99 > 200000",
+        "topK value of 64 but the supported range is from 1 (inclusive) to 41 (exclusive)",
+    ):
+        tried = tried_after(words(numbers), max_output_tokens=99_999)
+        assert tried is None or not isinstance(tried.repair, LowerLimit)

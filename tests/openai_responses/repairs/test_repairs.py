@@ -1,5 +1,6 @@
 """Repairs change what a server refused, and nothing else."""
 
+import json
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.request_repairs import (
     AskForStream,
+    AskToContinue,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -32,13 +34,16 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LimitMedia,
     LowerItems,
     MoveMessages,
     OfferFunctionsAlone,
+    PlainSchemas,
     Repair,
     ReplaceEffort,
     RequestRepair,
     StateInstructions,
+    TextOutputs,
     lowered_kinds,
     may_offer,
     repair_request,
@@ -688,3 +693,88 @@ def test_items_that_go_with_a_tool_lose_their_names() -> None:
     assert not may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(json_digest(WEB))])
     assert not may_offer(WEB, [OfferFunctionsAlone()])
     assert may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(A)])
+
+
+def test_what_a_server_takes_of_a_chat_is_sent() -> None:
+    """The newest images, texts of tools, and a question at the end."""
+    seen = {**output("a"), "output": [IMAGE]}
+    asked = body(input=[PICTURE, call("a"), seen, PICTURE, HELLO])
+    gone = {"type": "input_text", "text": GONE}
+    items = repair_request(asked, [LimitMedia("input_image", 1)])["input"]
+    assert items == [
+        {**PICTURE, "content": [gone]},
+        call("a"),
+        {**seen, "output": [gone]},
+        PICTURE,
+        HELLO,
+    ]
+    items = repair_request(asked, [TextOutputs()])["input"]
+    assert items == [PICTURE, call("a"), {**seen, "output": GONE}, PICTURE, HELLO]
+    question = chat_message("user", "Continue your last message exactly where it ends.")
+    repairs: list[Repair] = [
+        AskToContinue(),
+        LimitMedia("input_image", 3),
+        LeaveOutItem(A),
+    ]
+    assert repair_request(asked, repairs)["input"] == [*asked["input"], question]
+    without = body(input=[HELLO, HI])
+    assert repair_request(without, repairs)["input"] == [HELLO, HI]
+    for repair in (LimitMedia("input_image", 2), LimitMedia("input_file", 0)):
+        assert repair.message
+        assert "than 2" in repair.message or "files" in repair.message
+
+
+DATE = {"type": "string", "format": "date", "pattern": "\\d"}
+SCHEMA = {
+    "type": "object",
+    "$defs": {"Date": {**DATE, "description": "A day."}},
+    "properties": {
+        "day": {"$ref": "#/$defs/Date"},
+        "unit": {"anyOf": [{"type": "null"}, {"enum": ["C", "F"]}], "default": "C"},
+        "any": {"description": "Any value."},
+        "days": {"type": ["array", "null"], "items": DATE, "maxItems": 3},
+        "self": {"$ref": "#"},
+        "none": {"$ref": "#/$defs/None"},
+        "one": {"const": "x"},
+        "two": {"items": {"properties": {"n": {"type": "integer", "minimum": 0}}}},
+    },
+    "required": ["day", "lost", []],
+    "additionalProperties": {"not": {}},
+}
+
+
+def test_schemas_become_plain() -> None:
+    """Types, names, descriptions and choices of words; work has an end."""
+    function = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}
+    [tool, web] = repair_request(body(tools=[function, WEB]), [PlainSchemas()])["tools"]
+    assert (web, tool["strict"]) == (WEB, False)
+    repairs: list[Repair] = [LeaveOutStrict(), PlainSchemas()]
+    assert "strict" not in repair_request(body(tools=[function]), repairs)["tools"][0]
+    plain = tool["parameters"]["properties"]
+    inner = plain.pop("self")
+    assert plain == {
+        "day": {"type": "string", "description": "A day."},
+        "unit": {"type": "string", "enum": ["C", "F"]},
+        "any": {"type": "string", "description": "Any value."},
+        "days": {"type": "array", "items": {"type": "string"}},
+        "none": {"type": "string"},
+        "one": {"type": "string", "enum": ["x"]},
+        "two": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"n": {"type": "integer"}},
+                "required": [],
+            },
+        },
+    }
+    assert tool["parameters"].keys() == {"type", "properties", "required"}
+    assert tool["parameters"]["required"] == ["day"]
+    assert inner["required"] == ["day"]
+    trap = {"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}}
+    for schema in (trap, None, {"type": "array"}, {"$ref": "#/" + "a/" * 10_000}):
+        odd = body(tools=[{**function, "parameters": schema}])
+        [tool] = repair_request(odd, [PlainSchemas()])["tools"]
+        assert tool["parameters"]["type"] == "object"
+        assert len(json.dumps(tool)) < 500_000
+    assert repair_request(body(tools=[]), [PlainSchemas()]) == body(tools=[])

@@ -19,6 +19,7 @@ from owui_chat.input.attachments import (
     resolve_images,
     svg_notice,
     tool_image,
+    unread_notice,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -428,3 +429,27 @@ def test_files_of_a_chat_without_a_row_are_as_many() -> None:
     assert isinstance(first, UserMessage)
     assert isinstance(last, UserMessage)
     assert (len(first.attachments), len(last.attachments)) == (50, 150)
+
+
+def test_file_that_the_host_could_not_read_is_named() -> None:
+    """A scanned PDF of this question; who or what reads the file itself misses nothing."""
+    failed = {"data": {"status": "failed", "error": "503: no extractor"}}
+    kept = {"data": {"status": "failed", "content": "text"}}
+    asked = [
+        pdf("scan.pdf", file=failed),
+        pdf("whole.pdf", file=failed),
+        pdf("read.pdf", file={"data": {"status": "completed"}}),
+        pdf("not indexed.pdf", file=kept),
+        pdf("photo.png", content_type="image/png", file=failed),
+    ]
+    rows = tree([pdf("earlier.pdf", file=failed)], asked)
+    metadata = {"user_message_id": "q1"}
+    stored = attach_stored_messages(chat_of(2), rows, metadata)
+    parts = attach_files(stored, rows, metadata)
+
+    assert unread_notice(parts, {"id of whole.pdf"}) == (
+        "Open WebUI could not read scan.pdf, so the model gets none of it. Attach it in "
+        "another format, or paste its text."
+    )
+    assert unread_notice(parts, {"id of whole.pdf", "id of scan.pdf"}) == ""
+    assert unread_notice([AssistantText("Hi")], set()) == ""

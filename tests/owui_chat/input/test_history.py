@@ -617,7 +617,7 @@ def test_call_that_is_not_signed_goes_back_as_the_chat_shows_it() -> None:
 
 
 def test_searches_go_back() -> None:
-    """Without the pages they found, and under another id."""
+    """Without the pages they found, and under another id; to their server alone."""
     records = kept(A, search("1"))
 
     [searched, answered] = built([marked(A, "It rains.")], records)
@@ -628,6 +628,8 @@ def test_searches_go_back() -> None:
     assert searched["id"].startswith("ws_")
     assert searched["id"] != "ws_1"
     assert answered == answer("It rains.")
+    elsewhere = kept(A, search("1"), origin=ORIGIN._replace(endpoint="127.0.0.1"))
+    assert built([marked(A, "It rains.")], elsewhere) == [answered]
 
 
 def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:

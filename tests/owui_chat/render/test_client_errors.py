@@ -75,7 +75,9 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(failed("model_not_found"), 404, id="no such model"),
         pytest.param(failed("slow_down"), 429, id="slow down"),
         pytest.param(failed("flex_unavailable"), 429, id="no flex capacity"),
-        pytest.param(failed("request_too_large"), 429, id="more than a minute's limit"),
+        pytest.param(
+            failed("request_above_rate_limit"), 429, id="more than a minute's limit"
+        ),
         pytest.param(failed("invalid_api_key"), 401, id="wrong key in a stream"),
         pytest.param(failed("server_error"), 500, id="server error"),
         pytest.param(failed("a_new_word"), 500, id="unknown code"),

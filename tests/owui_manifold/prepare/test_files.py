@@ -15,7 +15,7 @@ from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
-from owui_manifold.call.context import Caller
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import scale_image
 from owui_manifold.host.result_files import split_result_files
@@ -406,3 +406,20 @@ async def test_hosts_library_scales_pictures(
     monkeypatch.setitem(sys.modules, "PIL.ImageOps", upright)
 
     assert scale_image(base64.b64encode(content).decode()) == scaled
+
+
+async def test_file_that_nobody_could_read_is_announced(host: StandInHost) -> None:
+    """Unless the model gets it whole."""
+    file_id = host.files.add(PDF, "a.pdf")
+    unread = {"data": {"status": "failed", "error": "400: empty"}}
+    with_row(host, {"type": "file", "id": file_id, "name": "a.pdf", "file": unread})
+    context = host_context(metadata={"user_message_id": "q0"})
+
+    def asked(**given: Any) -> CheckedCall:
+        return call_of(chat("Read it."), valves(**given), host=context)
+
+    told = (await build_chat_request(asked())).notices
+    whole = (await build_chat_request(asked(FILE_INPUT="pdf"))).notices
+
+    assert any("could not read a.pdf" in notice for notice in told)
+    assert not any(whole)
