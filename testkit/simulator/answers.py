@@ -223,7 +223,7 @@ class Responder:
             **fill_placeholders(reply.ending.fields, request.words()),
         }
         closed = close_response(opened, items, now, fields)
-        events = build_stream(reply, opened, closed, chosen.options)
+        events = build_stream(reply, opened, closed)
         final = _build_final(reply, closed, events)
         events = add_unknown_events(events, chosen.options)
         stream_options = request.body.get("stream_options") or {}

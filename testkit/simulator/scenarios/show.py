@@ -16,7 +16,6 @@ from simulator.scenarios.scenario import (
     Scenario,
     make_reply,
     make_scenario,
-    require_tool,
     send_partial_images,
 )
 
@@ -111,11 +110,13 @@ SHOW_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "postcard",
         "a picture of a lake, then a sentence",
-        *require_tool("image_generation", _build_postcard()),
+        _build_postcard(),
+        tool="image_generation",
     ),
     make_scenario(
         "chart",
         "code that draws a chart with axes, then an answer with the table",
-        *require_tool("code_interpreter", _build_chart()),
+        _build_chart(),
+        tool="code_interpreter",
     ),
 )
