@@ -530,6 +530,12 @@ def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     return refuse(rule, path=path, kind=kind, bound=bound, got=got)
 
 
+def check_length(value: str | None, limit: int, path: str) -> None:
+    """Raise the refusal of a text that is too long."""
+    if value is not None and len(value) > limit:
+        raise refuse("length", path=path, limit=limit, length=len(value))
+
+
 def check_range(
     path: str, kind: str, value: float | None, low: float, high: float | None
 ) -> None:
