@@ -5,6 +5,7 @@ client under test, so a mistake there is found here.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,15 +94,6 @@ class ModelFacts:
         return 0.98 if self.series >= (5, 2) else 1.0
 
     @property
-    def default_context(self) -> str:
-        """The ``reasoning.context`` in force when none or ``auto`` is requested.
-
-        Recorded: all turns on gpt-5.6 and gpt-6-astra, the current turn on gpt-5 to
-        gpt-5.4. Of the other newer ones it is assumed.
-        """
-        return "all_turns" if self.series >= (5, 6) else "current_turn"
-
-    @property
     def diagnoses_cache(self) -> bool:
         """Whether prompt cache diagnostics say more than ``unavailable``.
 
@@ -113,6 +105,18 @@ class ModelFacts:
     def writes_cache_explicitly(self) -> bool:
         """Whether cache writes are counted and breakpoints are accepted."""
         return self.series >= (5, 6)
+
+
+def read_context(body: Mapping[str, Any], model: ModelFacts) -> str:
+    """Return the ``reasoning.context`` in force.
+
+    Recorded of none and of ``auto``: all turns on gpt-5.6 and gpt-6-astra, the current
+    turn on gpt-5 to gpt-5.4. Of the other newer ones it is assumed.
+    """
+    wanted: str = (body.get("reasoning") or {}).get("context") or "auto"
+    if wanted != "auto":
+        return wanted
+    return "all_turns" if model.series >= (5, 6) else "current_turn"
 
 
 def read_family(model: str) -> str:
