@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from simulator.accounts import KEY, PROFILES, Profile, find_account
 from simulator.answers import RequestOrigin, Responder
@@ -125,15 +126,16 @@ class Simulator:
 
     async def start(self) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one."""
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app = web.Application(
+            client_max_size=MAX_BODY_BYTES, middlewares=[self._send_refusals]
+        )
         post, get = app.router.add_post, app.router.add_get
         for base in ("/v1", "/openai/v1"):
             responses = f"{base}/responses"
             post(responses, partial(self._record_answer, self._create))
             get(f"{responses}/{{id}}", partial(self._record_answer, self._retrieve))
-            post(
-                f"{responses}/{{id}}/cancel", partial(self._record_answer, self._cancel)
-            )
+            cancel = f"{responses}/{{id}}/cancel"
+            post(cancel, partial(self._record_answer, self._cancel))
             post(f"{base}/files", self._post_file)
         get("/v1/models", self._get_models)
         content_path = "/v1/containers/{container}/files/{file}/content"
@@ -170,10 +172,7 @@ class Simulator:
         await self.stop()
 
     async def _get_models(self, request: web.Request) -> web.Response:
-        try:
-            account = find_account(request.headers)
-        except Refusal as refusal:
-            return web.json_response(refusal.body(), status=refusal.status)
+        account = find_account(request.headers)
         models = [
             {
                 "id": model.id,
@@ -204,25 +203,32 @@ class Simulator:
         form = await request.post()
         fields = {name: text for name, text in form.items() if isinstance(text, str)}
         file = form.get("file")
-        try:
-            account = find_account(request.headers)
-            if not isinstance(file, web.FileField):
-                raise refuse("missing_file")
-            content = file.file.read()
-            now = self._clock()
-            kept = self.uploads.add(account, file.filename, content, fields, now)
-        except Refusal as refusal:
-            return web.json_response(refusal.body(), status=refusal.status)
+        account = find_account(request.headers)
+        if not isinstance(file, web.FileField):
+            raise refuse("missing_file")
+        content = file.file.read()
+        now = self._clock()
+        kept = self.uploads.add(account, file.filename, content, fields, now)
         return web.json_response(kept.wire())
 
     async def _refuse_url(self, request: web.Request) -> web.Response:
-        refusal = refuse("unknown_url", method=request.method, path=request.path)
-        return web.json_response(refusal.body(), status=refusal.status)
+        raise refuse("unknown_url", method=request.method, path=request.path)
+
+    @web.middleware
+    async def _send_refusals(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            return web.json_response(
+                refusal.body(), status=refusal.status, headers=self._headers(request)
+            )
 
     async def _record_answer(
         self, answer: AnswerRequest, request: web.Request
     ) -> web.StreamResponse:
-        """Answer a request, or send its refusal; record either.
+        """Answer a request, or refuse it; record either.
 
         In the record, a body that is no JSON object counts as empty.
         """
@@ -248,9 +254,7 @@ class Simulator:
             record.status = refusal.status
             record.response = refusal.body()
             record.finished = True
-            return web.json_response(
-                record.response, status=refusal.status, headers=self._headers(request)
-            )
+            raise
         except (asyncio.CancelledError, ConnectionResetError):
             record.closed_by_client = not self._stopping.is_set()
             raise
