@@ -32,37 +32,16 @@ LONG_ENUM = 250
 """The characters of an enum are limited if it has more values than this."""
 # `default` and `minLength` are accepted: recorded, in exchanges that do not lie next to
 # the project. docs/reference/responses-api.md, "Function tools".
-STRICT_REFUSED = (
-    "allOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "patternProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "propertyNames",
-    "maxLength",
-    "uniqueItems",
-    "contains",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "prefixItems",
-)
-STRICT_FORMATS = (
-    "date-time",
-    "time",
-    "date",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "uuid",
-)
+_REFUSED = """
+allOf oneOf not if then else patternProperties dependentRequired dependentSchemas
+propertyNames maxLength uniqueItems contains minProperties maxProperties
+unevaluatedProperties unevaluatedItems prefixItems
+"""
+STRICT_REFUSED = tuple(_REFUSED.split())
+_FORMATS = """
+date-time time date duration email hostname ipv4 ipv6 uuid
+"""
+STRICT_FORMATS = tuple(_FORMATS.split())
 STRICT_NUMBER_FORMATS = ("double", "int64", "uint8")
 """Formats of numbers that the guide does not list: recorded, `double` only read."""
 NUMBER_TYPES = {"integer", "null", "number"}
