@@ -95,7 +95,6 @@ class Responder:
     """Answers requests; keeps the prompt cache, uploads, and counts of attempts."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Start with nothing kept."""
         self._clock = clock
         self._cache = PromptCache()
         self._records = PromptRecords()

@@ -17,7 +17,6 @@ class ContainerClock:
     """When each container was last used; an unknown one counts as just used."""
 
     def __init__(self) -> None:
-        """Start without containers."""
         self._last_used: dict[str, float] = {}
 
     def forget(self) -> None:

@@ -111,7 +111,6 @@ class AnswerDelivery:
         return await self._send_stream(replace(stored.answer, options=options))
 
     def send_object(self, response: dict[str, Any]) -> web.Response:
-        """Send a response object."""
         self.record.status = 200
         self.record.finished = True
         self.record.response = response

@@ -46,7 +46,6 @@ class PromptRecords:
     """The newest prompts by the ids of their responses."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
         self._kept: dict[str, PromptRecord] = {}
 
     def keep(self, response: str, record: PromptRecord) -> None:

@@ -293,7 +293,6 @@ class Refusal(Exception):
         param: str | None = None,
         type: str = "invalid_request_error",
     ) -> None:
-        """Keep the status and the four fields of the body."""
         super().__init__(message)
         self.message = message
         self.status = status

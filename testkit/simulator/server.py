@@ -158,7 +158,6 @@ class Simulator:
             await self._runner.cleanup()
 
     async def __aenter__(self) -> Self:
-        """Start the server."""
         await self.start()
         return self
 
@@ -168,7 +167,6 @@ class Simulator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the server."""
         await self.stop()
 
     async def _get_models(self, request: web.Request) -> web.Response:

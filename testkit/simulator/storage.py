@@ -110,7 +110,6 @@ class ResponseStore:
     """All stored responses, by their ids."""
 
     def __init__(self) -> None:
-        """Start without responses."""
         self._stored: dict[str, StoredResponse] = {}
 
     def keep(

@@ -61,7 +61,6 @@ class PromptCache:
     """The prompts seen under each cache key."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._seen: dict[Hashable, deque[bytes]] = {}
 
     def read(self, key: Hashable, prompt: bytes) -> int:

@@ -49,7 +49,6 @@ class UploadStore:
     """The uploaded files of all accounts."""
 
     def __init__(self) -> None:
-        """Start without files."""
         self.files: dict[str, UploadedFile] = {}
 
     def forget(self) -> None:

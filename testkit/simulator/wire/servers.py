@@ -122,7 +122,6 @@ class _TaggedMessage:
         return {"type": kind, **without_fields(event, "type"), **self._place, **part}
 
     def end(self, event: Event) -> Event:
-        """Return the event of its end."""
         part = {"type": "output_text", "text": self._text, "annotations": []}
         item = {**self._item, "content": [part], "status": "completed"}
         kind = "response.output_item.done"
