@@ -244,7 +244,7 @@ AGENT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "agent-tags",
         "an answer that begins with a thought in tags",
-        make_reply(build_message("<think>I know this.</think>\n\nIt is `408 m`.")),
+        build_message("<think>I know this.</think>\n\nIt is `408 m`."),
     ),
     make_scenario(
         "agent-silent",

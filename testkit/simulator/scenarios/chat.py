@@ -51,17 +51,16 @@ FENCE = "```python\nprint('not closed'"
 CHAT = make_scenario(
     "chat",
     "reasoning with a summary of two parts, then a few Markdown paragraphs",
-    make_reply(build_reasoning(*THOUGHTS), build_message(ANSWER)),
+    build_reasoning(*THOUGHTS),
+    build_message(ANSWER),
 )
 CHAT_SCENARIOS: tuple[Scenario, ...] = (
     CHAT,
     make_scenario(
         "short",
         "reasoning, then one sentence",
-        make_reply(
-            build_reasoning(*THOUGHTS),
-            build_message("Turn $turn. I was given $given back."),
-        ),
+        build_reasoning(*THOUGHTS),
+        build_message("Turn $turn. I was given $given back."),
     ),
     make_scenario(
         "commentary",
@@ -71,28 +70,24 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "remarks-only",
         "two commentary messages, and no final answer",
-        make_reply(
-            build_reasoning("**Warming up**\n\nA word first."),
-            build_message("Let me look at that.", phase="commentary"),
-            SECOND_REASONING,
-            build_message("I looked: it is 42.", phase="commentary"),
-        ),
+        build_reasoning("**Warming up**\n\nA word first."),
+        build_message("Let me look at that.", phase="commentary"),
+        SECOND_REASONING,
+        build_message("I looked: it is 42.", phase="commentary"),
     ),
     make_scenario(
         "remark-cut",
         "a stream that ends in the middle of a commentary message",
-        make_reply(
-            build_reasoning("**Warming up**\n\nA word first."),
-            build_message(
-                "One line.\n\nAnd a second one, which is cut.", phase="commentary"
-            ),
+        build_reasoning("**Warming up**\n\nA word first."),
+        build_message(
+            "One line.\n\nAnd a second one, which is cut.", phase="commentary"
         ),
         options="cut=18",
     ),
     make_scenario(
         "lone-reasoning",
         "a response with nothing but reasoning",
-        make_reply(build_reasoning(*THOUGHTS)),
+        build_reasoning(*THOUGHTS),
     ),
     make_scenario(
         "list",
@@ -112,30 +107,26 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "unclosed-fence",
         "an answer that ends inside a code block",
-        make_reply(build_reasoning(*THOUGHTS), build_message(f"Look:\n\n{FENCE})\n")),
+        build_reasoning(*THOUGHTS),
+        build_message(f"Look:\n\n{FENCE})\n"),
     ),
     make_scenario(
         "annotations",
         "a web search, then a sentence with a citation",
-        make_reply(
-            build_reasoning("**Searching**\n\nThis needs a source."),
-            build_web_search_call("when did the harbour freeze", CHRONICLE),
-            build_message(CITED, annotations=[CITATION]),
-        ),
+        build_reasoning("**Searching**\n\nThis needs a source."),
+        build_web_search_call("when did the harbour freeze", CHRONICLE),
+        build_message(CITED, annotations=[CITATION]),
     ),
     make_scenario(
         "refusal",
         "a message in which the model declines",
-        make_reply(
-            build_reasoning("**Weighing**\n\nThis is not allowed."),
-            {"type": "message", "role": "assistant", "content": [DECLINED]},
-        ),
+        build_reasoning("**Weighing**\n\nThis is not allowed."),
+        {"type": "message", "role": "assistant", "content": [DECLINED]},
     ),
     make_scenario(
         "reasoning-text",
         "raw reasoning, as open-weight models stream it",
-        make_reply(
-            build_reasoning(text="First I count. Then I answer."), build_message(ANSWER)
-        ),
+        build_reasoning(text="First I count. Then I answer."),
+        build_message(ANSWER),
     ),
 )

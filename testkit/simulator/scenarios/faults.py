@@ -83,95 +83,86 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "incomplete",
         "an answer that stops at max_output_tokens",
-        make_reply(REASONING, MESSAGE, ending=end_incomplete()),
+        REASONING,
+        MESSAGE,
+        ending=end_incomplete(),
     ),
     make_scenario(
         "incomplete-thoughts",
         "a response that spends all its tokens on reasoning",
-        make_reply(REASONING, ending=end_incomplete()),
+        REASONING,
+        ending=end_incomplete(),
     ),
-    make_scenario(
-        "nothing", "a response that is completed without an item", make_reply()
-    ),
+    make_scenario("nothing", "a response that is completed without an item"),
     make_scenario(
         "filtered-first",
         "a response that the content filter stops before anything was said",
-        make_reply(ending=end_incomplete("content_filter")),
+        ending=end_incomplete("content_filter"),
     ),
     make_scenario(
         "filtered",
         "an answer that stops at the content filter",
-        make_reply(REASONING, MESSAGE, ending=end_incomplete("content_filter")),
+        REASONING,
+        MESSAGE,
+        ending=end_incomplete("content_filter"),
     ),
     make_scenario(
         "failed",
         "response.failed in the middle of the answer",
-        make_reply(
-            REASONING, MESSAGE, ending=end_failed("server_error", SERVER_ERROR_TEXT)
-        ),
+        REASONING,
+        MESSAGE,
+        ending=end_failed("server_error", SERVER_ERROR_TEXT),
     ),
     make_scenario(
         "failed-limit",
         "response.failed for a rate limit, before anything was said",
-        make_reply(
-            ending=end_failed("rate_limit_exceeded", RATE_LIMIT_TEXT, counted=False)
-        ),
+        ending=end_failed("rate_limit_exceeded", RATE_LIMIT_TEXT, counted=False),
     ),
     make_scenario(
         "misaligned",
         "an answer that the safety monitoring stops after a whole call",
-        make_reply(
-            REASONING,
-            build_function_call("$tool", {"city": "Bern"}),
-            MESSAGE,
-            ending=end_refused(
-                "misalignment_policy_violation",
-                MISALIGNED_TEXT,
-                type="invalid_request_error",
-                misalignment=MISALIGNMENT,
-            ),
+        REASONING,
+        build_function_call("$tool", {"city": "Bern"}),
+        MESSAGE,
+        ending=end_refused(
+            "misalignment_policy_violation",
+            MISALIGNED_TEXT,
+            type="invalid_request_error",
+            misalignment=MISALIGNMENT,
         ),
     ),
     make_scenario(
         "cyber-failed",
         "a response that fails for the cyber policy, before anything was said",
-        make_reply(
-            ending=end_refused(
-                "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
-            )
+        ending=end_refused(
+            "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
         ),
     ),
     make_scenario(
         "too-large",
         "a request that is larger than the rate limit, refused in the stream",
-        make_reply(
-            ending=end_refused(
-                "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
-            )
+        ending=end_refused(
+            "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
         ),
     ),
     make_scenario(
         "late-reason",
         "Azure's filter: response.failed without a reason, then an error event with it",
-        make_reply(
-            REASONING,
-            MESSAGE,
-            ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
-        ),
+        REASONING,
+        MESSAGE,
+        ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
     ),
     *(
         make_scenario(
             f"error-{shape}",
             f"an error event of the {shape} shape in the middle of the answer",
-            make_reply(
-                REASONING,
-                MESSAGE,
-                ending=end_with_error_event(
-                    "server_error",
-                    SERVER_ERROR_TEXT,
-                    nested=shape == "nested",
-                    type="server_error",
-                ),
+            REASONING,
+            MESSAGE,
+            ending=end_with_error_event(
+                "server_error",
+                SERVER_ERROR_TEXT,
+                nested=shape == "nested",
+                type="server_error",
             ),
         )
         for shape in ("nested", "flat")
@@ -179,20 +170,20 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "error-first",
         "an error event and nothing else",
-        make_reply(
-            ending=end_with_error_event(
-                "server_is_overloaded",
-                OVERLOADED_TEXT,
-                nested=True,
-                type="service_unavailable_error",
-            ),
-            fault=lambda events: events[-1:],
+        ending=end_with_error_event(
+            "server_is_overloaded",
+            OVERLOADED_TEXT,
+            nested=True,
+            type="service_unavailable_error",
         ),
+        fault=lambda events: events[-1:],
     ),
     make_scenario(
         "early-delta",
         "the first delta of each item before its output_item.added",
-        make_reply(REASONING, MESSAGE, fault=send_delta_first),
+        REASONING,
+        MESSAGE,
+        fault=send_delta_first,
     ),
     make_scenario(
         "cut",
@@ -228,7 +219,8 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "big-line",
         "a line of one megabyte",
-        make_reply(REASONING, build_message(f"A long word: {LONG_WORD} and its end.")),
+        REASONING,
+        build_message(f"A long word: {LONG_WORD} and its end."),
     ),
 )
 

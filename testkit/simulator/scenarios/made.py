@@ -110,51 +110,47 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "draw-failed",
         "a picture that was refused, then a sentence",
-        make_reply(DRAWING, FAILED_DRAWING, build_message("I could not draw that.")),
+        DRAWING,
+        FAILED_DRAWING,
+        build_message("I could not draw that."),
         tool=_IMAGE_TOOL,
     ),
     make_scenario(
         "count",
         "code that writes a table and a chart, then a link",
-        make_reply(
-            COUNTING,
-            COUNTED,
-            build_message(
-                TEXT,
-                annotations=[
-                    build_container_citation(TEXT, TABLE_PATH, TABLE_FILE),
-                    build_container_citation(TEXT, "", CHART_FILE, "cfile_chart.png"),
-                ],
-            ),
+        COUNTING,
+        COUNTED,
+        build_message(
+            TEXT,
+            annotations=[
+                build_container_citation(TEXT, TABLE_PATH, TABLE_FILE),
+                build_container_citation(TEXT, "", CHART_FILE, "cfile_chart.png"),
+            ],
         ),
         tool=_CODE_TOOL,
     ),
     make_scenario(
         "count-late",
         "a link into a container that has expired",
-        make_reply(
-            COUNTING, COUNTED, build_message(LATE_TEXT, annotations=[EXPIRED_CITATION])
-        ),
+        COUNTING,
+        COUNTED,
+        build_message(LATE_TEXT, annotations=[EXPIRED_CITATION]),
         tool=_CODE_TOOL,
     ),
     make_scenario(
         "count-failed",
         "code that failed, then a sentence",
-        make_reply(
-            COUNTING,
-            {**COUNTED, "status": "failed", "outputs": None},
-            build_message("The code did not run."),
-        ),
+        COUNTING,
+        {**COUNTED, "status": "failed", "outputs": None},
+        build_message("The code did not run."),
         tool=_CODE_TOOL,
     ),
     make_scenario(
         "plot",
         "code whose output is a chart, then a sentence",
-        make_reply(
-            COUNTING,
-            {**build_code_interpreter_call("plot(rows)", ""), "outputs": [CHART]},
-            build_message("The chart is above."),
-        ),
+        COUNTING,
+        {**build_code_interpreter_call("plot(rows)", ""), "outputs": [CHART]},
+        build_message("The chart is above."),
         tool=_CODE_TOOL,
     ),
 )

@@ -152,22 +152,29 @@ class Scenario:
         return reply(request, options) if callable(reply) else reply
 
 
-def make_scenario(
-    name: str,
-    summary: str,
-    *replies: Reply | HttpReply | ComposeReply,
-    options: str = "",
-    tool: str = "",
-) -> Scenario:
-    """Return a scenario from its replies."""
-    return Scenario(name, summary, replies, options, tool)
-
-
 def make_reply(
     *items: Item, ending: Ending | None = None, fault: StreamFault | None = None
 ) -> Reply:
     """Return a reply from its items."""
     return Reply(items, ending or Ending(), fault)
+
+
+def make_scenario(
+    name: str,
+    summary: str,
+    *content: Item | Reply | HttpReply | ComposeReply,
+    options: str = "",
+    tool: str = "",
+    **more: Any,
+) -> Scenario:
+    """Return a scenario from its replies, or from the items of its only reply.
+
+    ``more`` are the ending and the fault of that one.
+    """
+    items = [part for part in content if isinstance(part, dict)]
+    replies = [part for part in content if not isinstance(part, dict)]
+    replies = replies or [make_reply(*items, **more)]
+    return Scenario(name, summary, tuple(replies), options, tool)
 
 
 def end_incomplete(reason: str = "max_output_tokens") -> Ending:

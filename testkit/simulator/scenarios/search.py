@@ -89,14 +89,12 @@ SEARCH_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "web-search",
         "a search with two queries, a page opened and searched, three sources",
-        make_reply(
-            SEARCHING,
-            SEARCH,
-            COMPARING,
-            OPENED_PAGE,
-            SEARCHED_PAGE,
-            build_cited_message(ANSWER, CHRONICLE, ALMANAC, CHRONICLE, MUSEUM),
-        ),
+        SEARCHING,
+        SEARCH,
+        COMPARING,
+        OPENED_PAGE,
+        SEARCHED_PAGE,
+        build_cited_message(ANSWER, CHRONICLE, ALMANAC, CHRONICLE, MUSEUM),
         tool="web_search",
     ),
     make_scenario(
@@ -122,38 +120,30 @@ SEARCH_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "search-twice",
         "a search, then an answer that cites the same page twice at one place",
-        make_reply(
-            SEARCHING,
-            build_web_search_call("ice in 1963", CHRONICLE, ALMANAC),
-            build_cited_message(
-                TWICE, CHRONICLE, CHRONICLE, ALMANAC, CHRONICLE, CHRONICLE
-            ),
-        ),
+        SEARCHING,
+        build_web_search_call("ice in 1963", CHRONICLE, ALMANAC),
+        build_cited_message(TWICE, CHRONICLE, CHRONICLE, ALMANAC, CHRONICLE, CHRONICLE),
         tool="web_search",
     ),
     make_scenario(
         "search-failed",
         "a search that fails, then an answer without a source",
-        make_reply(
-            SEARCHING,
-            {**build_web_search_call("ice in 1963"), "status": "failed"},
-            build_message("The search failed. I would say 1963."),
-        ),
+        SEARCHING,
+        {**build_web_search_call("ice in 1963"), "status": "failed"},
+        build_message("The search failed. I would say 1963."),
         tool="web_search",
     ),
     make_scenario(
         "file-search",
         "a search in files, then an answer that cites two of them",
-        make_reply(
-            build_reasoning("**Searching the files**\n\nOne of them should tell."),
-            build_file_search_call("pier", "fire at the pier"),
-            build_message(
-                FILES,
-                annotations=[
-                    build_file_citation(FILES, "built in 1902", "harbour.pdf"),
-                    build_file_citation(FILES, "log tells", "log-1963.md"),
-                ],
-            ),
+        build_reasoning("**Searching the files**\n\nOne of them should tell."),
+        build_file_search_call("pier", "fire at the pier"),
+        build_message(
+            FILES,
+            annotations=[
+                build_file_citation(FILES, "built in 1902", "harbour.pdf"),
+                build_file_citation(FILES, "log tells", "log-1963.md"),
+            ],
         ),
         tool="file_search",
     ),

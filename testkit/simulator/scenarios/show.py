@@ -89,23 +89,19 @@ SHOW_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "hello",
         "reasoning, then a text about what can be asked here",
-        make_reply(
-            build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
-            build_message(HELLO),
-        ),
+        build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
+        build_message(HELLO),
     ),
     make_scenario(
         "explain",
         "reasoning, then an answer with a table",
-        make_reply(
-            build_reasoning(
-                "**Comparing densities**\n\nThe reason must be the density: water has "
-                "its maximum at 4 °C, and ice lies well below it.",
-                "**Choosing the form**\n\nTwo numbers carry the argument, so a small "
-                "table, then what follows for a lake.",
-            ),
-            build_message(ANSWER),
+        build_reasoning(
+            "**Comparing densities**\n\nThe reason must be the density: water has "
+            "its maximum at 4 °C, and ice lies well below it.",
+            "**Choosing the form**\n\nTwo numbers carry the argument, so a small "
+            "table, then what follows for a lake.",
         ),
+        build_message(ANSWER),
     ),
     make_scenario(
         "postcard",
