@@ -8,25 +8,20 @@ import asyncio
 import json
 import tempfile
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from golden_run.built_files import ValveReader
 from golden_run.normal_form import join_deltas
 from golden_run.pipe_chats import (
     CHAT_ID,
     MAX_ROUNDS,
-    SYSTEM,
-    ChatPlan,
+    GoldenChat,
     Question,
-    Server,
     ask_as_client,
     shown_items,
 )
 from golden_run.tools import function_tools, output_of
-from hosts.servers.functions import HostFunctions
 
 Json = dict[str, Any]
 
@@ -58,26 +53,12 @@ AGENT_READERS = (
 )
 
 
-class AgentChat:
-    """One chat with an agent; `run` returns its outcome."""
+@dataclass
+class AgentChat(GoldenChat):
+    """One chat with a pipeline of its own, which remembers nothing of other chats."""
 
-    def __init__(
-        self,
-        module: ModuleType,
-        server: Server,
-        functions: HostFunctions,
-        reader: AgentReader,
-        plan: ChatPlan,
-        valves: ValveReader,
-    ) -> None:
-        """Create a pipeline of its own, which remembers nothing of other chats."""
-        self._server = server
-        self._functions = functions
-        self._reader = reader
-        self._plan = plan
-        self._pipeline: Any = module.Pipeline()
-        self._valves = valves
-        self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
+    def __post_init__(self) -> None:
+        self.pipeline: Any = self.module.Pipeline()
 
     async def run(self) -> Json:
         """Ask all questions; return the turns with their stored answers."""
@@ -90,31 +71,31 @@ class AgentChat:
             patch.delenv("OPENAI_API_KEY", raising=False)
             patch.setenv("GPT5_AGENT_ALLOW", "url:http://127.0.0.1:*")
             # Secrets are sealed with a key of that folder as soon as they are set.
-            settings = {"BASE_URL": self._server.base_url, **self._plan.settings}
-            valves_class = self._pipeline.Valves
-            self._pipeline.valves = self._valves.read(valves_class, settings)
+            settings = {"BASE_URL": self.server.base_url, **self.plan.settings}
+            valves_class = self.pipeline.Valves
+            self.pipeline.valves = self.valves.read(valves_class, settings)
             try:
-                for number, question in enumerate(self._plan.questions):
+                for number, question in enumerate(self.plan.questions):
                     turns.append(await self._turn(number, question))
             finally:
-                await self._pipeline.on_shutdown()
+                await self.pipeline.on_shutdown()
         return {"turns": turns}
 
     async def _turn(self, number: int, question: Question) -> Json:
-        sent_before = len(self._server.requests)
+        sent_before = len(self.server.requests)
         content = question.content or question.text
-        self._messages.append({"role": "user", "content": content})
+        self.messages.append({"role": "user", "content": content})
         output: list[Json] = []
-        if self._reader.is_page:
+        if self.reader.is_page:
             yielded, output = await self._ask_as_page(number, question)
         else:
 
             async def ask() -> Any:
                 return await self._ask(number, question, [])
 
-            yielded = await ask_as_client(ask, self._messages)
+            yielded = await ask_as_client(ask, self.messages)
         return {
-            "requests": list(self._server.requests[sent_before:]),
+            "requests": list(self.server.requests[sent_before:]),
             "yielded": yielded,
             "answer": output,
         }
@@ -126,32 +107,32 @@ class AgentChat:
         yielded: list[Any] = []
         output: list[Json] = []
         for _ in range(MAX_ROUNDS):
-            answer = await self._ask(number, question, self._functions.convert(output))
+            answer = await self._ask(number, question, self.functions.convert(output))
             yielded.append(answer)
-            output += shown_items(answer, self._functions)
+            output += shown_items(answer, self.functions)
             calls = _open_calls(output)
             if not calls:
                 break
             output += [_answer_call(call, is_alone=len(calls) == 1) for call in calls]
-        self._messages += self._functions.convert(output)
+        self.messages += self.functions.convert(output)
         return yielded, output
 
     async def _ask(self, number: int, question: Question, rounds: list[Json]) -> Any:
         """Return the joined chunks of a stream, or the one result."""
-        messages = json.loads(json.dumps([*self._messages, *rounds]))
+        messages = json.loads(json.dumps([*self.messages, *rounds]))
         body: Json = {
-            "model": f"golden.{self._reader.agent}",
+            "model": f"golden.{self.reader.agent}",
             "messages": messages,
-            "stream": self._reader.streams,
+            "stream": self.reader.streams,
             "tools": function_tools(),
             **question.body,
         }
-        if self._reader.is_page:
+        if self.reader.is_page:
             body = await self._passed_through_inlet(body, number, question)
         answer = await asyncio.to_thread(
-            self._pipeline.pipe,
+            self.pipeline.pipe,
             user_message=question.text,
-            model_id=self._reader.agent,
+            model_id=self.reader.agent,
             messages=messages,
             body=body,
         )
@@ -167,7 +148,7 @@ class AgentChat:
         ids = {"chat_id": CHAT_ID, "message_id": f"a{number}", "user_id": "user-1"}
         metadata = {**ids, **question.metadata}
         user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
-        passed = await self._pipeline.inlet({**body, "metadata": metadata}, user)
+        passed = await self.pipeline.inlet({**body, "metadata": metadata}, user)
         return {name: passed[name] for name in passed if name != "metadata"}
 
 

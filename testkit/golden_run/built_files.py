@@ -63,7 +63,6 @@ class ValveReader:
     """
 
     def __init__(self) -> None:
-        """Start with no dropped settings."""
         self.dropped: set[str] = set()
 
     def read(self, valves_class: Any, settings: Settings) -> Any:

@@ -18,7 +18,7 @@ _ULID = re.compile(r"(?<![0-9A-Za-z])[0-9A-HJKMNP-TV-Z]{26}(?![0-9A-Za-z])")
 _ERROR_ID = re.compile(r"Error id: [0-9A-Z]{10}")
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
 _SECONDS = re.compile(r"\b\d+\.\d+ s\b")
-_DURATION = re.compile(r"\b(in|after|for) (under a second|\d+ min \d+ s|\d+ s)\b")
+_DURATION = re.compile(r"\b(in|after|for|took) (under a second|\d+ min \d+ s|\d+ s)\b")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{120,}")
 _REPLACED_FIELDS: Mapping[str, str] = {
     "signature": "<signature>",

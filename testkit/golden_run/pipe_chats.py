@@ -93,37 +93,35 @@ class ChatPlan:
     """How long each tool of the host takes."""
 
 
-class PipeChat:
-    """One chat; `run` returns its outcome."""
+@dataclass
+class GoldenChat:
+    """What a chat with either of the built files is made of."""
 
-    def __init__(
-        self,
-        module: ModuleType,
-        server: Server,
-        functions: HostFunctions,
-        reader: Reader,
-        plan: ChatPlan,
-        valves: ValveReader,
-    ) -> None:
-        """Create a pipe of its own, which remembers nothing of other chats."""
-        self._server = server
-        self._functions = functions
-        self._reader = reader
-        self._plan = plan
-        self._pipe: Any = module.Pipe()
-        self._valves = valves
-        self._administration: Any = None
-        if plan.administration:
-            self._administration = load_pipe(BUILT_ADMINISTRATION).Filter()
+    module: ModuleType
+    server: Server
+    functions: HostFunctions
+    reader: Any
+    plan: ChatPlan
+    valves: ValveReader
+    messages: list[Json] = field(
+        default_factory=lambda: [{"role": "system", "content": SYSTEM}]
+    )
+    page_events: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class PipeChat(GoldenChat):
+    """One chat with a pipe of its own, which remembers nothing of other chats."""
+
+    def __post_init__(self) -> None:
+        self.pipe: Any = self.module.Pipe()
         settings = {
-            "BASE_URL": server.base_url,
-            **plan.settings,
-            **reader.settings,
+            "BASE_URL": self.server.base_url,
+            **self.plan.settings,
+            **self.reader.settings,
             "FETCH_MODELS": False,
         }
-        self._pipe.valves = valves.read(module.Pipe.Valves, settings)
-        self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
-        self._page_events: list[Any] = []
+        self.pipe.valves = self.valves.read(self.module.Pipe.Valves, settings)
 
     async def run(self) -> Json:
         """Ask all questions; return the turns with their stored answers."""
@@ -135,28 +133,29 @@ class PipeChat:
             patch.delenv("OPENAI_API_KEY", raising=False)
             patch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
             host = StandInHost(patch, Path(folder))
-            if self._administration:
+            if self.plan.administration:
                 UsageDatabase(patch, host)
-                host.filters.active = {ADMINISTRATION: self._administration}
-                host.filters.valves = {ADMINISTRATION: dict(self._plan.administration)}
+                administration = load_pipe(BUILT_ADMINISTRATION).Filter()
+                host.filters.active = {ADMINISTRATION: administration}
+                host.filters.valves = {ADMINISTRATION: dict(self.plan.administration)}
             history: Json = {}
             host.chats.rows[CHAT_ID].chat["history"] = {"messages": history}
             try:
-                for number, question in enumerate(self._plan.questions):
+                for number, question in enumerate(self.plan.questions):
                     turns.append(await self._turn(host, history, number, question))
             finally:
                 # A host never does; here a later chat may have the same event loop.
-                await close_connections(self._pipe)
+                await close_connections(self.pipe)
         return {"turns": turns}
 
     async def _turn(
         self, host: StandInHost, history: Json, number: int, question: Question
     ) -> Json:
-        sent_before = len(self._server.requests)
-        self._page_events = []
+        sent_before = len(self.server.requests)
+        self.page_events = []
         content = question.content or question.text
-        self._messages.append({"role": "user", "content": content})
-        if self._reader.is_page:
+        self.messages.append({"role": "user", "content": content})
+        if self.reader.is_page:
             self._store_question(history, number, question)
             yielded = [await self._ask(question, number)]
             self._store_answer(history, number, yielded[0])
@@ -165,11 +164,11 @@ class PipeChat:
             async def ask() -> Any:
                 return await self._ask(question, number)
 
-            yielded = await ask_as_client(ask, self._messages)
+            yielded = await ask_as_client(ask, self.messages)
         return {
-            "requests": list(self._server.requests[sent_before:]),
+            "requests": list(self.server.requests[sent_before:]),
             "yielded": yielded,
-            "page events": self._page_events,
+            "page events": self.page_events,
             "row": host.kept,
             "answer": history.get(f"a{number}"),
         }
@@ -183,21 +182,21 @@ class PipeChat:
 
     def _store_answer(self, history: Json, number: int, yielded: Any) -> None:
         """Store the output of an answer; the next turn's messages are made of it."""
-        output = shown_items(yielded, self._functions)
+        output = shown_items(yielded, self.functions)
         history[f"a{number}"]["output"] = output
-        self._messages += self._functions.convert(output)
+        self.messages += self.functions.convert(output)
 
     async def _ask(self, question: Question, number: int) -> Any:
         """Return the joined chunks of a stream, or the one result."""
         body: Json = {
-            "model": f"golden.{self._plan.model}",
-            "messages": [dict(message) for message in self._messages],
-            "stream": self._reader.streams,
+            "model": f"golden.{self.plan.model}",
+            "messages": [dict(message) for message in self.messages],
+            "stream": self.reader.streams,
             "tools": function_tools(),
             **question.body,
         }
         given = self._given_by_host(question, number)
-        answer = await self._pipe.pipe(body, **given)
+        answer = await self.pipe.pipe(body, **given)
         if isinstance(answer, dict):
             return answer
         if isinstance(answer, BaseModel):
@@ -220,9 +219,9 @@ class PipeChat:
         request = host_request()
         request.state = SimpleNamespace()
         user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
-        user["valves"] = self._valves.read(self._pipe.UserValves, question.user_valves)
+        user["valves"] = self.valves.read(self.pipe.UserValves, question.user_valves)
         given = {"__user__": user, "__metadata__": {}, "__request__": request}
-        if self._reader.is_page:
+        if self.reader.is_page:
             ids = {
                 "user_id": user["id"],
                 "chat_id": CHAT_ID,
@@ -232,7 +231,7 @@ class PipeChat:
                 "params": {"function_calling": "native"},
             }
             given["__metadata__"] = {**ids, **question.metadata}
-            given["__tools__"] = host_tools(self._plan.tool_seconds)
+            given["__tools__"] = host_tools(self.plan.tool_seconds)
             given["__event_call__"] = self._answer_dialog
             given["__event_emitter__"] = self._show_event
         if question.task:
@@ -241,11 +240,11 @@ class PipeChat:
 
     async def _answer_dialog(self, event: Json) -> bool:
         """Consent to whatever the page is asked."""
-        self._page_events.append({"asked": event})
+        self.page_events.append({"asked": event})
         return True
 
     async def _show_event(self, event: Json) -> None:
-        self._page_events.append({"shown": event})
+        self.page_events.append({"shown": event})
 
 
 async def ask_as_client(

@@ -50,7 +50,6 @@ class ReplayServer:
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
-        """Listen on a free port."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/responses", self._create)
         app.router.add_get("/v1/responses/{id}", self._retrieve)

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from golden_run.cases import SimulatedChat, simulated_chats, transcript_plan
 from golden_run.normal_form import normal_form
 from golden_run.pipe_chats import PIPE_READERS, ChatPlan, PipeChat, Server
 from golden_run.replay_server import STALLING, ReplayServer
-from golden_run.transcripts import Transcript, read_transcripts
+from golden_run.transcripts import read_transcripts
 from hosts.servers.functions import HostFunctions
 from simulator import Simulator
 
@@ -59,7 +60,6 @@ class GoldenRun:
     """The two built files under test."""
 
     def __init__(self, pipe: Path, pipeline: Path, functions: HostFunctions) -> None:
-        """Load both files."""
         self._pipe: ModuleType = load_pipe(pipe)
         self._pipeline: ModuleType = load_pipeline(pipeline)
         self._functions = functions
@@ -90,20 +90,17 @@ class GoldenRun:
             asyncio.timeout(_CASE_SECONDS),
             case.subject.open_server() as server,
         ):
-            chat = self._open_chat(case, server)
-            outcome: Json = await chat.run()
-            return outcome
-
-    def _open_chat(self, case: Case, server: Server) -> PipeChat | AgentChat:
-        valves = self._valves[case.shell]
-        plan = case.subject.plan
-        if case.shell == "pipe":
-            return PipeChat(
-                self._pipe, server, self._functions, case.reader, plan, valves
+            is_pipe = case.shell == "pipe"
+            kind = PipeChat if is_pipe else AgentChat
+            chat: PipeChat | AgentChat = kind(
+                self._pipe if is_pipe else self._pipeline,
+                server,
+                self._functions,
+                case.reader,
+                case.subject.plan,
+                self._valves[case.shell],
             )
-        return AgentChat(
-            self._pipeline, server, self._functions, case.reader, plan, valves
-        )
+            return await chat.run()
 
 
 def _cases(streams: Path) -> Iterator[Case]:
@@ -121,22 +118,17 @@ def _subjects(streams: Path) -> Iterator[Subject]:
     by_name = {transcript.name: transcript for transcript in transcripts}
     second_answer = by_name[SECOND_ANSWER]
     for transcript in transcripts:
-        plan = transcript_plan(transcript)
-        yield Subject(transcript.name, plan, _replaying(transcript, second_answer))
-    for chat in simulated_chats():
-        yield Subject(f"simulated/{chat.name}", chat.plan(), _simulating(chat))
-
-
-def _replaying(transcript: Transcript, second_answer: Transcript) -> OpenServer:
-    def open_server() -> AbstractAsyncContextManager[Server]:
-        return ReplayServer(
+        open_server = partial(
+            ReplayServer,
             transcript.name,
             transcript.responses,
             second_answer.responses[0],
             transcript.resumed,
         )
-
-    return open_server
+        yield Subject(transcript.name, transcript_plan(transcript), open_server)
+    for chat in simulated_chats():
+        open_simulator = partial(_simulate, chat)
+        yield Subject(f"simulated/{chat.name}", chat.plan(), open_simulator)
 
 
 class RecordingSimulator:
@@ -160,14 +152,11 @@ class RecordingSimulator:
         ]
 
 
-def _simulating(chat: SimulatedChat) -> OpenServer:
-    @asynccontextmanager
-    async def open_server() -> Any:
-        async with Simulator(clock=lambda: NOON) as simulator:
-            simulator.faults.extend(chat.faults)
-            yield RecordingSimulator(simulator)
-
-    return open_server
+@asynccontextmanager
+async def _simulate(chat: SimulatedChat) -> AsyncIterator[RecordingSimulator]:
+    async with Simulator(clock=lambda: NOON) as simulator:
+        simulator.faults.extend(chat.faults)
+        yield RecordingSimulator(simulator)
 
 
 def _silence_logs() -> None:

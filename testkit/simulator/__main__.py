@@ -11,15 +11,21 @@ from simulator.scenarios.scenario import describe_scenarios
 from simulator.server import Simulator
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Return the port, the profile, and whether only the scenarios are asked for."""
+def main() -> None:
+    """List the scenarios, or run until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="simulator", description=__doc__)
     parser.add_argument(
         "--list", action="store_true", help="print the scenarios and their options"
     )
     parser.add_argument("--port", type=int, default=8402, help="0 takes a free one")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="strictest")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(describe_scenarios(ALL_SCENARIOS)))
+        print(f"\n{options.__doc__}")
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(run_server(arguments.port, arguments.profile))
 
 
 async def run_server(port: int, profile: str) -> None:
@@ -31,17 +37,6 @@ async def run_server(port: int, profile: str) -> None:
         print("Put sim:NAME into a message to choose what happens:\n")
         print("\n".join(describe_scenarios(ALL_SCENARIOS)), flush=True)
         await asyncio.Event().wait()
-
-
-def main() -> None:
-    """List the scenarios, or run until Ctrl-C."""
-    arguments = parse_arguments()
-    if arguments.list:
-        print("\n".join(describe_scenarios(ALL_SCENARIOS)))
-        print(f"\n{options.__doc__}")
-        return
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(run_server(arguments.port, arguments.profile))
 
 
 if __name__ == "__main__":

@@ -23,14 +23,11 @@ from simulator.checks.replay import Replay, ReplayReader, read_replay
 from simulator.checks.shape import check_body
 from simulator.configuration import draft_update, read_configuration
 from simulator.containers import ContainerClock
-from simulator.diagnostics import (
-    PromptRecord,
-    PromptRecords,
-    read_comparison,
-)
+from simulator.diagnostics import PromptRecord, PromptRecords, read_comparison
 from simulator.faults import FailedStart, RefusedPart
+from simulator.models import read_context
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
-from simulator.prefix import Prompt, build_prompt
+from simulator.prefix import build_prompt
 from simulator.refusals import Refusal, refuse
 from simulator.request import ValidRequest, parse_input
 from simulator.scenarios.catalog import SCENARIOS, find_task_field
@@ -43,12 +40,11 @@ from simulator.scenarios.scenario import (
     end_with_error_event,
     make_reply,
 )
-from simulator.sealing import make_response_id, serialize_value
+from simulator.sealing import serialize_value
 from simulator.tokens import PromptCache, is_to_be_compacted
 from simulator.uploads import UploadStore
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
-    PromptCount,
     SealContext,
     close_response,
     count_usage,
@@ -95,20 +91,10 @@ class PlannedAnswer:
     """The response object, or the error event, that ends the stream."""
 
 
-@dataclass(frozen=True)
-class _ChosenReply:
-    """A reply, and where it comes from."""
-
-    scenario: Scenario
-    options: Options
-    reply: Reply
-
-
 class Responder:
     """Answers requests; keeps the prompt cache, uploads, and counts of attempts."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Start with nothing kept."""
         self._clock = clock
         self._cache = PromptCache()
         self._records = PromptRecords()
@@ -137,26 +123,22 @@ class Responder:
         self.uploads.check(tools, origin.account, self._clock())
         scenario, options = choose_scenario(request, origin)
         if self._refuses_attempt(body, options):
-            status = options.number("status") or 500
-            error = build_http_error(status, options)
+            error = build_http_error(options.number("status") or 500, options)
             return PlannedAnswer(scenario.name, options, error)
-        reply = self._refuse_part(request) or scenario.reply_to(request, options)
+        parts = (fault for fault in self.faults if isinstance(fault, RefusedPart))
+        refusals = (part.reply_to(request) for part in parts)
+        refusal = next((reply for reply in refusals if reply is not None), None)
+        reply = refusal or scenario.reply_to(request, options)
         if is_broken_by(tools, request.model):
             reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
-        chosen = _ChosenReply(scenario, options, reply)
-        planned = self._respond(request, replay, origin, chosen)
+        events, final = self._respond(request, replay, origin, reply)
+        stream_options = body.get("stream_options") or {}
+        obfuscated = stream_options.get("include_obfuscation") is not False
+        numbered = number_events(add_unknown_events(events, options), obfuscated)
+        planned = PlannedAnswer(scenario.name, options, None, tuple(numbered), final)
         return self._fail_start(request, planned)
-
-    def _refuse_part(self, request: ValidRequest) -> Reply | HttpReply | None:
-        """Return the refusal of the first part that the request holds."""
-        for fault in self.faults:
-            if isinstance(fault, RefusedPart):
-                reply = fault.reply_to(request)
-                if reply is not None:
-                    return reply
-        return None
 
     def _fail_start(
         self, request: ValidRequest, planned: PlannedAnswer
@@ -198,88 +180,59 @@ class Responder:
         request: ValidRequest,
         replay: Replay,
         origin: RequestOrigin,
-        chosen: _ChosenReply,
-    ) -> PlannedAnswer:
-        """Write the response that a reply makes of a request."""
-        account = origin.account
-        reply = chosen.reply
+        reply: Reply,
+    ) -> tuple[list[Event], Event]:
+        """Return the events of the response that a reply makes of a request.
+
+        With them comes the response object, or the error event, that ends the stream.
+        """
+        organization = origin.account.organization
         now = self._clock()
         prompt = build_prompt(
             request.body, request.model, replay.items, replay.reasoning_tokens
         )
-        key = self._next_key(prompt.text)
-        items = fill_drafts(
-            [*reply.items, *_draft_compaction(request, prompt.tokens)],
-            request,
-            SealContext(key, account.organization, replay.prefix),
-        )
+        self._response_count += 1
+        seed = f"{self._response_count} ".encode() + prompt.text
+        key = hashlib.sha256(seed).hexdigest()[:24]  # its ids are made of it
+        drafts = list(reply.items)
+        if is_to_be_compacted(request.body, prompt.tokens):
+            # A compaction follows the message after a long input (recorded).
+            drafts += [{"type": "compaction"}, *draft_update(request.configuration)]
+        context = SealContext(key, organization, replay.prefix)
+        items = fill_drafts(drafts, request, context)
         self.containers.note_use(items, now)
         opened = open_response(request, key, now, replay.removed)
-        prompt_count = self._count_prompt(request, account, prompt)
-        fields = {
-            "status": reply.ending.status,
-            "usage": count_usage(prompt_count, items),
-            **self._diagnose(request, account, prompt, key),
-            **fill_placeholders(reply.ending.fields, request.words()),
-        }
-        closed = close_response(opened, items, now, fields)
-        events = build_stream(reply, opened, closed, chosen.options)
-        final = _build_final(reply, closed, events)
-        events = add_unknown_events(events, chosen.options)
-        stream_options = request.body.get("stream_options") or {}
-        obfuscated = stream_options.get("include_obfuscation") is not False
-        return PlannedAnswer(
-            scenario=chosen.scenario.name,
-            options=chosen.options,
-            events=tuple(number_events(events, obfuscated)),
-            final=final,
-        )
-
-    def _next_key(self, prompt: bytes) -> str:
-        """Return the key of a new response, from which its ids are made."""
-        self._response_count += 1
-        seed = f"{self._response_count} ".encode() + prompt
-        return hashlib.sha256(seed).hexdigest()[:24]
-
-    def _count_prompt(
-        self, request: ValidRequest, account: Account, prompt: Prompt
-    ) -> PromptCount:
-        """Read the prompt cache and write to it; return what that counts."""
-        key = (
-            account.organization,
+        cache_key = (
+            organization,
             request.model.id,
             request.body.get("prompt_cache_key"),
             serialize_value(prompt.settings),
         )
-        cached = self._cache.read(key, prompt.prefix)
-        written = 0
-        if request.model.writes_cache_explicitly:
-            written = prompt.tokens - cached - prompt.uncached_tokens
-        return PromptCount(
-            tokens=prompt.tokens,
-            cached=cached,
-            written=written,
-            reasoning_tokens=request.reasoning_tokens,
-        )
-
-    def _diagnose(
-        self, request: ValidRequest, account: Account, prompt: Prompt, key: str
-    ) -> Event:
-        """Keep the prompt; return the cache diagnosis if one was requested."""
-        item_types = [item.get("type") for item in request.items]
+        cached = self._cache.read(cache_key, prompt.prefix)
+        fields = {
+            "status": reply.ending.status,
+            "usage": count_usage(request, prompt, cached, items),
+        }
         record = PromptRecord(
-            organization=account.organization,
+            organization=organization,
             model=request.model,
             key=request.body.get("prompt_cache_key"),
             tools=serialize_value(request.body.get("tools") or []),
             prompt=prompt,
-            compactions=item_types.count("compaction"),
+            compactions=sum(it.get("type") == "compaction" for it in request.items),
         )
-        self._records.keep(make_response_id(key), record)
+        self._records.keep(opened["id"], record)
         earlier = read_comparison(request.body)
-        if earlier is None:
-            return {}
-        return {"prompt_cache_diagnostics": self._records.compare(earlier, record)}
+        if earlier is not None:
+            diagnosis = self._records.compare(earlier, record)
+            fields["prompt_cache_diagnostics"] = diagnosis
+        fields |= fill_placeholders(reply.ending.fields, request.words())
+        closed = close_response(opened, items, now, fields)
+        events = build_stream(reply, opened, closed)
+        if reply.ending.event == "error":
+            return events, events[-1]
+        output = apply_ending(closed["output"], reply.ending)
+        return events, {**closed, "output": output}
 
 
 def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, Replay]:
@@ -302,15 +255,12 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     check_items(items, stored)
     check_namespaces(body, items)
     check_parts(items)
-    context = (body.get("reasoning") or {}).get("context") or "auto"
-    if context == "auto":
-        context = model.default_context
     reader = ReplayReader(
         organization=origin.account.organization,
         end_user=body.get("safety_identifier"),
         model=model,
         profile=origin.profile,
-        current_turn_only=context == "current_turn",
+        current_turn_only=read_context(body, model) == "current_turn",
     )
     replay = read_replay(body, items, reader)
     if build_prompt(body, model, replay.items, 0).tokens > model.max_input:
@@ -324,13 +274,6 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
         authorization=origin.authorization,
     )
     return request, replay
-
-
-def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:
-    """Return the compaction that follows the message after a long input (recorded)."""
-    if not is_to_be_compacted(request.body, tokens):
-        return []
-    return [{"type": "compaction"}, *draft_update(request.configuration)]
 
 
 def choose_scenario(
@@ -352,10 +295,3 @@ def choose_scenario(
     except UnknownOption as error:
         raise Refusal(str(error), code="no_scenario") from error
     return SCENARIOS[name], options
-
-
-def _build_final(reply: Reply, closed: Event, events: list[Event]) -> Event:
-    """Return the response object at the end of a stream, or its error event."""
-    if reply.ending.event == "error":
-        return events[-1]
-    return {**closed, "output": apply_ending(closed["output"], reply.ending)}

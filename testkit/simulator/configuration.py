@@ -51,23 +51,26 @@ class Configuration:
         return (*self.declared, *self.appended)
 
     @property
+    def restricts(self) -> bool:
+        """Whether the choice leaves tools out.
+
+        `none` is ignored, as some servers do; a run has to end all the same.
+        """
+        given = self.choice
+        return isinstance(given, Mapping) and given["type"] == "allowed_tools"
+
+    @property
     def allowed(self) -> tuple[Tool, ...]:
         """The tools that may be called: ``allowed_tools`` leaves the others out."""
-        return tuple(tool for tool in self.tools if self._allows(tool))
-
-    def _allows(self, tool: Tool) -> bool:
-        # `none` is ignored, as some servers do; a run has to end all the same.
-        if not isinstance(self.choice, Mapping):
-            return True
-        if self.choice["type"] != "allowed_tools":
-            return True
-        return any(is_chosen(tool, choice) for choice in self.choice["tools"])
+        if not self.restricts:
+            return self.tools
+        chosen = self.choice["tools"]
+        return tuple(t for t in self.tools if any(is_chosen(t, one) for one in chosen))
 
     def may_call(self, call: Item) -> bool:
         """Tell whether `allowed_tools` lets the model make a call."""
         kinds = CALL_KINDS.get(call["type"])
-        restricts = isinstance(self.choice, Mapping)
-        if not kinds or not restricts or self.choice["type"] != "allowed_tools":
+        if not kinds or not self.restricts:
             return True
         return any(
             tool["type"] in kinds and tool.get("name") == call.get("name")
@@ -94,8 +97,8 @@ def read_configuration(body: Body, model: ModelFacts) -> Configuration:
     effort = model.default_effort
     text_format = TEXT_FORMAT
     for settings in (body, *updates):
-        effort = _inner(settings, "reasoning", "effort") or effort
-        text_format = _inner(settings, "text", "format") or text_format
+        effort = (settings.get("reasoning") or {}).get("effort") or effort
+        text_format = (settings.get("text") or {}).get("format") or text_format
     appended = [tool for _, tools in list_appended(items) for tool in tools]
     return Configuration(
         effort=effort,
@@ -105,11 +108,6 @@ def read_configuration(body: Body, model: ModelFacts) -> Configuration:
         choice=body.get("tool_choice"),
         updated=bool(updates),
     )
-
-
-def _inner(settings: Body, key: str, name: str) -> Any:
-    """Return the value of a field inside of a field; None without it."""
-    return (settings.get(key) or {}).get(name)
 
 
 def draft_update(held: Configuration) -> list[dict[str, Any]]:
@@ -137,7 +135,10 @@ def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]
 
     Items in front of a compaction are not read; it knows the tools that they added.
     """
-    start = _find_compaction(items)
+    kinds = [item.get("type") for item in items]
+    start = max(
+        (at for at, kind in enumerate(kinds) if kind == "compaction"), default=-1
+    )
     if start >= 0:
         with contextlib.suppress(ForeignSeal):
             seal = unseal_content(items[start].get("encrypted_content") or "")
@@ -145,15 +146,6 @@ def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]
     for index, item in enumerate(items):
         if index > start and item.get("type") == "additional_tools":
             yield f"input[{index}].tools", item["tools"]
-
-
-def _find_compaction(items: Sequence[Item]) -> int:
-    positions = [
-        position
-        for position, item in enumerate(items)
-        if item.get("type") == "compaction"
-    ]
-    return positions[-1] if positions else -1
 
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:

@@ -17,7 +17,6 @@ class ContainerClock:
     """When each container was last used; an unknown one counts as just used."""
 
     def __init__(self) -> None:
-        """Start without containers."""
         self._last_used: dict[str, float] = {}
 
     def forget(self) -> None:
@@ -31,8 +30,9 @@ class ContainerClock:
 
     def note_use(self, items: Sequence[Item], now: float) -> None:
         """Remember the containers in which code ran."""
-        for container in _containers_of(items):
-            self._last_used[container] = now
+        for item in items:
+            if item.get("type") == "code_interpreter_call":
+                self._last_used[item["container_id"]] = now
 
     def check(self, body: Item, items: Sequence[Item], now: float) -> None:
         """Raise the refusal for an expired container; note the use of the others."""
@@ -40,13 +40,9 @@ class ContainerClock:
             container = tool.get("container")
             if isinstance(container, str) and self.has_expired(container, now):
                 raise refuse("expired_container")
-        for container in _containers_of(items):
-            if self.has_expired(container, now):
-                raise refuse("expired_container_of_item", id=container)
+        for item in items:
+            if item.get("type") == "code_interpreter_call":
+                container = item["container_id"]
+                if self.has_expired(container, now):
+                    raise refuse("expired_container_of_item", id=container)
         self.note_use(items, now)
-
-
-def _containers_of(items: Sequence[Item]) -> list[str]:
-    """Return the ids of the containers in which the code of some items ran."""
-    calls = [item for item in items if item.get("type") == "code_interpreter_call"]
-    return [call["container_id"] for call in calls]

@@ -89,7 +89,9 @@ class AnswerDelivery:
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
-        await self._wait_until_due(answer)
+        # The time that checking has taken is part of the wait.
+        due = self.record.started_at + answer.options.seconds("wait")
+        await asyncio.sleep(max(0.0, due - self.clock()))
         if answer.http is not None:
             return self._send_http(answer.http)
         if self.record.body.get("stream"):
@@ -109,7 +111,6 @@ class AnswerDelivery:
         return await self._send_stream(replace(stored.answer, options=options))
 
     def send_object(self, response: dict[str, Any]) -> web.Response:
-        """Send a response object."""
         self.record.status = 200
         self.record.finished = True
         self.record.response = response
@@ -140,47 +141,37 @@ class AnswerDelivery:
         if answer.options.has("drop"):
             self._abort()
         self.record.finished = True
-        reply = web.json_response(
+        return web.json_response(
             self.record.response, status=self.record.status, headers=self.headers
         )
-        if answer.options.has("gzip"):
-            reply.enable_compression(web.ContentCoding.gzip)
-        return reply
 
     async def _send_stream(self, answer: PlannedAnswer) -> web.StreamResponse:
         self.record.status = 200
         stream = web.StreamResponse(headers=self.headers)
         stream.content_type = "text/event-stream"
         stream.charset = "utf-8"
-        if answer.options.has("gzip"):
-            stream.enable_compression(web.ContentCoding.gzip)
         await stream.prepare(self.request)
         if answer.options.has("burst"):
-            await self._write_burst(stream, answer)
+            # The whole answer at once, without pauses and faults.
+            events = self._events(answer)
+            written = [encode_event(event, answer.options) async for event in events]
+            await stream.write(b"".join(written))
+            self.record.events_sent = len(written)
+            await self._end(stream, answer)
             return stream
         async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
                 await self.released.wait()
-            fault = self._next_fault(answer)
-            if fault is not None:
-                await self._fail(stream, event, answer, fault)
-                return stream
-            await self._wait_before(event, answer)
+            for fault in DELIVERY_FAULTS:
+                if answer.options.number(fault) == self.record.events_sent:
+                    await self._fail(stream, event, answer, fault)
+                    return stream
+            if answer.options.has("delay") and event["type"].endswith(".delta"):
+                await asyncio.sleep(answer.options.seconds("delay"))
             await self._write(stream, encode_event(event, answer.options), answer)
             self.record.events_sent += 1
         await self._end(stream, answer)
         return stream
-
-    async def _write_burst(
-        self, stream: web.StreamResponse, answer: PlannedAnswer
-    ) -> None:
-        """Write the whole answer at once, without pauses and faults."""
-        events = [
-            encode_event(event, answer.options) async for event in self._events(answer)
-        ]
-        await stream.write(b"".join(events))
-        self.record.events_sent = len(events)
-        await self._end(stream, answer)
 
     async def _end(self, stream: web.StreamResponse, answer: PlannedAnswer) -> None:
         """End the body, and record the answer as whole."""
@@ -198,13 +189,6 @@ class AnswerDelivery:
         for event in imitate_server(answer.events, self.server)[self.start :]:
             yield event
 
-    def _next_fault(self, answer: PlannedAnswer) -> str | None:
-        """Return the fault that comes in place of the next event."""
-        for fault in DELIVERY_FAULTS:
-            if answer.options.number(fault) == self.record.events_sent:
-                return fault
-        return None
-
     async def _fail(
         self,
         stream: web.StreamResponse,
@@ -219,27 +203,13 @@ class AnswerDelivery:
             await self._write(stream, line[: len(line) // 2], answer)
             self._abort()
         elif fault == "endless":
-            await self._write_endlessly(stream, answer.options.text("of", "line"))
-
-    async def _write_endlessly(self, stream: web.StreamResponse, kind: str) -> None:
-        """Write until the client leaves or the server stops."""
-        if kind in ("line", "drip"):
-            await stream.write(b"data: ")
-        while not self.stopping.is_set():
-            await stream.write(ENDLESS_PIECES[kind])
-            await asyncio.sleep(DRIP_SECONDS if kind == "drip" else 0)
-
-    async def _wait_until_due(self, answer: PlannedAnswer) -> None:
-        """Wait as the option ``wait`` says, less the time that checking has taken."""
-        due = self.record.started_at + answer.options.seconds("wait")
-        await asyncio.sleep(max(0.0, due - self.clock()))
-
-    async def _wait_before(
-        self, event: Mapping[str, Any], answer: PlannedAnswer
-    ) -> None:
-        """Wait before each delta as long as the option ``delay`` says."""
-        if answer.options.has("delay") and event["type"].endswith(".delta"):
-            await asyncio.sleep(answer.options.seconds("delay"))
+            # Until the client leaves or the server stops.
+            kind = answer.options.text("of", "line")
+            if kind in ("line", "drip"):
+                await stream.write(b"data: ")
+            while not self.stopping.is_set():
+                await stream.write(ENDLESS_PIECES[kind])
+                await asyncio.sleep(DRIP_SECONDS if kind == "drip" else 0)
 
     async def _write(
         self, stream: web.StreamResponse, text: bytes, answer: PlannedAnswer

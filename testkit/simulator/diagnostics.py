@@ -46,7 +46,6 @@ class PromptRecords:
     """The newest prompts by the ids of their responses."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
         self._kept: dict[str, PromptRecord] = {}
 
     def keep(self, response: str, record: PromptRecord) -> None:
@@ -69,23 +68,18 @@ class PromptRecords:
             return {"type": "comparison_response_not_found"}
         if min(before.prompt.tokens, record.prompt.tokens) < MIN_CACHED_TOKENS:
             return dict(UNAVAILABLE)
-        return _compare(before, record)
-
-
-def _compare(before: PromptRecord, now: PromptRecord) -> Diagnosis:
-    shared = count_common_prefix(before.prompt.prefix, now.prompt.prefix)
-    reason = _find_reason(before, now)
-    if reason is None and shared == min(
-        len(before.prompt.prefix), len(now.prompt.prefix)
-    ):
-        return {"type": "cache_hit"}
-    reusable = 0 if reason else count_prefix(before.prompt.prefix[:shared])
-    return {
-        "type": "cache_miss",
-        "reason": reason or "input_changed",
-        "cache_missed_tokens": max(0, now.prompt.tokens - reusable),
-        "comparison_reusable_tokens": reusable,
-    }
+        earlier_prefix, prefix = before.prompt.prefix, record.prompt.prefix
+        shared = count_common_prefix(earlier_prefix, prefix)
+        reason = _find_reason(before, record)
+        if reason is None and shared == min(len(earlier_prefix), len(prefix)):
+            return {"type": "cache_hit"}
+        reusable = 0 if reason else count_prefix(earlier_prefix[:shared])
+        return {
+            "type": "cache_miss",
+            "reason": reason or "input_changed",
+            "cache_missed_tokens": max(0, record.prompt.tokens - reusable),
+            "comparison_reusable_tokens": reusable,
+        }
 
 
 def _find_reason(before: PromptRecord, now: PromptRecord) -> str | None:

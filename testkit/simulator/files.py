@@ -25,35 +25,22 @@ def draw_picture(shade: int) -> str:
     """
     head = struct.pack(">IIBBBBB", SIDE_PIXELS, SIDE_PIXELS, 1, 3, 0, 0, 0)
     palette = bytes([255, 255, 255, shade, shade // 2, shade // 4])
-    rows = b"".join(_draw_row(y) for y in range(SIDE_PIXELS))
-    chunks = [
-        _encode_png_chunk(b"IHDR", head),
-        _encode_png_chunk(b"PLTE", palette),
-        _encode_png_chunk(b"IDAT", zlib.compress(rows, 0)),
-        _encode_png_chunk(b"IEND", b""),
-    ]
-    return base64.b64encode(SIGNATURE + b"".join(chunks)).decode()
-
-
-def _draw_row(y: int) -> bytes:
-    """Return the pixels of a row, after the byte that says: no filter."""
-    bits = 0
-    for x in range(SIDE_PIXELS):
-        bits <<= 1
-        if _squared_offset(x) + _squared_offset(y) <= RADIUS_PIXELS**2:
-            bits |= 1
-    return b"\0" + bits.to_bytes(SIDE_PIXELS // 8, "big")
-
-
-def _squared_offset(pixel: int) -> int:
-    """Return the square of the distance from the middle, along one axis."""
-    return (pixel - SIDE_PIXELS // 2) ** 2
-
-
-def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
-    length = struct.pack(">I", len(body))
-    checksum = struct.pack(">I", zlib.crc32(name + body))
-    return length + name + body + checksum
+    squared_offsets = [(pixel - SIDE_PIXELS // 2) ** 2 for pixel in range(SIDE_PIXELS)]
+    rows = b""
+    for y in squared_offsets:
+        bits = "".join(str(int(x + y <= RADIUS_PIXELS**2)) for x in squared_offsets)
+        # The byte at the beginning of a row says: no filter.
+        rows += b"\0" + int(bits, 2).to_bytes(SIDE_PIXELS // 8, "big")
+    content = SIGNATURE
+    for name, body in (
+        (b"IHDR", head),
+        (b"PLTE", palette),
+        (b"IDAT", zlib.compress(rows, 0)),
+        (b"IEND", b""),
+    ):
+        checksum = struct.pack(">I", zlib.crc32(name + body))
+        content += struct.pack(">I", len(body)) + name + body + checksum
+    return base64.b64encode(content).decode()
 
 
 def read_picture(name: str) -> str:

@@ -5,6 +5,7 @@ client under test, so a mistake there is found here.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,15 +94,6 @@ class ModelFacts:
         return 0.98 if self.series >= (5, 2) else 1.0
 
     @property
-    def default_context(self) -> str:
-        """The ``reasoning.context`` in force when none or ``auto`` is requested.
-
-        Recorded: all turns on gpt-5.6 and gpt-6-astra, the current turn on gpt-5 to
-        gpt-5.4. Of the other newer ones it is assumed.
-        """
-        return "all_turns" if self.series >= (5, 6) else "current_turn"
-
-    @property
     def diagnoses_cache(self) -> bool:
         """Whether prompt cache diagnostics say more than ``unavailable``.
 
@@ -115,95 +107,69 @@ class ModelFacts:
         return self.series >= (5, 6)
 
 
+def read_context(body: Mapping[str, Any], model: ModelFacts) -> str:
+    """Return the ``reasoning.context`` in force.
+
+    Recorded of none and of ``auto``: all turns on gpt-5.6 and gpt-6-astra, the current
+    turn on gpt-5 to gpt-5.4. Of the other newer ones it is assumed.
+    """
+    wanted: str = (body.get("reasoning") or {}).get("context") or "auto"
+    if wanted != "auto":
+        return wanted
+    return "all_turns" if model.series >= (5, 6) else "current_turn"
+
+
 def read_family(model: str) -> str:
     """Return the series of a model id: ``gpt-5.2-pro`` is of ``gpt-5.2``."""
     match = SERIES.match(model)
     return match[0] if match else model.split("-", 1)[0]
 
 
-def _group(ids: str, **facts: Any) -> list[ModelFacts]:
+def _group(ids: str, *facts: Any, **more: Any) -> list[ModelFacts]:
     """Return models that differ in nothing but their ids, which `ids` lists."""
-    return [ModelFacts(id, **facts) for id in ids.split()]
+    return [ModelFacts(id, *facts, **more) for id in ids.split()]
 
 
 _WITHOUT_SNAPSHOTS = (
     *_group(
         "gpt-6-astra gpt-6.2-astra gpt-6.1-sol gpt-6.2-sol gpt-6-astra-law "
         "gpt-6.2-astra-law gpt-6-cyber gpt-6-rosalind",
-        efforts=REASONING_TO_MAX,
-        default_effort="medium",
+        REASONING_TO_MAX,
+        "medium",
     ),
     *_group(
         "gpt-6.1-terra gpt-6-sol gpt-6-luna gpt-5.6 gpt-5.6-sol gpt-5.6-terra "
         "gpt-5.6-luna gpt-5.6-cyber",
-        efforts=SWITCHABLE_TO_MAX,
-        default_effort="medium",
+        SWITCHABLE_TO_MAX,
+        "medium",
     ),
-    *_group("gpt-5.5", efforts=SWITCHABLE_TO_XHIGH, default_effort="medium"),
-    *_group("gpt-5.4", efforts=SWITCHABLE_TO_XHIGH, default_effort="none"),
+    *_group("gpt-5.5", SWITCHABLE_TO_XHIGH, "medium"),
+    *_group("gpt-5.4", SWITCHABLE_TO_XHIGH, "none"),
+    *_group("gpt-5.5-pro gpt-5.4-pro", MEDIUM_TO_XHIGH, "medium"),
+    *_group("gpt-5.4-mini gpt-5.2", SWITCHABLE_TO_XHIGH, "none", 272_000),
+    *_group("gpt-5.2-pro", MEDIUM_TO_XHIGH, "medium", 272_000),
     *_group(
-        "gpt-5.5-pro gpt-5.4-pro", efforts=MEDIUM_TO_XHIGH, default_effort="medium"
-    ),
-    *_group(
-        "gpt-5.4-mini gpt-5.2",
-        efforts=SWITCHABLE_TO_XHIGH,
-        default_effort="none",
-        max_input=272_000,
-    ),
-    *_group(
-        "gpt-5.2-pro",
-        efforts=MEDIUM_TO_XHIGH,
-        default_effort="medium",
-        max_input=272_000,
-    ),
-    *_group(
-        "gpt-5.4-nano gpt-5.3-codex",
-        efforts=SWITCHABLE_TO_XHIGH,
-        default_effort="none",
-        max_input=272_000,
+        *("gpt-5.4-nano gpt-5.3-codex", SWITCHABLE_TO_XHIGH, "none", 272_000),
         shutdown="2027-04-01",
     ),
     *_group(
-        "gpt-5.1",
-        efforts=("none", *LOW_TO_HIGH),
-        default_effort="none",
-        max_input=272_000,
-        shutdown="2027-04-01",
+        *("gpt-5.1", ("none", *LOW_TO_HIGH), "none", 272_000), shutdown="2027-04-01"
     ),
     *_group(
-        "gpt-5 gpt-5-mini gpt-5-nano",
-        efforts=GPT_5,
-        default_effort="medium",
-        max_input=272_000,
+        *("gpt-5 gpt-5-mini gpt-5-nano", GPT_5, "medium", 272_000),
         shutdown="2026-12-11",
     ),
+    *_group(*("gpt-5-pro", ("high",), "high", 272_000, 272_000), shutdown="2026-12-11"),
     *_group(
-        "gpt-5-pro",
-        efforts=("high",),
-        default_effort="high",
-        max_input=272_000,
-        max_output=272_000,
-        shutdown="2026-12-11",
+        *("o3 o3-pro", LOW_TO_HIGH, "medium", 200_000, 100_000), shutdown="2026-12-11"
     ),
     *_group(
-        "o3 o3-pro",
-        efforts=LOW_TO_HIGH,
-        default_effort="medium",
-        max_input=200_000,
-        max_output=100_000,
-        shutdown="2026-12-11",
-    ),
-    *_group(
-        "gpt-4.1 gpt-4.1-mini",
-        max_input=1_047_576,
-        max_output=32_768,
+        *("gpt-4.1 gpt-4.1-mini", (), None, 1_047_576, 32_768),
         shutdown="2027-01-14",
         verbosities=("medium",),
     ),
     *_group(
-        "gpt-4o gpt-4o-mini",
-        max_input=128_000,
-        max_output=16_384,
+        *("gpt-4o gpt-4o-mini", (), None, 128_000, 16_384),
         shutdown="2027-01-14",
         verbosities=("medium",),
     ),
@@ -229,37 +195,14 @@ SNAPSHOTS = {
     "gpt-4o-mini": "2024-07-18",
 }
 
-RETIRED = frozenset(
-    (
-        "gpt-5.3-chat-latest",
-        "gpt-5.2-chat-latest",
-        "gpt-5.1-chat-latest",
-        "gpt-5-chat-latest",
-        "gpt-5-codex",
-        "gpt-5.1-codex",
-        "gpt-5.1-codex-mini",
-        "gpt-5.1-codex-max",
-        "gpt-5.2-codex",
-        "gpt-4.1-nano",
-        "o4-mini",
-        "o3-mini",
-        "o1",
-        "o1-preview",
-        "o1-mini",
-        "o1-pro",
-        "o3-deep-research",
-        "o4-mini-deep-research",
-        "computer-use-preview",
-        "codex-mini-latest",
-        "chatgpt-4o-latest",
-        "gpt-4o-search-preview",
-        "gpt-4-turbo",
-        "gpt-4",
-        "gpt-3.5-turbo",
-    )
-)
-
-
+_RETIRED = """
+gpt-5.3-chat-latest gpt-5.2-chat-latest gpt-5.1-chat-latest gpt-5-chat-latest
+gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini gpt-5.1-codex-max gpt-5.2-codex
+gpt-4.1-nano o4-mini o3-mini o1 o1-preview o1-mini o1-pro o3-deep-research
+o4-mini-deep-research computer-use-preview codex-mini-latest chatgpt-4o-latest
+gpt-4o-search-preview gpt-4-turbo gpt-4 gpt-3.5-turbo
+"""
+RETIRED = frozenset(_RETIRED.split())
 ONLY_CHAT = ("o1-mini", "o1-preview")
 """Models of which the Responses API said that it does not have them."""
 

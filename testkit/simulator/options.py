@@ -10,7 +10,6 @@ They come after its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``of=KIND``         a ``line``, ``comments``, ``lines`` of one event, ``events``, or a
                     ``drip`` of one byte at a time
 ``burst``           all events in one piece
-``gzip``            a compressed body, whatever the client accepts
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each delta
 ``wait=MS``         send the first byte so long after the request came
@@ -42,42 +41,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-NAMES = frozenset(
-    {
-        "again",
-        "aged",
-        "asks",
-        "burst",
-        "busy",
-        "chunks",
-        "comments",
-        "cr",
-        "crlf",
-        "cut",
-        "delay",
-        "deltas",
-        "done",
-        "drop",
-        "endless",
-        "gone",
-        "gzip",
-        "halt",
-        "hold",
-        "keepalive",
-        "multiline",
-        "nameless",
-        "of",
-        "retry-after",
-        "retry-after-ms",
-        "should-retry",
-        "stall",
-        "status",
-        "times",
-        "together",
-        "unknown",
-        "wait",
-    }
-)
+_NAMES = """
+again aged asks burst busy chunks comments cr crlf cut delay deltas done drop endless
+gone halt hold keepalive multiline nameless of retry-after retry-after-ms should-retry
+stall status times together unknown wait
+"""
+NAMES = frozenset(_NAMES.split())
 SPEC_PATTERN = re.compile(
     r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"
 )

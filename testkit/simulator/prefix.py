@@ -43,7 +43,7 @@ def read_tier(body: Body) -> str:
     return TIERS.get(wanted, wanted)
 
 
-def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
+def _read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     """Return the request's settings that the cache depends on."""
     text = body.get("text") or {}
     reasoning = body.get("reasoning") or {}
@@ -57,7 +57,7 @@ def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     }
 
 
-def serialize_head(body: Body, model: ModelFacts) -> bytes:
+def _serialize_head(body: Body, model: ModelFacts) -> bytes:
     """Serialize what precedes the input: tools, then instructions before 6.2."""
     first = "" if model.reads_instructions_last else body.get("instructions") or ""
     return serialize_value([body.get("tools") or [], first])
@@ -65,10 +65,10 @@ def serialize_head(body: Body, model: ModelFacts) -> bytes:
 
 def serialize_bound_head(body: Body, model: ModelFacts) -> bytes:
     """Serialize what reasoning is bound to besides the items before it."""
-    head = serialize_head(body, model)
+    head = _serialize_head(body, model)
     if not model.binds_reasoning_to_prefix:
         return head
-    settings = read_settings(body, model)
+    settings = _read_settings(body, model)
     bound = [settings["text_format"], settings["reasoning_effort"]]
     return head + b"\n" + serialize_value(bound)
 
@@ -104,8 +104,8 @@ def build_prompt(
     body: Body, model: ModelFacts, items: Iterable[Item], reasoning_tokens: int
 ) -> Prompt:
     """Return the prompt of a body whose items are canonical."""
-    lines = [serialize_head(body, model), *map(serialize_value, items)]
+    lines = [_serialize_head(body, model), *map(serialize_value, items)]
     last = body.get("instructions") if model.reads_instructions_last else None
     behind = b"\n" + serialize_value(last) if last else b""
-    settings = read_settings(body, model)
+    settings = _read_settings(body, model)
     return Prompt(settings, b"\n".join(lines), behind, reasoning_tokens)

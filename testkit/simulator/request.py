@@ -69,52 +69,31 @@ class ValidRequest:
     @property
     def rounds(self) -> int:
         """How many times a client answered calls since the last user message."""
-        batches = 0
-        was_answer = False
-        for item in self._items_after_question():
-            is_answer = _is_answer(item)
-            if is_answer and not was_answer:
-                batches += 1
-            was_answer = is_answer
-        return batches
+        answers = [_is_answer(item) for item in self._items_after_question()]
+        begun = zip(answers, [False, *answers], strict=False)
+        return sum(is_answer and not was_answer for is_answer, was_answer in begun)
 
     def tools(self, kind: str) -> list[Item]:
         """Return the allowed tools of one type; one that must be called comes first."""
         choice = self.configuration.choice
         required = choice.get("name") if isinstance(choice, dict) else None
-        first: list[Item] = []
-        others: list[Item] = []
-        for tool in self.configuration.allowed:
-            if tool["type"] != kind:
-                continue
-            if tool.get("name") == required:
-                first.append(tool)
-            else:
-                others.append(tool)
-        return first + others
+        tools = [tool for tool in self.configuration.allowed if tool["type"] == kind]
+        return sorted(tools, key=lambda tool: tool.get("name") != required)
 
     def _items_after_question(self) -> Sequence[Item]:
         """Return the items that follow the last user message."""
-        start = 0
-        for index, item in enumerate(self.items):
-            if _is_user_text(item):
-                start = index + 1
-        return self.items[start:]
-
-    def _choose_function(self, functions: list[Item]) -> str:
-        """Return the function that the question names, or the first one."""
-        for tool in functions:
-            if tool["name"] in self.last_user_text:
-                return str(tool["name"])
-        return functions[0]["name"] if functions else "get_weather"
+        questions = [at for at, item in enumerate(self.items) if _is_user_text(item)]
+        return self.items[questions[-1] + 1 if questions else 0 :]
 
     def words(self) -> dict[str, str]:
         """Return the values of the placeholders that scenarios write as ``$name``."""
         functions = self.tools("function")
         customs = self.tools("custom")
-        first_function = functions[0] if functions else {}
         question = self.last_user_text
-        arguments = find_arguments(question) or invent_arguments(first_function)
+        named = [tool for tool in functions if tool["name"] in question]
+        function = [*named, *functions, {"name": "get_weather"}][0]
+        invented = invent_arguments(functions[0] if functions else {})
+        arguments = find_arguments(question) or invented
         noun = "reasoning item" if self.reasoning_given == 1 else "reasoning items"
         outputs = [shorten_line(read_output_text(item)) for item in self.outputs]
         return {
@@ -122,7 +101,7 @@ class ValidRequest:
             "given": f"{self.reasoning_given} {noun}",
             "said": shorten_line(question),
             "output": " | ".join(outputs),
-            "tool": self._choose_function(functions),
+            "tool": str(function["name"]),
             "arguments": arguments,
             "other": arguments.replace("Zürich", "東京").replace("example", "another"),
             "custom": customs[0]["name"] if customs else "apply_note",

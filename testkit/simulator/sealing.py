@@ -159,7 +159,7 @@ TIMESTAMP = (1_790_000_000).to_bytes(8, "big")
 HEAD_LENGTH = len(VERSION) + len(TIMESTAMP) + 16
 TAG_LENGTH = 32
 MIN_CONTENT_LENGTH = 288
-_SEALED_ORGANIZATION = "organisation"
+SEALED_NAMES = {"organization": "organisation"}
 """The spelling that is encrypted in the transcripts."""
 
 
@@ -186,27 +186,18 @@ def seal_content(seal: Seal, variant: str = "") -> str:
 
     Another ``variant`` gives another text, which unseals to the same seal.
     """
-    plain = json.dumps(_sealed_fields(seal)).encode().ljust(MIN_CONTENT_LENGTH)
+    # A change of what is encrypted changes the bytes of all transcripts.
+    fields = {
+        SEALED_NAMES.get(name, name): value
+        for name, value in vars(seal).items()
+        if name != "tools" or value
+    }
+    plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
     nonce = hashlib.sha256(variant.encode() + plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
     body = head + _mask_bytes(plain, nonce)
     tag = hmac.digest(KEY, body, "sha256")
     return base64.urlsafe_b64encode(body + tag).decode()
-
-
-def _sealed_fields(seal: Seal) -> dict[str, Any]:
-    """Return what is encrypted; a change here changes the bytes of all transcripts."""
-    fields: dict[str, Any] = {
-        "item": seal.item,
-        _SEALED_ORGANIZATION: seal.organization,
-        "family": seal.family,
-        "prefix": seal.prefix,
-        "end_user": seal.end_user,
-        "tokens": seal.tokens,
-    }
-    if seal.tools:
-        fields["tools"] = seal.tools
-    return fields
 
 
 def unseal_content(text: str) -> Seal:
@@ -221,15 +212,9 @@ def unseal_content(text: str) -> Seal:
         raise ForeignSeal
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
     fields = json.loads(plain)
-    return Seal(
-        item=fields["item"],
-        organization=fields[_SEALED_ORGANIZATION],
-        family=fields["family"],
-        prefix=fields["prefix"],
-        end_user=fields["end_user"],
-        tokens=fields["tokens"],
-        tools=tuple(fields.get("tools", ())),
-    )
+    organization = fields.pop(SEALED_NAMES["organization"])
+    tools = tuple(fields.pop("tools", ()))
+    return Seal(organization=organization, tools=tools, **fields)
 
 
 def rewrite_seal(text: str, variant: str = "") -> str:

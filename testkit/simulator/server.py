@@ -6,12 +6,14 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from simulator.accounts import KEY, PROFILES, Account, Profile, find_account
+from simulator.accounts import KEY, PROFILES, Profile, find_account
 from simulator.answers import RequestOrigin, Responder
 from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
 from simulator.faults import FailedStart, RefusedPart
@@ -124,15 +126,20 @@ class Simulator:
 
     async def start(self) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one."""
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
-        for base in ("/v1/responses", "/openai/v1/responses"):
-            app.router.add_post(base, self._post_response)
-            app.router.add_get(f"{base}/{{response}}", self._get_response)
-            app.router.add_post(f"{base}/{{response}}/cancel", self._cancel_response)
-            app.router.add_post(base.replace("/responses", "/files"), self._post_file)
-        app.router.add_get("/v1/models", self._get_models)
+        app = web.Application(
+            client_max_size=MAX_BODY_BYTES, middlewares=[self._send_refusals]
+        )
+        post, get = app.router.add_post, app.router.add_get
+        for base in ("/v1", "/openai/v1"):
+            responses = f"{base}/responses"
+            post(responses, partial(self._record_answer, self._create))
+            get(f"{responses}/{{id}}", partial(self._record_answer, self._retrieve))
+            cancel = f"{responses}/{{id}}/cancel"
+            post(cancel, partial(self._record_answer, self._cancel))
+            post(f"{base}/files", self._post_file)
+        get("/v1/models", self._get_models)
         content_path = "/v1/containers/{container}/files/{file}/content"
-        app.router.add_get(content_path, self._get_content)
+        get(content_path, partial(self._record_answer, self._get_content))
         app.router.add_route("*", "/{path:.*}", self._refuse_url)
         self._runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0
@@ -151,7 +158,6 @@ class Simulator:
             await self._runner.cleanup()
 
     async def __aenter__(self) -> Self:
-        """Start the server."""
         await self.start()
         return self
 
@@ -161,87 +167,71 @@ class Simulator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the server."""
         await self.stop()
 
     async def _get_models(self, request: web.Request) -> web.Response:
-        try:
-            account = find_account(request.headers)
-        except Refusal as refusal:
-            return web.json_response(refusal.body(), status=refusal.status)
-        return web.json_response({"object": "list", "data": list_models(account)})
+        account = find_account(request.headers)
+        models = [
+            {
+                "id": model.id,
+                "object": "model",
+                "created": 1_760_000_000,
+                "owned_by": "system",
+                "shutdown_date": model.shutdown,
+            }
+            for model in MODELS.values()
+            if account.may_use(model.id)
+        ]
+        return web.json_response({"object": "list", "data": models})
 
-    async def _get_content(self, request: web.Request) -> web.Response:
-        record = await self._record(request)
+    async def _get_content(
+        self, request: web.Request, record: RecordedRequest
+    ) -> web.Response:
+        account = find_account(request.headers)
         container = request.match_info["container"]
-        try:
-            account = find_account(request.headers)
-            if self._responder.containers.has_expired(container, self._clock()):
-                raise refuse("expired_file_container")
-            content = container_file(account, container, request.match_info["file"])
-            reply = web.Response(body=content, content_type="application/octet-stream")
-        except Refusal as refusal:
-            reply = web.json_response(refusal.body(), status=refusal.status)
-        record.status = reply.status
+        if self._responder.containers.has_expired(container, self._clock()):
+            raise refuse("expired_file_container")
+        content = container_file(account, container, request.match_info["file"])
+        record.status = 200
         record.finished = True
-        record.ended_at = self._clock()
-        return reply
+        return web.Response(body=content, content_type="application/octet-stream")
 
     async def _post_file(self, request: web.Request) -> web.Response:
         """Keep an uploaded file; uploads are not in :attr:`requests`."""
         form = await request.post()
         fields = {name: text for name, text in form.items() if isinstance(text, str)}
         file = form.get("file")
-        try:
-            account = find_account(request.headers)
-            if not isinstance(file, web.FileField):
-                raise refuse("missing_file")
-            content = file.file.read()
-            now = self._clock()
-            kept = self.uploads.add(account, file.filename, content, fields, now)
-        except Refusal as refusal:
-            return web.json_response(refusal.body(), status=refusal.status)
+        account = find_account(request.headers)
+        if not isinstance(file, web.FileField):
+            raise refuse("missing_file")
+        content = file.file.read()
+        now = self._clock()
+        kept = self.uploads.add(account, file.filename, content, fields, now)
         return web.json_response(kept.wire())
 
     async def _refuse_url(self, request: web.Request) -> web.Response:
-        refusal = refuse("unknown_url", method=request.method, path=request.path)
-        return web.json_response(refusal.body(), status=refusal.status)
+        raise refuse("unknown_url", method=request.method, path=request.path)
 
-    async def _post_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._record_answer(request, self._create)
-
-    async def _get_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._record_answer(request, self._retrieve)
-
-    async def _cancel_response(self, request: web.Request) -> web.StreamResponse:
-        return await self._record_answer(request, self._cancel)
+    @web.middleware
+    async def _send_refusals(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            return web.json_response(
+                refusal.body(), status=refusal.status, headers=self._headers(request)
+            )
 
     async def _record_answer(
-        self, request: web.Request, answer: AnswerRequest
+        self, answer: AnswerRequest, request: web.Request
     ) -> web.StreamResponse:
-        """Answer a request, or send its refusal; record either."""
-        record = await self._record(request)
-        try:
-            return await answer(request, record)
-        except Refusal as refusal:
-            record.status = refusal.status
-            record.response = refusal.body()
-            record.finished = True
-            return web.json_response(
-                record.response, status=refusal.status, headers=self._headers(request)
-            )
-        except (asyncio.CancelledError, ConnectionResetError):
-            record.closed_by_client = not self._stopping.is_set()
-            raise
-        finally:
-            record.ended_at = self._clock()
-            await self._notify()
+        """Answer a request, or refuse it; record either.
 
-    async def _record(self, request: web.Request) -> RecordedRequest:
-        """Add a request to the record; a body that is no JSON object counts as empty."""
-        raw = await request.read()
+        In the record, a body that is no JSON object counts as empty.
+        """
         try:
-            body = read_json(raw)
+            body = read_json(await request.read())
         except ValueError:
             body = None
         transport = request.transport
@@ -256,7 +246,19 @@ class Simulator:
         )
         self.requests.append(record)
         await self._notify()
-        return record
+        try:
+            return await answer(request, record)
+        except Refusal as refusal:
+            record.status = refusal.status
+            record.response = refusal.body()
+            record.finished = True
+            raise
+        except (asyncio.CancelledError, ConnectionResetError):
+            record.closed_by_client = not self._stopping.is_set()
+            raise
+        finally:
+            record.ended_at = self._clock()
+            await self._notify()
 
     async def _notify(self) -> None:
         async with self._changed:
@@ -268,11 +270,29 @@ class Simulator:
         account = find_account(request.headers)
         if not record.body and (await request.read()).strip() != b"{}":
             raise refuse("not_json")
-        answer = self._responder.answer(record.body, self._origin(request, account))
+        headers = request.headers
+        profile = headers.get("X-Simulator-Profile", self.profile.name)
+        if profile not in PROFILES:
+            message = f"The stand-in has no profile '{profile}'."
+            raise Refusal(message, code="no_profile")
+        authorization = headers.get("Authorization")
+        origin = RequestOrigin(
+            account=account,
+            profile=PROFILES[profile],
+            requested_scenario=headers.get("X-Simulator-Scenario"),
+            default_scenario=self.default_scenario,
+            authorization=authorization or f"api-key: {headers['api-key']}",
+        )
+        answer = self._responder.answer(record.body, origin)
         record.scenario = answer.scenario
         count = answer.options.number("together")
         if count:
-            await self._wait_for_others(count)
+            # The group of `count` requests that this one belongs to has to be whole.
+            self._together_count += 1
+            whole = count * math.ceil(self._together_count / count)
+            await self._notify()
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._together_count >= whole)
         stored = self._responses.keep(answer, record.body, account, self._clock())
         return await self._delivery(request, record, stored).send(answer)
 
@@ -280,7 +300,7 @@ class Simulator:
         self, request: web.Request, record: RecordedRequest
     ) -> web.StreamResponse:
         account = find_account(request.headers)
-        stored = self._responses.find(request.match_info["response"], account)
+        stored = self._responses.find(request.match_info["id"], account)
         start = read_start_position(request.query, stored, self._clock())
         stored.retrievals += 1
         record.scenario = stored.answer.scenario
@@ -295,7 +315,7 @@ class Simulator:
         self, request: web.Request, record: RecordedRequest
     ) -> web.StreamResponse:
         account = find_account(request.headers)
-        stored = self._responses.find(request.match_info["response"], account)
+        stored = self._responses.find(request.match_info["id"], account)
         return self._delivery(request, record, stored).send_object(stored.cancel())
 
     def _delivery(
@@ -318,29 +338,6 @@ class Simulator:
             server=request.headers.get("X-Simulator-Profile", self.profile.name),
         )
 
-    async def _wait_for_others(self, count: int) -> None:
-        """Wait until the group of ``count`` requests that this one belongs to is whole."""
-        self._together_count += 1
-        group = math.ceil(self._together_count / count)
-        await self._notify()
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._together_count >= group * count)
-
-    def _origin(self, request: web.Request, account: Account) -> RequestOrigin:
-        headers = request.headers
-        profile_name = headers.get("X-Simulator-Profile", self.profile.name)
-        if profile_name not in PROFILES:
-            message = f"The stand-in has no profile '{profile_name}'."
-            raise Refusal(message, code="no_profile")
-        authorization = headers.get("Authorization")
-        return RequestOrigin(
-            account=account,
-            profile=PROFILES[profile_name],
-            requested_scenario=headers.get("X-Simulator-Scenario"),
-            default_scenario=self.default_scenario,
-            authorization=authorization or f"api-key: {headers['api-key']}",
-        )
-
     def _headers(self, request: web.Request) -> dict[str, str]:
         name = request.headers.get("X-Simulator-Profile", "")
         profile = PROFILES.get(name, self.profile)
@@ -358,26 +355,11 @@ def read_json(raw: bytes) -> Any:
     JSON has neither NaN nor infinity. Assumed: half of a surrogate pair is refused, too,
     as other servers do (reports: anomalyco/opencode 13985).
     """
-    value = json.loads(raw.decode(), parse_constant=_refuse_constant)
+
+    def refuse_constant(name: str) -> None:
+        raise ValueError(f"JSON has no {name}.")
+
+    value = json.loads(raw.decode(), parse_constant=refuse_constant)
     if b"\\u" in raw:
         json.dumps(value, ensure_ascii=False).encode()  # fails for half of a pair
     return value
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"JSON has no {name}.")
-
-
-def list_models(account: Account) -> list[dict[str, Any]]:
-    """Return the models a key may use, as ``GET /v1/models`` shows them."""
-    return [
-        {
-            "id": model.id,
-            "object": "model",
-            "created": 1_760_000_000,
-            "owned_by": "system",
-            "shutdown_date": model.shutdown,
-        }
-        for model in MODELS.values()
-        if account.may_use(model.id)
-    ]

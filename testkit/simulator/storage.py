@@ -12,7 +12,7 @@ from typing import Any
 from simulator.accounts import Account
 from simulator.answers import PlannedAnswer
 from simulator.fields import without_fields
-from simulator.refusals import Refusal, refuse
+from simulator.refusals import refuse
 
 Event = dict[str, Any]
 MAX_RESUMABLE_SECONDS = 300.0
@@ -65,35 +65,29 @@ class StoredResponse:
         Its reasoning has no encrypted content: that comes with ``POST`` alone, and
         cannot be asked for here (docs/reference/responses-api.md, "Parameters").
         """
+        final = self.answer.final or {}
         if self.is_running or self.cancelled:
-            response = self._unfinished_response()
+            kinds = {event["type"] for event in self.events_so_far}
+            status = "in_progress" if "response.in_progress" in kinds else "queued"
+            response = {
+                **self.opened,
+                "status": "cancelled" if self.cancelled else status,
+                "output": [
+                    event["item"]
+                    for event in self.events_so_far
+                    if event["type"] == "response.output_item.done"
+                ],
+            }
+        elif final.get("object") == "response":
+            response = final
         else:
-            response = self._final_response()
+            failure = final.get("error") or final  # nested or flat
+            error = {"code": failure["code"], "message": failure["message"]}
+            response = {**self.opened, "status": "failed", "error": error}
         output = [
             without_fields(item, "encrypted_content") for item in response["output"]
         ]
         return {**response, "output": output}
-
-    def _unfinished_response(self) -> Event:
-        """Return the response with the items that are done."""
-        events = self.events_so_far
-        if self.cancelled:
-            status = "cancelled"
-        elif any(event["type"] == "response.in_progress" for event in events):
-            status = "in_progress"
-        else:
-            status = "queued"
-        output = [event["item"] for event in events if _is_item_done(event)]
-        return {**self.opened, "status": status, "output": output}
-
-    def _final_response(self) -> Event:
-        """Return the response as its last event shows it; failed after an error event."""
-        final = self.answer.final or {}
-        if final.get("object") == "response":
-            return final
-        failure = final.get("error") or final  # nested or flat
-        error = {"code": failure["code"], "message": failure["message"]}
-        return {**self.opened, "status": "failed", "error": error}
 
     def cancel(self) -> Event:
         """Stop the model if it still works; return the response as it is now."""
@@ -116,7 +110,6 @@ class ResponseStore:
     """All stored responses, by their ids."""
 
     def __init__(self) -> None:
-        """Start without responses."""
         self._stored: dict[str, StoredResponse] = {}
 
     def keep(
@@ -151,7 +144,7 @@ class ResponseStore:
         """Return a response of this organization or raise the refusal."""
         response = self._stored.get(id)
         if response is None or response.organization != account.organization:
-            raise _refuse_unknown(id)
+            raise refuse("unknown_response", id=id)
         return response
 
     def ids(self) -> list[str]:
@@ -185,23 +178,10 @@ def read_start_position(
         return None
     if after is not None and not after.isdecimal():
         raise refuse("start_type", after=after)
-    _check_streamable(stored, now)
-    return 0 if after is None else int(after) + 1
-
-
-def _check_streamable(stored: StoredResponse, now: float) -> None:
-    """Raise the refusal of a response that cannot be streamed again."""
     if not stored.background:
-        raise _refuse_unknown(stored.opened["id"])
+        raise refuse("unknown_response", id=stored.opened["id"])
     if not stored.streamed:
         raise refuse("not_streamed")  # assumed
     if now - stored.created_at > MAX_RESUMABLE_SECONDS:
         raise refuse("old_response")
-
-
-def _refuse_unknown(id: str) -> Refusal:
-    return refuse("unknown_response", id=id)
-
-
-def _is_item_done(event: Event) -> bool:
-    return bool(event["type"] == "response.output_item.done")
+    return 0 if after is None else int(after) + 1

@@ -61,7 +61,8 @@ def close_schema(schema: Any) -> Any:
     closed = dict(schema)
     for word in SCHEMA_MAPS:
         if isinstance(closed.get(word), Mapping):
-            closed[word] = _close_each(closed[word])
+            inner_schemas = closed[word].items()
+            closed[word] = {name: close_schema(inner) for name, inner in inner_schemas}
     if "items" in closed:
         closed["items"] = close_schema(closed["items"])
     if "anyOf" in closed:
@@ -70,7 +71,3 @@ def close_schema(schema: Any) -> Any:
         closed.setdefault("additionalProperties", False)
         closed["required"] = list(closed["properties"])
     return closed
-
-
-def _close_each(schemas: Schema) -> dict[str, Any]:
-    return {name: close_schema(inner) for name, inner in schemas.items()}

@@ -50,21 +50,17 @@ def count_prefix(shared: bytes) -> int:
     """Count the beginning of a prompt with the sealed reasoning in it."""
     if not shared:
         return 0
-    sealed = sum(_count_sealed(content) for content in SEALED_PATTERN.findall(shared))
+    sealed = 0
+    for content in SEALED_PATTERN.findall(shared):
+        with contextlib.suppress(ForeignSeal):  # a text that only looks like it
+            sealed += unseal_content(content.decode()).tokens
     return sealed + count_prompt(shared)
-
-
-def _count_sealed(content: bytes) -> int:
-    with contextlib.suppress(ForeignSeal):
-        return unseal_content(content.decode()).tokens
-    return 0  # a text that only looks like it
 
 
 class PromptCache:
     """The prompts seen under each cache key."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._seen: dict[Hashable, deque[bytes]] = {}
 
     def read(self, key: Hashable, prompt: bytes) -> int:

@@ -100,9 +100,12 @@ def build_transcripts() -> Iterator[tuple[str, bytes]]:
     for name, spec in BACKGROUND_SPECS.items():
         answers = list(play_scenario(spec, BACKGROUND_BODY))
         yield from _build_files(name, answers)
-        rest = encode_rest(answers[0])
-        if rest:
-            yield f"resumed/{name}.sse", rest
+        # The rest of the stream continues where ``drop`` interrupted it.
+        options = answers[0].options
+        start = options.number("drop")
+        if start is not None:
+            rest = [encode_event(event, options) for event in answers[0].events[start:]]
+            yield f"resumed/{name}.sse", b"".join(rest)
     yield "cache-miss.sse", encode_answer(play_changed_effort())
 
 
@@ -196,16 +199,12 @@ def strip_item(item: dict[str, Any]) -> dict[str, Any]:
         return item
     if item["type"].startswith("mcp"):
         return without_fields(item, "status")
-    return make_call_valid(without_fields(item, "id", "status"))
-
-
-def make_call_valid(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call with a name and a call id that a request may hold."""
-    if item["type"] not in OUTPUT_TYPES:
-        return item
-    name = item["name"].replace(".", "_")
-    call_id = item["call_id"]
-    return {**item, "name": name, "call_id": call_id[:MAX_ID_CHARACTERS]}
+    sent = without_fields(item, "id", "status")
+    if item["type"] in OUTPUT_TYPES:
+        # The name and the id are made such that a request may hold them.
+        sent["name"] = item["name"].replace(".", "_")
+        sent["call_id"] = item["call_id"][:MAX_ID_CHARACTERS]
+    return sent
 
 
 def encode_answer(answer: PlannedAnswer) -> bytes:
@@ -220,13 +219,6 @@ def encode_answer(answer: PlannedAnswer) -> bytes:
     if end is None:
         written.append(encode_end(options))
     return b"".join(written)
-
-
-def encode_rest(answer: PlannedAnswer) -> bytes:
-    """Return the bytes of the stream that continues where ``drop`` interrupted one."""
-    start = answer.options.number("drop")
-    missing = () if start is None else answer.events[start:]
-    return b"".join(encode_event(event, answer.options) for event in missing)
 
 
 def write_transcripts(folder: Path) -> int:

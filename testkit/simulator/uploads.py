@@ -5,6 +5,7 @@ Fields: types of openai 3.54.0 (`file_create_params.py`): `purpose` is required,
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,6 @@ class UploadStore:
     """The uploaded files of all accounts."""
 
     def __init__(self) -> None:
-        """Start without files."""
         self.files: dict[str, UploadedFile] = {}
 
     def forget(self) -> None:
@@ -69,7 +69,15 @@ class UploadStore:
             raise refuse("purpose", purpose=purpose, purposes=PURPOSES)
         if not content:
             raise refuse("empty_upload")
-        seconds = _lifetime(fields)
+        seconds = math.inf
+        anchor = fields.get("expires_after[anchor]")
+        if anchor is not None:
+            if anchor != "created_at":
+                raise refuse("anchor", anchor=anchor)
+            seconds = int(fields.get("expires_after[seconds]", "0"))
+            if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+                limits = f">= {MIN_SECONDS} and <= {MAX_SECONDS}"
+                raise refuse_range("expires_after.seconds", "integer", limits, seconds)
         unique_text = f"{account.organization} {len(self.files)} {name}"
         digest = hashlib.sha256(unique_text.encode()).hexdigest()
         file = UploadedFile(
@@ -92,37 +100,12 @@ class UploadStore:
         At most 50 files: types of openai 3.54.0, the words are assumed.
         """
         for tool in tools:
-            file_ids = _container_file_ids(tool)
+            container = tool.get("container")
+            file_ids = (isinstance(container, dict) and container.get("file_ids")) or []
             if len(file_ids) > MAX_CONTAINER_FILES:
                 raise refuse("upload_count", limit=MAX_CONTAINER_FILES)
             for file_id in file_ids:
-                if not self._has(file_id, account, now):
+                file = self.files.get(file_id)
+                is_own = file is not None and file.organization == account.organization
+                if file is None or not is_own or now >= file.expires_at:
                     raise refuse("unknown_file", id=file_id)
-
-    def _has(self, file_id: str, account: Account, now: float) -> bool:
-        """Say whether a file is there, and is one of the account's."""
-        file = self.files.get(file_id)
-        if file is None or file.organization != account.organization:
-            return False
-        return now < file.expires_at
-
-
-def _container_file_ids(tool: Mapping[str, Any]) -> Sequence[str]:
-    """Return the files that a tool names for its container."""
-    container = tool.get("container")
-    file_ids = container.get("file_ids") if isinstance(container, dict) else None
-    return file_ids or []
-
-
-def _lifetime(fields: Mapping[str, str]) -> float:
-    """Return a file's lifetime in seconds; without `expires_after` it is infinite."""
-    anchor = fields.get("expires_after[anchor]")
-    if anchor is None:
-        return float("inf")
-    if anchor != "created_at":
-        raise refuse("anchor", anchor=anchor)
-    seconds = int(fields.get("expires_after[seconds]", "0"))
-    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
-        limits = f">= {MIN_SECONDS} and <= {MAX_SECONDS}"
-        raise refuse_range("expires_after.seconds", "integer", limits, seconds)
-    return seconds

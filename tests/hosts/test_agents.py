@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
-from hosts.people.questions import calling
+from hosts.people.questions import ASKS, calling
 from hosts.people.tabs import PATIENCE, Tab, Turn, is_question
 from hosts.people.users import User, new_user
 from hosts.sent import (
@@ -33,7 +33,7 @@ NEWER = f"{PIPE}.gpt-6.1-sol"
 AGENT_MODEL = f"{PIPE}.gpt5_function_calling"
 REACT = f"{PIPE}.gpt5_react"
 USED: Json = {"tool_ids": ["toolkit"]}
-ASKS: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+ASKING = USED | ASKS
 FULL: Json = {**USED, "params": {"model_controls": {}, "tool_approval_mode": "full"}}
 SETTINGS: Json = {"model": "gpt-6.1-sol", "maximum_iterations": 4}
 
@@ -158,8 +158,8 @@ async def test_approvals_are_those_of_the_page(
     calls = ["broken_weather", "broken_weather", "get_weather"]
     dialogs = tab.answer_questions(True)
     for body, action, count, words in (
-        (ASKS, "approve", 3, "Sunny in"),
-        (ASKS, "reject", 3, "rejected by user"),
+        (ASKING, "approve", 3, "Sunny in"),
+        (ASKING, "reject", 3, "rejected by user"),
         (FULL, "approve", 0, "Sunny in"),
     ):
         turn = await tab.begin(AGENT_MODEL, "sim:agent-work weather?", body=body)
@@ -174,7 +174,7 @@ async def test_approvals_are_those_of_the_page(
     for answer, count in ((True, 2), (False, 3)):
         dialogs = tab.answer_questions(answer)
         async with valves_changed(admin, PIPE, TOOL_APPROVAL="*_weather=ask"):
-            turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=ASKS)
+            turn = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=ASKING)
 
         assert turn.error is None
         names = [question["tool_call"]["name"] for question in dialogs]

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.uploads import attach
@@ -21,7 +20,6 @@ pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
 
 PIPE = "agents_on_page"
 AGENT = f"{PIPE}.gpt5_function_calling"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 SALES = b"product,revenue\nTea,48200\nCoffee,24100\nCups,9300\n"
 SIZES = {"wide": (1280, 800), "phone": (390, 844)}
 LAST_LINE = "4 rounds · 6 tool calls"
@@ -48,7 +46,6 @@ def usual_scenario(simulator: Simulator) -> object:
 
 async def take(page: ChatPage, name: str) -> None:
     """Take pictures in both sizes; nothing may reach beyond a phone's page."""
-    PICTURES.mkdir(exist_ok=True)
     for size, (width, height) in SIZES.items():
         await page.resize(width, height)
         await page.screenshot(PICTURES / f"agent-{name}-{size}.png")

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json
-from hosts.people.questions import ASK_USER, calling
+from hosts.people.questions import ASK_USER, ASKS, calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User, settings_changed
 from hosts.sent import (
@@ -17,19 +17,16 @@ from hosts.sent import (
     kinds,
     tool_outputs,
 )
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.pipes import MODEL, PIPE, install_pipe, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 AGENTS = "asking_agents"
 AGENT = f"{AGENTS}.gpt5_function_calling"
 TOOL = "blocking_weather"  # the first one that the toolkit offers
 USED: Json = {"tool_ids": ["toolkit"]}
-ASKING: Json = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
-ASKS = USED | ASKING
+ASKING = USED | ASKS
 CHATS = "/api/v1/chats/config"
 
 
@@ -73,12 +70,12 @@ async def assert_approved_answers_go_on(tab: Tab, simulator: Simulator) -> None:
     expected: list[str] = []
     for scenario, (action, names) in ASKED.items():
         text = f"sim:{scenario} how?"
-        turn = await tab.begin(MODEL, text, chat_id=chat_id, body=ASKS)
+        turn = await tab.begin(MODEL, text, chat_id=chat_id, body=ASKING)
         assert await tab.decide(turn, action) == names, scenario
         assert turn.error is None, scenario
         chat_id = turn.chat_id
         expected += [WORDS[action]] * len(names)
-    await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=ASKS)
+    await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=ASKING)
 
     assert dialogs == []
     outputs = tool_outputs(chat_bodies(simulator)[-1])
@@ -90,7 +87,7 @@ async def assert_approved_answers_go_on(tab: Tab, simulator: Simulator) -> None:
 
 
 WAITING = {
-    "an approval": ("sim:tool how?", ASKS),
+    "an approval": ("sim:tool how?", ASKING),
     "a question": (f"sim:tool {ASK_USER}", USED | calling("ask_user", "toolkit")),
 }
 
@@ -105,7 +102,7 @@ async def test_stop_ends_the_waiting(tab: Tab, simulator: Simulator) -> None:
         await tab.stop(turn)
         assert (await tab.message(turn))["done"], text
         chat_id = turn.chat_id
-    after = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id, body=ASKS)
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id, body=ASKING)
 
     assert after.error is None
     assert tool_outputs(chat_bodies(simulator)[-1]) == []
@@ -128,7 +125,7 @@ async def test_rules_of_the_administrator_are_asked_about_once(
         dialogs = tab.answer_questions(answer)
         async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
             turn = await tab.send(
-                MODEL, "sim:parallel how?", chat_id=chat_id, body=ASKS
+                MODEL, "sim:parallel how?", chat_id=chat_id, body=ASKING
             )
         chat_id = turn.chat_id
 
@@ -141,7 +138,7 @@ async def test_rules_of_the_administrator_are_asked_about_once(
 
     dialogs = tab.answer_questions(False)
     async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=auto"):
-        turn = await tab.begin(MODEL, "sim:tool how?", chat_id=chat_id, body=ASKS)
+        turn = await tab.begin(MODEL, "sim:tool how?", chat_id=chat_id, body=ASKING)
         asked = await tab.decide(turn)
     assert (dialogs, asked) == ([], [])
     assert "Heavy sun in" in tool_outputs(chat_bodies(simulator)[-1])[-1]
@@ -153,7 +150,7 @@ async def test_temporary_chat_asks_once_in_the_dialog(
 ) -> None:
     """The host stores nothing of it."""
     dialogs = tab.answer_questions(True)
-    turn = await tab.send(MODEL, "sim:parallel how?", body=ASKS, temporary=[])
+    turn = await tab.send(MODEL, "sim:parallel how?", body=ASKING, temporary=[])
 
     [dialog] = dialogs
     assert turn.error is None
@@ -168,7 +165,7 @@ async def test_call_with_hidden_characters_is_not_left_to_the_card(
     """The host's card would show it as they want it; the dialog has escapes."""
     dialogs = tab.answer_questions(True)
     call = json.dumps({"city": "Bern\u202e\u200b\U000e0041"})
-    body = ASKS | calling("get_weather", "toolkit")
+    body = ASKING | calling("get_weather", "toolkit")
     turn = await tab.send(MODEL, f"sim:tool {call}", body=body)
 
     [dialog] = dialogs
@@ -187,7 +184,7 @@ async def test_call_tool_is_asked_about_by_what_it_runs(
     """The card has that tool's name; the model is sent its own call again."""
     search = {"ENABLE_TOOL_SEARCH": True, "TOOL_SEARCH_DEFER_THRESHOLD": 0}
     call = json.dumps({"tool_name": "get_weather", "params": '{"city": "Bern"}'})
-    body = ASKS | calling("call_tool", "toolkit")
+    body = ASKING | calling("call_tool", "toolkit")
     async with settings_changed(admin, CHATS, search):
         turn = await tab.begin(MODEL, f"sim:tool {call}", body=body)
         asked = await tab.decide(turn)
@@ -209,7 +206,7 @@ async def test_agent_keeps_its_limits_between_approvals(
     tab: Tab, simulator: Simulator
 ) -> None:
     """Three rounds, whoever makes their calls; then it has to answer without tools."""
-    turn = await tab.begin(AGENT, "sim:tool-forever how?", body=ASKS)
+    turn = await tab.begin(AGENT, "sim:tool-forever how?", body=ASKING)
     asked = await tab.decide(turn)
 
     assert asked == [TOOL] * 2

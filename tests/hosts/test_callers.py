@@ -9,13 +9,12 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from hosts.setup.switches import workspace_model
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-5.2"
 SAID = [{"role": "user", "content": "sim:short"}]
 LOOK: Json = {

@@ -20,13 +20,12 @@ from hosts.sent import (
     kinds,
     stripped,
 )
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from hosts.setup.switches import workspace_model
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-PIPE = "openai_responses"
 MODEL, HIGH, PLAIN = (
     f"{PIPE}.{name}" for name in ("gpt-6.2-sol", "gpt-5.2-high", "gpt-5.2")
 )

@@ -10,12 +10,11 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolPara
 
 from hosts.people.client import Json
 from hosts.people.users import User
-from hosts.setup.pipes import PLUGINS
+from hosts.setup.pipes import PIPE, PLUGINS
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 COMPLETIONS = "/api/chat/completions"
 MESSAGES = "/api/v1/messages"

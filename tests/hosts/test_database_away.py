@@ -12,13 +12,11 @@ from hosts.people.tabs import Tab
 from hosts.servers.databases import lent_postgres, without_postgres
 from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe
+from hosts.setup.pipes import MODEL, PIPE, install_pipe
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 AWAY_SECONDS = 2
 
 

@@ -14,8 +14,8 @@ from hosts.people.users import User, settings_changed
 from hosts.sent import chat_bodies, tool_outputs
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.tool_servers import CONNECTIONS
-from hosts.setup.pipes import valves_changed
-from hosts.test_tools import MODEL, PIPE, browser_tool
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
+from hosts.test_tools import browser_tool
 from simulator import Simulator
 
 pytestmark = [

@@ -19,13 +19,11 @@ from hosts.sent import (
     kinds,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import PLUGINS, install_tools, valves_changed
+from hosts.setup.pipes import MODEL, PIPE, PLUGINS, install_tools, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 DRAWING = (PLUGINS / "drawing.py").read_text()
 TEXT = b"The password is swordfish.\n"
 

@@ -4,27 +4,23 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from aiohttp import web
 from playwright.async_api import expect
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from simulator import Simulator
 from simulator.files import SIDE_PIXELS, draw_picture
 from upstream.server import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 SIZES = [(1280, 900), (390, 844)]
 TALL = (1280, 2400)
 """The page takes out of the document what is not on the screen."""
@@ -88,7 +84,6 @@ async def test_thoughts_in_tags_on_the_page(
     No tag is seen, copied, stored or sent. A server that ends its thought with the
     response has it ended on the page as soon as the answer grows.
     """
-    PICTURES.mkdir(exist_ok=True)
     async with streaming_like(admin, "half-tagged"):
         await page.open_model(MODEL, tools="toolkit")
         await page.watch("think>")
@@ -125,7 +120,6 @@ async def test_thoughts_in_tags_on_the_page(
 @pytest.mark.browser
 async def test_pictures_of_gateways_on_the_page(page: ChatPage, admin: User) -> None:
     """Stored, or shown from where it is; or said to be unreadable, not generated."""
-    PICTURES.mkdir(exist_ok=True)
     data = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
     there = said("There.")
     async with answering(admin, drawn(data), there) as upstream:

@@ -4,19 +4,18 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, download, new_user
 from hosts.sent import assert_nothing_dropped, chat_bodies, host_items, kinds
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from runs.transcripts import FOLDER
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
@@ -24,12 +23,9 @@ from upstream.server import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
 FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
-ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -186,8 +182,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     await page.ask("sim:draw,stall=16 a disc", wait=False)
     sketch = page.answers.last.locator("img[src^='data:image/png']")
     await sketch.wait_for()
-    ARTIFACTS.mkdir(exist_ok=True)
-    await page.screenshot(ARTIFACTS / "sketch.png")
+    await page.screenshot(PICTURES / "sketch.png")
     await page.stop()
     await page.open_again()
 
@@ -197,8 +192,7 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     await page.ask("sim:draw a disc")
     shown = page.answers.last.locator("img[src*='/api/v1/files/']")
     await shown.wait_for()
-    ARTIFACTS.mkdir(exist_ok=True)
-    await page.screenshot(ARTIFACTS / "picture.png")
+    await page.screenshot(PICTURES / "picture.png")
     await page.open_again()
     await shown.wait_for()
 
@@ -206,6 +200,6 @@ async def test_page_shows_pictures_and_code(page: ChatPage) -> None:
     await page.page.get_by_text("Ran 1 analysis").click()
     await page.page.get_by_text("Analyzed").click()
     await page.page.get_by_text("14400000").hover()  # once it moves no more
-    await page.screenshot(ARTIFACTS / "code.png")
+    await page.screenshot(PICTURES / "code.png")
 
     assert page.errors == []

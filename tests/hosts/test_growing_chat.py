@@ -17,13 +17,12 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import host_items, kinds
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from openai_responses.appended import APPENDED
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODELS = ("gpt-6.1-sol", "gpt-6.2-sol")
 HOSTED_CALLS = {"web_search_call", "image_generation_call", "code_interpreter_call"}
 

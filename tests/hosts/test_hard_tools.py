@@ -15,11 +15,11 @@ from hosts.people.tabs import Tab
 from hosts.people.users import User, settings_changed
 from hosts.sent import chat_bodies
 from hosts.servers.tool_servers import CONNECTIONS
+from hosts.setup.pipes import MODEL
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-MODEL = "openai_responses.gpt-6.2-sol"
 OTHER = "openai_responses.gpt-5.2"
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas" / "hard.json"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User, permissions
@@ -20,15 +19,12 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.website import Website
-from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.pipes import MODEL, PIPE, install_pipe, valves_changed
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 SWITCHED = {"features": {"web_search": True}}
 PAGES = [
     "https://www.harbour.example/chronicle?year=1963",
@@ -236,7 +232,6 @@ async def test_page_shows_searches_and_their_sources(
     A copied answer has the addresses as definitions of links, which the page neither
     draws nor reads aloud.
     """
-    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     await page.watch("ing")  # Thinking, Exploring
 

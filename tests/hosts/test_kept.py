@@ -12,13 +12,12 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import MODEL, PIPE
 from owui_chat.storage.records import message_key
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
 
 

@@ -7,7 +7,7 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.setup.pipes import install_pipe
+from hosts.setup.pipes import MODEL, install_pipe
 from owui_manifold.call.valves import Valves
 from simulator import Simulator
 
@@ -18,7 +18,6 @@ pytestmark = [
 ]
 
 OWN = "own.gpt-6.2-sol"
-MODEL = "openai_responses.gpt-6.2-sol"
 TOOLS = {"tool_ids": ["toolkit"]}
 
 

@@ -14,7 +14,7 @@ import zstandard
 from calls.valves import expert
 from hosts.people.tabs import Tab
 from hosts.people.users import User
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from runs.transcripts import FOLDER
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
@@ -22,7 +22,6 @@ from upstream.server import Upstream, in_turn, replying, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 WIRE = (FOLDER / "short.sse").read_bytes()
 CANARY = "canary-of-the-proxy"

@@ -8,15 +8,14 @@ then a change is lost, also one of the host's own.
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, expect
 
 from hosts.browser.chromium import Chromium
-from hosts.browser.page import ChatPage
-from hosts.chats.contract import MODEL, Asked, walk
+from hosts.browser.page import PICTURES, ChatPage
+from hosts.chats.contract import Asked, walk
 from hosts.people.tabs import Tab
 from hosts.people.users import User, make_group, new_user
 from hosts.promises import (
@@ -28,8 +27,8 @@ from hosts.sent import chat_bodies
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import administration
-from hosts.setup.own_server import PIPE, admin, member, pipe, toolkit
-from hosts.setup.pipes import valves_changed
+from hosts.setup.own_server import admin, member, pipe, toolkit
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from hosts.setup.sandbox_tool import output_of, sandbox_installed, use
 from marking import require_mark
 from simulator import Simulator
@@ -48,7 +47,6 @@ SCROLL_TO_END = """node => {
 }"""
 DRAWN = """() =>
   document.querySelectorAll('.chat-assistant svg.marks').length >= 1"""
-PICTURES = Path(__file__).parents[2] / "artifacts"
 WIDE = (1280, 800)
 PHONE = (390, 700)
 
@@ -136,7 +134,6 @@ async def test_dialogs_of_this_version_show_all_that_will_run(
 
     The buttons at this version's cards would lose the results.
     """
-    PICTURES.mkdir(exist_ok=True)
     ui = {"version": OLDEST, "params": {"tool_approval_mode": "ask"}}
     async with ChatPage(admin, chromium) as chat:
         await admin.call("POST", "/api/v1/users/user/settings/update", {"ui": ui})

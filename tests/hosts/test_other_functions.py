@@ -10,16 +10,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hosts.people.questions import calling
+from hosts.people.questions import ASKS, calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, tool_outputs
-from hosts.setup.pipes import PLUGINS, install_tools
+from hosts.setup.pipes import MODEL, PLUGINS, install_tools
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-MODEL = "openai_responses.gpt-6.2-sol"
 ASKING = (PLUGINS / "asking.py").read_text()
 ONCE = re.compile(r"It says: Turn 1\.[^:]*$")
 
@@ -93,10 +92,9 @@ async def test_a_person_is_asked_about_calls_for_a_pipe(
     source = with_class("Pipe").replace("sim:short", "sim:tool")
     source = source.replace("WITH_TOOLS = False", "WITH_TOOLS = True")
     asked = admins_tab.answer_questions(True)
-    asks = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
     async with installed(admin, "asking", source):
         await admin.models()
-        body = {"tool_ids": ["toolkit"], **asks}
+        body = {"tool_ids": ["toolkit"], **ASKS}
         turn = await admins_tab.send("asking", "Hi", body=body)
     stored = await admins_tab.message(turn)
 

@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from hosts.people.client import Json
-from hosts.people.questions import calling
+from hosts.people.questions import ASKS, calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from simulator import Simulator
 from upstream import wire
 from upstream.odd_streams import sending
@@ -21,8 +20,6 @@ pytestmark = [
     pytest.mark.usefixtures("pipe", "toolkit"),
 ]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 USED = calling("get_weather", "toolkit")
 OUTPUT = [
     *("reasoning", "function_call", "function_call_output"),
@@ -60,12 +57,11 @@ async def test_a_tool_of_a_server_that_ends_otherwise_runs_once(
 
 async def test_plain_thought_goes_back_after_an_approval(tab: Tab, admin: User) -> None:
     """The host asks, makes the call and calls the pipe again; vLLM wants the thought."""
-    asks: Json = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
     async with (
         Upstream(sending("vllm.1", "vllm.2", "vllm.2")) as upstream,
         valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
     ):
-        turn = await tab.begin(MODEL, "weather?", body=USED | asks)
+        turn = await tab.begin(MODEL, "weather?", body=USED | ASKS)
         assert await tab.decide(turn, "approve") == ["get_weather"]
         await tab.send(MODEL, "and then?", chat_id=turn.chat_id)
 

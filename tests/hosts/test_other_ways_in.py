@@ -3,8 +3,9 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from copy import deepcopy
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -23,14 +24,13 @@ from hosts.people.users import (
 from hosts.sent import answered, chat_bodies, instructions_of
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import COUNTED, administration, counted_requests
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from hosts.setup.switches import AGENT, workspace_model
 from simulator import Simulator
 from simulator.files import TABLE
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-5.2"
 DENIED = f"{PIPE}.gpt-4.1"
 AUTOMATIONS = "/api/v1/automations"
@@ -149,6 +149,14 @@ async def features(admin: User) -> AsyncIterator[None]:
         yield
 
 
+async def once_there(look: Callable[[], Awaitable[list[Json]]]) -> list[Json]:
+    """What somebody looks for, once there is any; no event tells it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := await look()):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return found
+
+
 class Channel:
     """A channel in which everybody writes."""
 
@@ -163,14 +171,14 @@ class Channel:
 
     async def answer(self, user: User, parent: str) -> Json:
         """What the model answered in a thread."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                thread = await user.call("GET", f"{self._path}/{parent}/thread")
-                done = [m for m in thread if (m["meta"] or {}).get("done")]
-                if done:
-                    path = f"{self._path}/{done[0]['id']}/data"
-                    return {**done[0], **(await user.call("GET", path) or {})}
-                await asyncio.sleep(0.05)
+
+        async def done() -> list[Json]:
+            thread = await user.call("GET", f"{self._path}/{parent}/thread")
+            return [m for m in thread if (m["meta"] or {}).get("done")]
+
+        first, *_ = await once_there(done)
+        path = f"{self._path}/{first['id']}/data"
+        return {**first, **(await user.call("GET", path) or {})}
 
 
 async def open_channel(admin: User) -> Channel:
@@ -241,25 +249,19 @@ async def automation_of(owner: User, form: Json) -> str:
 
 
 async def runs_of(owner: User, path: str) -> list[Json]:
-    """The runs of an automation, once there are any; no event tells it."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            runs: list[Json] = await owner.call("GET", f"{path}/runs")
-            if runs:
-                return runs
-            await asyncio.sleep(0.05)
+    """The runs of an automation, once there are any."""
+    return await once_there(partial(owner.call, "GET", f"{path}/runs"))
 
 
 async def answers_of(owner: User, chat_id: str) -> list[Json]:
-    """The answers of a chat, once they are complete; no event tells it."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            chat = await owner.chat(chat_id)
-            rows = chat["history"]["messages"].values()
-            answers = [row for row in rows if row["role"] == "assistant"]
-            if answers and all(row.get("done") for row in answers):
-                return answers
-            await asyncio.sleep(0.05)
+    """The answers of a chat, once they are complete."""
+
+    async def complete() -> list[Json]:
+        rows = (await owner.chat(chat_id))["history"]["messages"].values()
+        answers = [row for row in rows if row["role"] == "assistant"]
+        return answers if all(row.get("done") for row in answers) else []
+
+    return await once_there(complete)
 
 
 @pytest.mark.usefixtures("features")

@@ -1,14 +1,13 @@
 """What a person sees: the real page in Chromium."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
 from hosts.browser.chromium import Chromium
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
 from simulator import Simulator
@@ -22,7 +21,6 @@ pytestmark = [
 MODEL = "openai_responses.gpt-6.1-sol"
 SIGN = "openai_responses:"
 SURROUNDINGS = "list", "table", "quote", "unclosed-fence"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
 @pytest_asyncio.fixture
@@ -47,7 +45,6 @@ async def test_two_turns_by_hand(stranger: ChatPage, simulator: Simulator) -> No
     assert "Thought for" in answer
     assert "I was given 1 reasoning item back" in answer
     assert answer.count("This is turn 2.") == 1
-    PICTURES.mkdir(exist_ok=True)
     await stranger.screenshot(PICTURES / "two-turns.png")
     await stranger.reload()
     assert await stranger.last_answer() == answer
@@ -86,7 +83,6 @@ async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
 
     OpenAI's words about a safety stop draw nothing and lead nowhere.
     """
-    PICTURES.mkdir(exist_ok=True)
     last = page.answers.last
     await page.open_model(MODEL)
     await page.ask("sim:misaligned hello")

@@ -18,6 +18,7 @@ from hosts.setup.agent import (
     REACT,
     agent_valves_changed,
     install_pipeline,
+    own_valves,
 )
 from simulator import Simulator
 
@@ -37,11 +38,6 @@ WEATHER: Json = {
         },
     },
 }
-
-
-def own_valves(simulator: Simulator) -> Json:
-    """What an administrator has to set."""
-    return {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
 
 
 @pytest_asyncio.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.people.client import Json, OpenWebUIError
-from hosts.people.questions import calling
+from hosts.people.questions import ASKS, calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, new_user
 from hosts.sent import (
@@ -33,8 +33,7 @@ from hosts.setup.agent import (
     PIPELINE_ID,
     REACT,
     agent_valves_changed,
-    connected,
-    install_pipeline,
+    connected_agents,
     pending,
 )
 from hosts.setup.switches import workspace_model
@@ -50,10 +49,7 @@ pytestmark = [
 PATIENCE = 120
 OTHERS_KEY = "sk-simulator-2"  # of another organization
 WITH_TOOLS: Json = calling("get_weather", "toolkit")
-ASKING: Json = {
-    **WITH_TOOLS,
-    "params": {"model_controls": {}, "tool_approval_mode": "ask"},
-}
+ASKING = WITH_TOOLS | ASKS
 
 OLDER_MODE: Json = {"function_calling": "legacy"}
 CHOICE = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
@@ -65,16 +61,8 @@ async def agents(
     admin: User, running_simulator: Simulator, toolkit: None
 ) -> AsyncIterator[PipelinesServer]:
     """The server of the agents, connected."""
-    async with PipelinesServer() as server:
-        upstream = running_simulator
-        valves = {
-            "BASE_URL": upstream.base_url,
-            "API_KEY": upstream.api_key,
-            "MODEL": "gpt-6.2-sol",
-        }
-        await install_pipeline(server, valves)
-        async with connected(admin, server):
-            yield server
+    async with connected_agents(admin, running_simulator) as server:
+        yield server
 
 
 async def resolve(tab: Tab, turn: Turn, call: Json, **answer: object) -> None:

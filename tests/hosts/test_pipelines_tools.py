@@ -4,14 +4,13 @@ import base64
 import json
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from hosts.browser.chromium import Chromium
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.client import Json
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
@@ -26,15 +25,13 @@ from hosts.setup.agent import (
     PATIENCE,
     PIPELINE_ID,
     agent_valves_changed,
-    connected,
-    install_pipeline,
+    connected_agents,
     pending,
 )
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
-PICTURES = Path(__file__).parents[2] / "artifacts"
 DRAWING = f"_ = open('dot.png', 'wb').write(bytes.fromhex('{PICTURE.hex()}'))"
 TELLING_TIME = "print('12:00 in Bern')"
 LONG_CODE = "\n".join(
@@ -53,16 +50,8 @@ async def agents(
     admin: User, running_simulator: Simulator
 ) -> AsyncIterator[PipelinesServer]:
     """The server of the agents, which bring a sandbox."""
-    async with PipelinesServer() as server:
-        valves = {
-            "BASE_URL": running_simulator.base_url,
-            "API_KEY": running_simulator.api_key,
-            "MODEL": "gpt-6.2-sol",
-            "SANDBOX": True,
-        }
-        await install_pipeline(server, valves)
-        async with connected(admin, server):
-            yield server
+    async with connected_agents(admin, running_simulator, SANDBOX=True) as server:
+        yield server
 
 
 async def used(
@@ -177,7 +166,6 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     await page.open_chat(turn.chat_id)
     link = page.page.get_by_role("link", name="new-table.xlsx")
     await link.wait_for()
-    PICTURES.mkdir(exist_ok=True)
     await page.screenshot(PICTURES / "agent-files.png")
     async with page.page.expect_download() as downloading:
         await link.click()
@@ -219,7 +207,6 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
 
     The whole program is in a block of code above the card, which cannot hold it.
     """
-    PICTURES.mkdir(exist_ok=True)
     shown = page.page
     async with agent_valves_changed(agents, TOOL_APPROVAL="python_execute=ask"):
         text = f"sim:tool-after-text {json.dumps({'code': LONG_CODE})}"
@@ -256,7 +243,6 @@ async def test_an_administrator_edits_one_valve(
     admin: User, chromium: Chromium, agents: PipelinesServer
 ) -> None:
     """The page saves no empty field, so what is unset has none."""
-    PICTURES.mkdir(exist_ok=True)
     before = await agents.valves(PIPELINE_ID)
     async with ChatPage(admin, chromium) as pages:
         page = pages.page

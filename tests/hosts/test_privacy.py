@@ -1,5 +1,6 @@
 """What lies in the database and in the log, and who can read it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,7 +13,8 @@ from calls.valves import expert
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, new_user
 from hosts.sent import chat_bodies, instructions_of, kinds, stored_value
-from hosts.setup.pipes import valves_changed
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import PIPE, valves_changed
 from hosts.setup.switches import workspace_model
 from openai_responses.items import text_message
 from owui_chat.storage.markers import format_marker
@@ -21,7 +23,6 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 Json = dict[str, Any]
 
@@ -366,3 +367,53 @@ async def test_a_shared_chat_shows_no_instructions(
     assert '"sent"' in kept(seen["chat"])
     assert SYSTEM not in json.dumps(seen)
     assert instructions_of(chat_bodies(simulator)[-1]) == SYSTEM
+
+
+async def asked_at_once(
+    tabs: list[Tab], canaries: list[str], simulator: Simulator
+) -> list[Turn]:
+    """One question of each tab; all are being answered before the first one is.
+
+    They are begun a few at a time, because the host's SQLite takes no more new chats
+    at once.
+    """
+    begun_at_once = asyncio.Semaphore(4)
+
+    async def begin(tab: Tab, canary: str) -> Turn:
+        async with begun_at_once:
+            return await tab.begin(MODEL, f"sim:slow,deltas=24,hold=16 {canary}")
+
+    pairs = zip(tabs, canaries, strict=True)
+    turns = await asyncio.gather(*(begin(tab, canary) for tab, canary in pairs))
+    await simulator.requested(len(tabs))
+    assert simulator.open_streams == len(tabs)
+    simulator.release()
+    for turn in turns:
+        await turn.until(lambda seen: seen.finished.is_set())
+    return list(turns)
+
+
+@pytest.mark.asyncio
+async def test_runs_of_two_users_stay_apart(
+    admin: User, member: User, simulator: Simulator, server: OpenWebUI
+) -> None:
+    """Each checks for the other's words: events, stored chats, kept items, valves."""
+    async with Tab(admin) as admins_tab, Tab(member) as members_tab:
+        await admin.set_user_valves(PIPE, {"VERBOSITY": "low"})
+        tabs = [admins_tab, members_tab] * 6
+        words = [
+            f"{'ADM' if tab is admins_tab else 'MEM'}-canary-{i}"
+            for i, tab in enumerate(tabs)
+        ]
+        turns = await asked_at_once(tabs, words, simulator)
+        await admin.set_user_valves(PIPE, {"VERBOSITY": "inherit"})
+
+    assert all(turn.error is None for turn in turns)
+    for tab, turn, word in zip(tabs, turns, words, strict=True):
+        theirs = "MEM-canary" if tab is admins_tab else "ADM-canary"
+        seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
+        assert word in seen
+        assert theirs not in seen
+    for body in chat_bodies(simulator):
+        mine = "ADM-canary" in json.dumps(body["input"])
+        assert (body.get("text") == {"verbosity": "low"}) is mine

@@ -2,25 +2,22 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from hosts.browser.page import RESTS, ChatPage
+from hosts.browser.page import PICTURES, RESTS, ChatPage
 from hosts.people.client import Json
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.sent import assert_nothing_dropped, chat_bodies, outputs
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 SECRET = "canary-of-the-clocks"
 SERVERS = [
     {
@@ -30,7 +27,6 @@ SERVERS = [
     }
 ]
 NO = "The user did not approve this call of clocks_now. Continue without it."
-PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
 @pytest_asyncio.fixture(autouse=True)
@@ -134,7 +130,6 @@ async def test_page_shows_the_call_and_asks(
     page: ChatPage, simulator: Simulator
 ) -> None:
     """The question with its arguments, then the card, also when the chat is opened again."""
-    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     await page.ask("sim:mcp-approval what time is it?", wait=False)
     allow = page.page.get_by_role("button", name="Allow", exact=True)

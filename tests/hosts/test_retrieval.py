@@ -21,12 +21,11 @@ from hosts.sent import answered
 from hosts.servers.embeddings import Embeddings
 from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.own_server import PIPE, admin, member, pipe
-from hosts.setup.pipes import valves_changed
+from hosts.setup.own_server import admin, member, pipe
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
-MODEL = f"{PIPE}.gpt-6.2-sol"
 ASKED = "What is in Atlantis?"
 PLACES = ("Lemuria", "Hyperborea", "471100", "Thule", "Avalon")
 """Each passage of a file has some of them. The search of Open WebUI's vector store

@@ -4,14 +4,13 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import FilePayload
 
 from chats.pictures import PNG
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.questions import tool_choice
 from hosts.people.users import User
 from hosts.setup.pipes import install_pipe, valves_changed
@@ -27,7 +26,6 @@ pytestmark = [
 ]
 
 ID = "page_features"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 OVERFLOW = "document.documentElement.scrollWidth > window.innerWidth"
 WIDTHS = (1280, 390)
 HEIGHT = 900
@@ -56,7 +54,6 @@ async def models(
 
 async def look(page: ChatPage, name: str) -> None:
     """Keep pictures; nothing is wider than the screen, be it wide or narrow."""
-    PICTURES.mkdir(exist_ok=True)
     for width in WIDTHS:
         await page.resize(width, HEIGHT)
         picture = PICTURES / f"{name}-{width}.png"

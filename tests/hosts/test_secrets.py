@@ -18,13 +18,12 @@ from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User
 from hosts.sent import answered, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import PLUGINS, valves_changed
+from hosts.setup.pipes import PIPE, PLUGINS, valves_changed
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
-PIPE = "openai_responses"
 USER_SPEC = f"/api/v1/functions/id/{PIPE}/valves/user/spec"
 MODEL = f"{PIPE}.gpt-6.1-sol"
 WRONG_KEY = "sk-canary-wrong-51d7aa09c3e4"

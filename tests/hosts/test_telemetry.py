@@ -7,12 +7,11 @@ import pytest
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
-from hosts.setup.pipes import PLUGINS
+from hosts.setup.pipes import MODEL, PLUGINS
 from hosts.setup.switches import BUILT
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-MODEL = "openai_responses.gpt-6.2-sol"
 TAP = (PLUGINS / "span_tap.py").read_text()
 ADMINISTRATION = "openai_responses_administration"
 

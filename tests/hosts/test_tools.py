@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from calls.valves import expert
-from hosts.people.questions import calling
+from hosts.people.questions import ASKS, calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, settings_changed
 from hosts.sent import (
@@ -19,13 +19,11 @@ from hosts.sent import (
 )
 from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.tool_servers import CONNECTIONS
-from hosts.setup.pipes import PLUGINS, valves_changed
+from hosts.setup.pipes import MODEL, PIPE, PLUGINS, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 USED = {"tool_ids": ["toolkit"]}
 CUSTOM_TOOL = (PLUGINS / "custom_tool_filter.py").read_text()
 
@@ -64,8 +62,7 @@ async def test_a_page_with_streaming_off_is_asked_and_has_its_tools_run(
     Without a stream, the host makes no call, and cannot ask about any. The card is
     stored all the same.
     """
-    params = {"model_controls": {}, "tool_approval_mode": "ask"}
-    body = calling("get_weather", "toolkit") | {"params": params, "stream": False}
+    body = calling("get_weather", "toolkit") | ASKS | {"stream": False}
     for answer, words in ((False, "did not approve"), (True, "Sunny in")):
         questions = tab.answer_questions(answer)
         turn = await tab.send(MODEL, "sim:tool", body=body)

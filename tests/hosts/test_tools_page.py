@@ -1,16 +1,15 @@
 """What a person sees of tools, in the real page in Chromium."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, expect
 
 from hosts.browser.chromium import Chromium
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.people.users import User
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 
 pytestmark = [
     pytest.mark.host,
@@ -18,8 +17,6 @@ pytestmark = [
     pytest.mark.usefixtures("pipe", "toolkit", "simulator"),
 ]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 TOOL = "blocking_weather"  # the first one that the toolkit offers
 ASK = "sim:tool How is the weather in Zürich?"
 CARD = ["INPUT", "city", "Zürich", "OUTPUT", "Heavy sun in Zürich."]
@@ -39,7 +36,6 @@ ASKED = (
     ),
 )
 """What is asked, the button, words of the answer, and what the dialog shows."""
-PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
 @pytest.mark.asyncio
@@ -49,7 +45,6 @@ async def test_calls_are_shown_and_asked_about(page: ChatPage, admin: User) -> N
     Where a rule asks, tools and arguments can be read before anybody answers: of
     several calls, and of one whose characters the page would turn around or not draw.
     """
-    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL, tools="toolkit")
     async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
         for number, (text, button, words, shown) in enumerate(ASKED):
@@ -111,7 +106,6 @@ async def test_buttons_at_the_card_outlive_the_page(
     page: ChatPage, member: User, chromium: Chromium
 ) -> None:
     """Whoever closes it decides later, in another page: first yes, then no."""
-    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL, tools="toolkit")
     await page.ask("sim:parallel How is the weather?", wait=False)
     allow = page.answers.last.locator(ALLOW).last

@@ -35,6 +35,8 @@ from hosts.servers.open_webui import OpenWebUI
 from hosts.servers.shared import shared_servers
 from hosts.setup.administration import administration
 from hosts.setup.pipes import (
+    MODEL,
+    PIPE,
     install_copy,
     install_pipe,
     install_toolkit,
@@ -48,8 +50,6 @@ from upstream.server import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER_KEY = "sk-simulator-2"
 NOBODYS_KEY = "sk-of-nobody"
 QUESTIONS = 20

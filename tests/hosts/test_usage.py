@@ -16,7 +16,7 @@ from hosts.people.users import User
 from hosts.sent import answered, assert_each_continues, chat_bodies
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.administration import administration, usage_rows
-from hosts.setup.own_server import PIPE
+from hosts.setup.pipes import PIPE
 from hosts.setup.usage import (
     MODELS,
     add_made_up_use,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from hosts.people.client import Json
-from hosts.people.questions import ASK_USER, calling
+from hosts.people.questions import ASK_USER, ASKS, calling
 from hosts.people.tabs import Tab, Turn, waiting_calls
 from hosts.people.users import User, settings_changed
 from hosts.sent import (
@@ -20,13 +20,11 @@ from hosts.sent import (
     tool_outputs,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 OTHER = f"{PIPE}.gpt-5.2"
 USED = calling("get_weather", "toolkit")
 SLOW = calling("slow_weather", "toolkit")
@@ -192,10 +190,6 @@ async def assert_it_goes_on(
 # ------------------------------------------------------------ the server is killed
 
 TOOL = "blocking_weather"  # the first one that the toolkit offers
-ASKS: Json = {
-    "tool_ids": ["toolkit"],
-    "params": {"model_controls": {}, "tool_approval_mode": "ask"},
-}
 
 
 @pytest.mark.asyncio
@@ -207,7 +201,9 @@ async def test_chats_go_on_after_a_crash(
     Nobody has a page open meanwhile; the decisions come from another device.
     """
     async with Tab(member) as tab:
-        approval = await tab.begin(MODEL, "sim:tool approval?", body=ASKS)
+        approval = await tab.begin(
+            MODEL, "sim:tool approval?", body={"tool_ids": ["toolkit"], **ASKS}
+        )
         await tab.settle(approval)
         asking = calling("ask_user", "toolkit")
         question = await tab.begin(MODEL, f"sim:tool {ASK_USER}", body=asking)

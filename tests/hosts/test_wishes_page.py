@@ -1,11 +1,9 @@
 """What people see of the settings: the real page in Chromium."""
 
-from pathlib import Path
-
 import pytest
 from playwright.async_api import Locator, expect
 
-from hosts.browser.page import ChatPage
+from hosts.browser.page import PICTURES, ChatPage
 from hosts.browser.valves_dialog import (
     choose_in_controls,
     fill_open_user_valves,
@@ -13,7 +11,7 @@ from hosts.browser.valves_dialog import (
 )
 from hosts.people.users import User
 from hosts.sent import chat_bodies
-from hosts.setup.pipes import valves_changed
+from hosts.setup.pipes import PIPE, valves_changed
 from hosts.setup.switches import EFFORT, SWITCHES, switches
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
@@ -25,9 +23,7 @@ pytestmark = [
     pytest.mark.usefixtures("pipe"),
 ]
 
-PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
-PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
 async def test_a_person_chooses_settings_and_switches(
@@ -38,7 +34,6 @@ async def test_a_person_chooses_settings_and_switches(
     In the panel of the chat's controls, the way for workspace models, which have no
     button of their own; and in the menu of a switch that is on for the next message.
     """
-    PICTURES.mkdir(exist_ok=True)
     try:
         await page.open_model(MODEL)
         dialog = await open_user_valves(page)

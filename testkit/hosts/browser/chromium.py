@@ -75,7 +75,6 @@ class Chromium:
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._exits = AsyncExitStack()
         self._playwright: Playwright | None = None
         self._contexts: dict[str, BrowserContext] = {}
@@ -83,7 +82,6 @@ class Chromium:
         """By the tokens of the people whom they are signed in as."""
 
     async def __aenter__(self) -> Self:
-        """Be ready to start browsers."""
         find_chromium()
         self._playwright = await self._exits.enter_async_context(async_playwright())
         return self

@@ -19,6 +19,7 @@ from playwright.async_api import Error, Locator, Page, Request, WebSocket
 from hosts.browser.chromium import SCREEN, Chromium, KeptPage
 from hosts.people.users import User
 
+PICTURES = Path(__file__).parents[3] / "artifacts"
 ACTION_MS = 60_000
 ANSWER_MS = 120_000
 JOINED = '42["user-join"'
@@ -229,7 +230,6 @@ class ChatPage:
         self._open.read = ""
 
     async def open_chat(self, chat_id: str) -> None:
-        """Open a chat that is there."""
         await self.go(f"/c/{chat_id}")
         await self._answered("")
 
@@ -341,4 +341,5 @@ class ChatPage:
 
     async def screenshot(self, path: Path) -> None:
         """A picture of the page."""
+        path.parent.mkdir(exist_ok=True)
         await self.page.screenshot(path=path)

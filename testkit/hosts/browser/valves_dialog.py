@@ -11,25 +11,16 @@ from hosts.browser.page import ChatPage
 async def open_user_valves(chat: ChatPage) -> Locator:
     """Open a person's valves with the button next to the chat input."""
     await chat.page.locator('button[aria-label="Valves"]').last.click()
-    return await _opened(chat)
-
-
-async def _opened(chat: ChatPage) -> Locator:
     dialog = chat.page.locator("[role=dialog]").last
     await dialog.get_by_role("button", name="Save").wait_for()
     await dialog.get_by_text("Default", exact=True).first.wait_for()
     return dialog
 
 
-async def fill_user_valves(chat: ChatPage, values: Mapping[str, str | bool]) -> None:
-    """Set a person's valves with the button next to the chat input, by their labels."""
-    await fill_open_user_valves(chat, await open_user_valves(chat), values)
-
-
 async def fill_open_user_valves(
     chat: ChatPage, dialog: Locator, values: Mapping[str, str | bool]
 ) -> None:
-    """The same in the dialog that `open_user_valves` has opened."""
+    """Set a person's valves by their labels, in the dialog that is open."""
     page = chat.page
     await fill_valves(page, dialog, values)
     async with page.expect_response("**/valves/user/update"):
@@ -75,18 +66,14 @@ async def fill_valves(
         exact = page.get_by_text(re.compile(rf"^\s*{re.escape(label)}\s*$"))
         field = dialog.locator("form > div > div").filter(has=exact)
         await field.wait_for()  # the form is drawn before its fields arrive
-        await _fill(field, value)
-
-
-async def _fill(field: Locator, value: str | bool) -> None:
-    default = field.get_by_text("Default", exact=True)
-    if await default.count():
-        await default.click()  # from Default to Custom
-    if isinstance(value, bool):
-        switch = field.get_by_role("switch")
-        if (await switch.get_attribute("aria-checked") == "true") != value:
-            await switch.click()
-    elif await field.locator("select").count():
-        await field.locator("select").select_option(value)
-    else:
-        await field.locator("textarea, input").fill(value)
+        default = field.get_by_text("Default", exact=True)
+        if await default.count():
+            await default.click()  # from Default to Custom
+        if isinstance(value, bool):
+            switch = field.get_by_role("switch")
+            if (await switch.get_attribute("aria-checked") == "true") != value:
+                await switch.click()
+        elif await field.locator("select").count():
+            await field.locator("select").select_option(value)
+        else:
+            await field.locator("textarea, input").fill(value)

@@ -25,13 +25,11 @@ from hosts.sent import (
     tool_outputs,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import PLUGINS, valves_changed
+from hosts.setup.pipes import MODEL, PIPE, PLUGINS, valves_changed
 from openai_responses.items import message_text
 from simulator import Simulator
 from simulator.files import draw_picture
 
-PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
 FILTERS = ("editing_filter", "choices_filter")
 """One changes what it finds in an event, one reads what Chat Completions have."""
 

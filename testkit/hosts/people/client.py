@@ -49,7 +49,6 @@ class Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the session."""
         await self.close()
 
     async def close(self) -> None:

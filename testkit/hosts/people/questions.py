@@ -19,6 +19,8 @@ _LAKE = {
 }
 ASK_USER = json.dumps({"questions": [_LAKE]}, ensure_ascii=False)
 """Arguments with which a model asks the person something."""
+ASKS: Json = {"params": {"model_controls": {}, "tool_approval_mode": "ask"}}
+"""What a request has whose chat asks before a tool runs."""
 SWITCHES = ("voice", "image_generation", "code_interpreter", "web_search")
 
 

@@ -117,7 +117,6 @@ class Tab:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the tab."""
         await self._socket.disconnect()
 
     @property

@@ -29,12 +29,10 @@ class Embeddings:
         """What was embedded, in its order."""
 
     async def __aenter__(self) -> Self:
-        """Start."""
         await self._server.start_server()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop."""
         await self._server.close()
 
     @property

@@ -79,7 +79,6 @@ class OpenWebUI:
         return self._admin
 
     async def __aenter__(self) -> Self:
-        """Start, and be ready."""
         try:
             self._launch()
             await self._ready(time.monotonic() + BOOT_SECONDS)

@@ -62,7 +62,6 @@ class PipelinesServer(Client):
         return self._http
 
     async def __aenter__(self) -> Self:
-        """Start, and be ready."""
         try:
             self.launch()
             await self.ready()
@@ -159,7 +158,6 @@ class PipelinesServer(Client):
         return listed
 
     async def valves(self, pipeline_id: str) -> Json:
-        """The valves of a pipeline."""
         stored: Json = await self.call("GET", f"/{pipeline_id}/valves")
         return stored
 

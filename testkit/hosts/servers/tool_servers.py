@@ -41,13 +41,11 @@ class ToolServers:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Start both."""
         await self._stack.enter_async_context(self._running_openapi())
         await self._stack.enter_async_context(self._running_mcp())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop both."""
         await self._stack.aclose()
 
     @asynccontextmanager
@@ -99,13 +97,8 @@ class ToolServers:
         app.add_routes(
             [
                 web.get("/openapi.json", _weather_document),
-                web.post("/forecast", _forecast),
-                web.get("/chart/{city}", _chart),
-                web.get("/board", _board),
-                web.get("/broken", _broken),
                 web.get("/terminal/openapi.json", _terminal_document),
-                web.post("/terminal/run", _ran),
-                web.get("/terminal/display", _displayed),
+                *(web.route("*", path, _answer) for path in PATHS),
             ]
         )
         runner = web.AppRunner(app)
@@ -160,20 +153,11 @@ SETTINGS = (TOOL_SERVERS, TERMINALS, CONNECTIONS)
 
 
 async def _weather_document(_: web.Request) -> web.Response:
-    in_path = {
-        "name": "city",
-        "in": "path",
-        "required": True,
-        "schema": {"type": "string"},
-    }
+    chart = _operation("chart", "The chart of a city.")
+    chart["parameters"] = [_parameter("city", "path")]
     paths = {
         "/forecast": {"post": _operation("forecast", "The sky of a city.", CITY)},
-        "/chart/{city}": {
-            "get": {
-                **_operation("chart", "The chart of a city."),
-                "parameters": [in_path],
-            }
-        },
+        "/chart/{city}": {"get": chart},
         "/board": {"get": _operation("board", "A board to look at.")},
         "/broken": {"get": _operation("broken", "What never works.")},
     }
@@ -181,31 +165,24 @@ async def _weather_document(_: web.Request) -> web.Response:
 
 
 async def _terminal_document(_: web.Request) -> web.Response:
-    path = {
-        "name": "path",
-        "in": "query",
-        "required": True,
-        "schema": {"type": "string"},
-    }
     command = {"type": "object", "properties": {"command": {"type": "string"}}}
+    display = _operation("display_file", "Show a file to the user.")
+    display["parameters"] = [_parameter("path", "query")]
     paths = {
         "/run": {"post": _operation("run_command", "Run a command.", command)},
-        "/display": {
-            "get": {
-                **_operation("display_file", "Show a file to the user."),
-                "parameters": [path],
-            }
-        },
+        "/display": {"get": display},
     }
     return web.json_response(_document("Terminal", paths))
 
 
 def _document(title: str, paths: Json) -> Json:
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": title, "version": "1"},
-        "paths": paths,
-    }
+    info = {"title": title, "version": "1"}
+    return {"openapi": "3.1.0", "info": info, "paths": paths}
+
+
+def _parameter(name: str, place: str) -> Json:
+    schema = {"type": "string"}
+    return {"name": name, "in": place, "required": True, "schema": schema}
 
 
 def _operation(name: str, summary: str, body: Json | None = None) -> Json:
@@ -217,29 +194,27 @@ def _operation(name: str, summary: str, body: Json | None = None) -> Json:
     return operation
 
 
-async def _forecast(request: web.Request) -> web.Response:
-    given = await request.json()
-    return web.json_response({"city": given["city"], "sky": "clear", "sun": True})
+PATHS = (
+    *("/forecast", "/chart/{city}", "/board", "/broken"),
+    *("/terminal/run", "/terminal/display"),
+)
 
 
-async def _chart(_: web.Request) -> web.Response:
-    return web.Response(body=PICTURE, content_type="image/png")
-
-
-async def _board(_: web.Request) -> web.Response:
-    headers = {"Content-Disposition": "inline"}
-    return web.Response(text="<b>Sun</b>", content_type="text/html", headers=headers)
-
-
-async def _broken(_: web.Request) -> web.Response:
+async def _answer(request: web.Request) -> web.Response:
+    given = await request.json() if request.can_read_body else dict(request.query)
+    match request.path.split("/")[1:]:
+        case ["forecast"]:
+            sky = {"city": given["city"], "sky": "clear", "sun": True}
+            return web.json_response(sky)
+        case ["chart", _]:
+            return web.Response(body=PICTURE, content_type="image/png")
+        case ["board"]:
+            text = "<b>Sun</b>"
+            inline = {"Content-Disposition": "inline"}
+            return web.Response(text=text, content_type="text/html", headers=inline)
+        case ["terminal", "run"]:
+            output = f"ran {given['command']}"
+            return web.json_response({"output": output, "exit_code": 0})
+        case ["terminal", "display"]:
+            return web.json_response({"path": given["path"], "exists": True})
     return web.Response(status=500, text="the barometer fell down")
-
-
-async def _ran(request: web.Request) -> web.Response:
-    given = await request.json()
-    return web.json_response({"output": f"ran {given['command']}", "exit_code": 0})
-
-
-async def _displayed(request: web.Request) -> web.Response:
-    path = request.query["path"]
-    return web.json_response({"path": path, "exists": True})

@@ -25,12 +25,10 @@ class Website:
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
-        """Start."""
         await self._server.start_server()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop."""
         await self._server.close()
 
     def url(self, name: str) -> str:

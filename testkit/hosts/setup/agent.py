@@ -10,6 +10,7 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, settings_changed
 from hosts.servers.pipelines_server import PipelinesServer
+from simulator import Simulator
 
 BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
 PIPELINE_ID = "gpt5_agent_strategies"
@@ -37,6 +38,23 @@ async def agent_valves_changed(
         await server.set_valves(PIPELINE_ID, before)
 
 
+def own_valves(simulator: Simulator) -> Json:
+    """What an administrator has to set."""
+    return {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
+
+
+@asynccontextmanager
+async def connected_agents(
+    admin: User, simulator: Simulator, **valves: Any
+) -> AsyncIterator[PipelinesServer]:
+    """A server with the agents, which talk to the simulator, in an Open WebUI."""
+    async with PipelinesServer() as server:
+        given = {**own_valves(simulator), "MODEL": "gpt-6.2-sol", **valves}
+        await install_pipeline(server, given)
+        async with connected(admin, server):
+            yield server
+
+
 @asynccontextmanager
 async def connected(admin: User, server: PipelinesServer) -> AsyncIterator[None]:
     """Offer the server's models to everybody, as an OpenAI connection, for a while."""
@@ -47,7 +65,10 @@ async def connected(admin: User, server: PipelinesServer) -> AsyncIterator[None]
         "OPENAI_API_CONFIGS": {},
     }
     async with settings_changed(admin, "/openai/config", config, update="/update"):
-        await _share(admin, server)
+        ours = {model["id"] for model in await server.models()}
+        for model in await admin.models():
+            if model["id"] in ours and "info" not in model:
+                await admin.share_model(model["id"], model["name"])
         yield
 
 
@@ -60,10 +81,3 @@ async def pending(tab: Tab, turn: Turn) -> Json:
     output = (await tab.message(turn))["output"]
     (call,) = [item for item in output if item.get("status") == "pending"]
     return dict(call)
-
-
-async def _share(admin: User, server: PipelinesServer) -> None:
-    ours = {model["id"] for model in await server.models()}
-    for model in await admin.models():
-        if model["id"] in ours and "info" not in model:
-            await admin.share_model(model["id"], model["name"])

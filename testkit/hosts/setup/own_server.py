@@ -11,9 +11,7 @@ import pytest_asyncio
 from hosts.people.client import Json
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_pipe, install_toolkit
-
-PIPE = "openai_responses"
+from hosts.setup.pipes import PIPE, install_pipe, install_toolkit
 
 
 @pytest.fixture(scope="module")

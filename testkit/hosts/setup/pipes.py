@@ -8,6 +8,9 @@ from typing import Any
 from hosts.people.client import Json
 from hosts.people.users import EVERYBODY_READS, User
 
+PIPE = "openai_responses"
+"""The id of the pipe that the fixtures install."""
+MODEL = f"{PIPE}.gpt-6.2-sol"
 PLUGINS = Path(__file__).parents[1] / "plugins"
 STUB = (PLUGINS / "stub_pipe.py").read_text()
 TOOLKIT = PLUGINS / "toolkit.py"

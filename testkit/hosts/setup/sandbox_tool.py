@@ -11,6 +11,7 @@ from hosts.people.questions import calling
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import chat_bodies, tool_outputs
+from hosts.setup.pipes import MODEL
 from releasing.contents import READABLE, SANDBOX_ID, plugins_file
 from releasing.packed import pack
 from simulator import Simulator
@@ -18,7 +19,6 @@ from simulator import Simulator
 ROOT = Path(__file__).parents[3]
 BUILT_TOOL = ROOT / READABLE[SANDBOX_ID]
 TOOL = f"/api/v1/tools/id/{SANDBOX_ID}"
-MODEL = "openai_responses.gpt-6.2-sol"
 
 
 def release_file(source: str = "") -> str:

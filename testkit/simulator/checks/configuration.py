@@ -8,7 +8,7 @@ messages, and the refusal of an empty update and of ``truncation: auto``, which 
 guide of September excluded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -26,21 +26,22 @@ def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None
     """Raise the refusal for the first update that is not allowed."""
     items = list_items(body)
     if not profile.accepts_appended_settings:
-        _refuse_newer_types(items)
+        for index, item in enumerate(items):
+            if item.get("type") in NEWER_TYPES:
+                raise refuse_newer_type(f"input[{index}]", item["type"])
         if body.get("background_options"):  # assumed
             raise refuse("unknown_parameter", path="background_options")
     for index, item in enumerate(items):
         if is_update(item):
             _check_update(item, f"input[{index}]", model)
-    _refuse_neighbors(items)
+    for index, (before, after) in enumerate(pairwise(items), 1):
+        if is_update(before) and is_update(after):
+            raise refuse("updates_in_a_row", index=index)
     if any(map(is_update, items)):
-        _check_request(body)
-
-
-def _refuse_newer_types(items: Sequence[Item]) -> None:
-    for index, item in enumerate(items):
-        if item.get("type") in NEWER_TYPES:
-            raise refuse_newer_type(f"input[{index}]", item["type"])
+        if (body.get("reasoning") or {}).get("mode") == "pro":
+            raise refuse("update_in_pro_mode")
+        if body.get("truncation") == "auto":
+            raise refuse("update_with_truncation")
 
 
 def refuse_newer_type(path: str, kind: str) -> Refusal:
@@ -59,16 +60,3 @@ def _check_update(item: Item, path: str, model: ModelFacts) -> None:
         raise refuse_unsupported_value(
             f"{path}.reasoning.effort", effort, model.id, model.efforts
         )
-
-
-def _refuse_neighbors(items: Sequence[Item]) -> None:
-    for index, (before, after) in enumerate(pairwise(items), 1):
-        if is_update(before) and is_update(after):
-            raise refuse("updates_in_a_row", index=index)
-
-
-def _check_request(body: Body) -> None:
-    if (body.get("reasoning") or {}).get("mode") == "pro":
-        raise refuse("update_in_pro_mode")
-    if body.get("truncation") == "auto":
-        raise refuse("update_with_truncation")

@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.checks.mcp import check_approvals
 from simulator.checks.tools import check_name
-from simulator.refusals import refuse
+from simulator.refusals import check_length, refuse
 from simulator.sealing import (
     MAX_ID_CHARACTERS,
     NO_PARTNER,
@@ -39,7 +39,12 @@ def check_items(items: Sequence[Item], stored: bool) -> None:
         _check_id(item, f"input[{index}]")
     _refuse_duplicates(items)
     for item in items:
-        _refuse_lookup(item, stored)
+        # Rule 3: what only a stored item could answer, image results too.
+        kind = read_item_type(item)
+        id = item.get("id")
+        is_bare = kind == "reasoning" and id and not item.get("encrypted_content")
+        if is_bare or kind in ("item_reference", "image_generation_call"):
+            raise refuse("unknown_item" if stored else "unstored_item", id=id)
     _check_pairs(items)
     check_approvals(items)
     for index, item in enumerate(items):
@@ -63,35 +68,26 @@ def read_item_id(item: Item) -> str | None:
 
 def _check_id(item: Item, path: str) -> None:
     """Check prefix, length, alphabet of ids: rule 6."""
+    kind = read_item_type(item)
     for name in ("id", "call_id"):
-        value = item.get(name) or ""
-        if name in item and item[name] == "":
+        value = item.get(name)
+        if value == "":
             raise refuse("empty", path=f"{path}.{name}")
-        if len(value) > MAX_ID_CHARACTERS:
-            raise refuse(
-                "length",
-                path=f"{path}.{name}",
-                limit=MAX_ID_CHARACTERS,
-                length=len(value),
-            )
-    if read_item_type(item) in CALL_TYPES:
+        check_length(value, MAX_ID_CHARACTERS, f"{path}.{name}")
+    if kind in CALL_TYPES:
         check_name(item["name"], f"{path}.name")
     id = item.get("id")
-    prefix = PREFIXES.get(read_item_type(item))
-    if id is not None and prefix is not None:
-        _check_characters(id, prefix, path)
-
-
-def _check_characters(id: str, prefix: str, path: str) -> None:
-    message = None
+    prefix = PREFIXES.get(kind)
+    if id is None or prefix is None:
+        return
     if not id.startswith(prefix):
         message = f"Expected an ID that begins with '{prefix}'."
-    elif not ID_CHARACTERS.fullmatch(id):
+        raise refuse("item_id", path=path, id=id, message=message)
+    if not ID_CHARACTERS.fullmatch(id):
         message = (
             "Expected an ID that contains letters, numbers, underscores, or dashes, "
             "but this value contained additional characters."
         )
-    if message:
         raise refuse("item_id", path=path, id=id, message=message)
 
 
@@ -109,16 +105,6 @@ def _refuse_duplicates(items: Sequence[Item]) -> None:
             seen.add(key)
 
 
-def _refuse_lookup(item: Item, stored: bool) -> None:
-    """Refuse what only a stored item could answer: rule 3, image results too."""
-    kind = read_item_type(item)
-    id = item.get("id")
-    bare_reasoning = kind == "reasoning" and id and not item.get("encrypted_content")
-    if not (bare_reasoning or kind in ("item_reference", "image_generation_call")):
-        return
-    raise refuse("unknown_item" if stored else "unstored_item", id=id)
-
-
 def _check_pairs(items: Sequence[Item]) -> None:
     """Refuse a call without output and the reverse: rule 5."""
     opened: set[tuple[str, str]] = set()
@@ -128,23 +114,16 @@ def _check_pairs(items: Sequence[Item]) -> None:
         if kind in CALL_TYPES:
             opened.add((kind, item["call_id"]))
         elif kind in ANSWER_TYPES:
-            answered.add(_find_answered(item, kind, opened))
+            call_type, words = ANSWER_TYPES[kind]
+            call = (call_type, item["call_id"])
+            if call not in opened:
+                raise refuse("output_without_call", words=words, id=item["call_id"])
+            answered.add(call)
     for item in items:
         kind = read_item_type(item)
         if kind in CALL_TYPES and (kind, item["call_id"]) not in answered:
             words = CALL_TYPES[kind]
             raise refuse("call_without_output", words=words, id=item["call_id"])
-
-
-def _find_answered(
-    output: Item, kind: str, opened: set[tuple[str, str]]
-) -> tuple[str, str]:
-    """Return the call that an output answers, or raise the refusal."""
-    call_type, words = ANSWER_TYPES[kind]
-    call = (call_type, output["call_id"])
-    if call not in opened:
-        raise refuse("output_without_call", words=words, id=output["call_id"])
-    return call
 
 
 def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
@@ -155,7 +134,10 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
         return
     position = parse_item_id(id)
     if kind == "reasoning":
-        _check_following(items, index, id, position)
+        rest = (it for it in items[index + 1 :] if read_item_type(it) != "reasoning")
+        follower = next(rest, None)
+        if follower is None or not _may_follow(follower, position):
+            raise refuse("reasoning_without_item", id=id)
     elif position is not None and position.partner != NO_PARTNER:
         partner = ItemPosition(position.response, position.partner, position.index)
         reasoning_id = partner.id("rs")
@@ -166,20 +148,11 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
             )
 
 
-def _check_following(
-    items: Sequence[Item], index: int, id: str, position: ItemPosition | None
-) -> None:
-    """Refuse reasoning whose next item is not the one that it led to: rule 1.
+def _may_follow(follower: Item, position: ItemPosition | None) -> bool:
+    """Tell whether an item can be the one that reasoning led to: rule 1.
 
     Recorded: a message without an id is not that item, a call without an id is.
     """
-    rest = (item for item in items[index + 1 :] if read_item_type(item) != "reasoning")
-    follower = next(rest, None)
-    if follower is None or not _may_follow(follower, position):
-        raise refuse("reasoning_without_item", id=id)
-
-
-def _may_follow(follower: Item, position: ItemPosition | None) -> bool:
     if not follower.get("id"):
         return read_item_type(follower) in CALL_TYPES
     author = parse_item_id(follower["id"])

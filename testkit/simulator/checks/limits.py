@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from simulator.checks.schemas import check_format, check_schemas
 from simulator.checks.tools import check_choice, check_name, check_tools, list_tools
 from simulator.configuration import is_update, list_items
 from simulator.models import ModelFacts
-from simulator.refusals import check_range, refuse
+from simulator.refusals import check_length, check_range, refuse
 from simulator.tokens import check_compaction
 
 Body = Mapping[str, Any]
@@ -49,13 +49,15 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     Source: types of openai 3.54.0; guide "Background mode".
     """
     for name, limit in MAX_LENGTHS.items():
-        length = len(body.get(name) or "")
-        if length > limit:
-            raise refuse("length", path=name, limit=limit, length=length)
+        check_length(body.get(name), limit, name)
     wanted = body.get("max_output_tokens")
     check_range("max_output_tokens", "integer", wanted, 0, model.max_output)
     _check_metadata(body.get("metadata") or {})
-    _check_input_length(body)
+    # Several clients of the Responses API met it in 2026. On its endpoint for compaction
+    # the limit was 131,072 in September (openai/codex 46353).
+    count = len(list_items(body))
+    if count > MAX_INPUT_ITEMS:
+        raise refuse("array_length", path="input", limit=MAX_INPUT_ITEMS, length=count)
     _check_texts(body)
     _check_formats(body)
     check_tools(body)
@@ -81,12 +83,8 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
     if len(metadata) > 16:
         raise refuse("metadata_size", count=len(metadata))
     for name, value in metadata.items():
-        if len(name) > 64:
-            raise refuse("length", path="metadata", limit=64, length=len(name))
-        if len(value) > 512:
-            raise refuse(
-                "length", path=f"metadata.{name}", limit=512, length=len(value)
-            )
+        check_length(name, 64, "metadata")
+        check_length(value, 512, f"metadata.{name}")
 
 
 def _check_texts(body: Body) -> None:
@@ -109,47 +107,27 @@ def _check_text(path: str, value: Any, limit: int = MAX_TEXT_CHARACTERS) -> None
     if isinstance(value, list):
         for index, part in enumerate(value):
             _check_text(f"{path}[{index}].text", part.get("text"), limit)
-    if isinstance(value, str) and len(value) > limit:
-        raise refuse("length", path=path, limit=limit, length=len(value))
-
-
-def _check_input_length(body: Body) -> None:
-    """Refuse an input of too many items.
-
-    Source: several clients of the Responses API whose users met it, in 2026. On its
-    endpoint for compaction the limit was 131,072 in September (openai/codex 46353).
-    """
-    length = len(list_items(body))
-    if length > MAX_INPUT_ITEMS:
-        raise refuse("array_length", path="input", limit=MAX_INPUT_ITEMS, length=length)
+    if isinstance(value, str):
+        check_length(value, limit, path)
 
 
 def _check_formats(body: Body) -> None:
-    """Refuse a format with an invalid name or schema."""
-    for prefix, holder in _list_format_holders(body):
-        format = (holder.get("text") or {}).get("format") or {}
-        if format.get("type") == "json_schema":
-            check_name(format["name"], f"{prefix}text.format.name")
-            check_format(format, f"{prefix}text.format")
-    if ((body.get("text") or {}).get("format") or {}).get("type") == "json_object":
-        _check_json_word(body)
-
-
-def _list_format_holders(body: Body) -> Iterator[tuple[str, Body]]:
-    """Yield what can hold a format, and what comes before its fields in a path."""
-    yield "", body
-    for index, item in enumerate(list_items(body)):
-        if is_update(item):
-            yield f"input[{index}].", item
-
-
-def _check_json_word(body: Body) -> None:
-    """Refuse `json_object` without the word.
+    """Refuse a format with an invalid name or schema, or `json_object` without the word.
 
     Source: reports of OpenAI's users.
     """
-    messages = body.get("input")
-    if isinstance(messages, list):
-        messages = [item for item in messages if "role" in item]
-    if not JSON_WORD.search(json.dumps(messages)):
-        raise refuse("json_word")
+    holders = [("text.format", body)]
+    for index, item in enumerate(list_items(body)):
+        if is_update(item):
+            holders.append((f"input[{index}].text.format", item))
+    for path, holder in holders:
+        format = (holder.get("text") or {}).get("format") or {}
+        if format.get("type") == "json_schema":
+            check_name(format["name"], f"{path}.name")
+            check_format(format, path)
+    if ((body.get("text") or {}).get("format") or {}).get("type") == "json_object":
+        messages = body.get("input")
+        if isinstance(messages, list):
+            messages = [item for item in messages if "role" in item]
+        if not JSON_WORD.search(json.dumps(messages)):
+            raise refuse("json_word")

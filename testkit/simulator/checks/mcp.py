@@ -77,7 +77,11 @@ def find_approved_calls(items: Sequence[Item]) -> list[Item]:
 
     An approval without its call still waits for it, however old it is.
     """
-    made = {item.get("approval_request_id") for item in items if _is_call(item)}
+    made = {
+        item.get("approval_request_id")
+        for item in items
+        if item.get("type") == "mcp_call"
+    }
     allowed = {
         item["approval_request_id"]
         for item in items
@@ -88,7 +92,3 @@ def find_approved_calls(items: Sequence[Item]) -> list[Item]:
         for item in items
         if item.get("type") == "mcp_approval_request" and item["id"] in allowed - made
     ]
-
-
-def _is_call(item: Item) -> bool:
-    return item.get("type") == "mcp_call"

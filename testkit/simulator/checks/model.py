@@ -65,11 +65,28 @@ def check_model(
     _check_reasoning(body, model)
     if configuration.effort not in (None, "none"):
         _refuse_sampling(body, model)
-    _check_text(body, model)
-    _check_format(configuration, model)
-    _check_tier(body, model)
+    # Source: types of openai 3.54.0; the wording is assumed.
+    verbosity = (body.get("text") or {}).get("verbosity")
+    if verbosity is not None and verbosity not in model.verbosities:
+        raise refuse_unsupported_value(
+            "text.verbosity", verbosity, model.id, model.verbosities
+        )
+    # Source: models.dev 910, langchain 35215; the words are those of Chat Completions
+    # (harbor-framework/terminal-bench-1 303).
+    format = configuration.format["type"]
+    if format == "json_schema" and model.id.startswith(WITHOUT_SCHEMAS):
+        raise refuse("format_of_model", kind=format)
+    # Source: guide "Ultrafast mode"; codex 15099 for the words, of another tier.
+    tier = body.get("service_tier")
+    if tier == "ultrafast" and model.id not in ULTRAFAST:
+        raise refuse("service_tier", name=tier)
     _check_tools(configuration, model)
-    _refuse_lookaround(configuration.tools, model)
+    # Source: opencode 32073, vercel/ai 16021 and 20021; that GPT-6 takes patterns that
+    # look around is assumed. gpt-5.4 fails on them: `is_broken_by`.
+    if (5, 5) <= model.series < (6, 0):
+        pattern_path = find_lookaround(configuration.tools)
+        if pattern_path:
+            raise refuse("lookaround", path=pattern_path)
     _check_caching(body, model)
     _check_organization(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
@@ -80,7 +97,11 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
     """Source: inspect_ai 5254; of summaries and contexts assumed."""
     reasoning = body.get("reasoning") or {}
     if not model.reasons:
-        _refuse_reasoning(body, reasoning)
+        for name, value in reasoning.items():
+            if value is not None:
+                raise refuse("unsupported_parameter", path=f"reasoning.{name}")
+        if "reasoning.encrypted_content" in (body.get("include") or []):
+            raise refuse("encrypted_content")
         return
     effort = reasoning.get("effort")
     summary = reasoning.get("summary")
@@ -92,29 +113,16 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
         raise refuse_unsupported_value(
             "reasoning.summary", summary, model.id, ("auto", "detailed")
         )
-    _check_mode(reasoning.get("mode", "standard"), model)
+    mode = reasoning.get("mode", "standard")
+    if mode != "standard":
+        if model.series < (5, 6):
+            raise refuse("unsupported_parameter", path="reasoning.mode")
+        # The wording for newer models is assumed.
+        modes = ("standard", "pro") if model.has_pro_mode else ("standard",)
+        if mode not in modes:
+            raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
     if reasoning.get("context") == "all_turns" and model.series < (5, 4):
         raise refuse("unsupported_parameter", path="reasoning.context")
-
-
-def _check_mode(mode: str, model: ModelFacts) -> None:
-    """Refuse a mode that the model does not have; the wording for newer models is assumed."""
-    if mode == "standard":
-        return
-    if model.series < (5, 6):
-        raise refuse("unsupported_parameter", path="reasoning.mode")
-    if mode != "pro" or not model.has_pro_mode:
-        modes = ("standard", "pro") if model.has_pro_mode else ("standard",)
-        raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
-
-
-def _refuse_reasoning(body: Body, reasoning: Body) -> None:
-    """Source: reports of OpenAI's users."""
-    for name, value in reasoning.items():
-        if value is not None:
-            raise refuse("unsupported_parameter", path=f"reasoning.{name}")
-    if "reasoning.encrypted_content" in (body.get("include") or []):
-        raise refuse("encrypted_content")
 
 
 def _refuse_sampling(body: Body, model: ModelFacts) -> None:
@@ -135,31 +143,6 @@ def _refuse_sampling(body: Body, model: ModelFacts) -> None:
         )
 
 
-def _check_text(body: Body, model: ModelFacts) -> None:
-    """Source: types of openai 3.54.0; the wording is assumed."""
-    verbosity = (body.get("text") or {}).get("verbosity")
-    if verbosity is not None and verbosity not in model.verbosities:
-        raise refuse_unsupported_value(
-            "text.verbosity", verbosity, model.id, model.verbosities
-        )
-
-
-def _check_format(configuration: Configuration, model: ModelFacts) -> None:
-    """Source: models.dev 910, langchain 35215; the words are those of Chat Completions
-    (harbor-framework/terminal-bench-1 303).
-    """
-    kind = configuration.format["type"]
-    if kind == "json_schema" and model.id.startswith(WITHOUT_SCHEMAS):
-        raise refuse("format_of_model", kind=kind)
-
-
-def _check_tier(body: Body, model: ModelFacts) -> None:
-    """Source: guide "Ultrafast mode"; codex 15099 for the words, of another tier."""
-    tier = body.get("service_tier")
-    if tier == "ultrafast" and model.id not in ULTRAFAST:
-        raise refuse("service_tier", name=tier)
-
-
 def _check_tools(configuration: Configuration, model: ModelFacts) -> None:
     """Source: QuantumNous/new-api 1586, jrkropp/open-webui-developer-toolkit 716."""
     kinds = [tool["type"] for tool in configuration.tools]
@@ -169,18 +152,6 @@ def _check_tools(configuration: Configuration, model: ModelFacts) -> None:
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
     if configuration.effort == "minimal" and refused:
         raise refuse("tools_at_minimal", names=", ".join(refused))
-
-
-def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
-    """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`.
-
-    Source: opencode 32073, vercel/ai 16021 and 20021; that GPT-6 takes them is assumed.
-    """
-    if model.series < (5, 5) or model.series >= (6, 0):
-        return
-    pattern_path = find_lookaround(tools)
-    if pattern_path:
-        raise refuse("lookaround", path=pattern_path)
 
 
 def is_broken_by(tools: Sequence[Tool], model: ModelFacts) -> bool:

@@ -23,8 +23,21 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     declared = body.get("tools") or []
     deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
     flat = {tool.get("name") for tool in declared} - deferred
-    with_namespace = deferred | _added_names(items)
-    known = with_namespace | _found_names(items) | _namespace_names(declared)
+    with_namespace = deferred | {
+        tool["name"]
+        for _, tools in list_appended(items)
+        for tool in tools
+        if tool["type"] in ("function", "custom")
+    }
+    # Those of tools that searches of a client found, and declared ones.
+    known = with_namespace | {
+        tool["name"]
+        for item in items
+        if item.get("type") == "tool_search_output"
+        for tool in item["tools"]
+        if "name" in tool
+    }
+    known |= {tool["name"] for tool in declared if tool["type"] == "namespace"}
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
@@ -41,27 +54,3 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
                 name=name,
                 path=path,
             )
-
-
-def _found_names(items: Sequence[Item]) -> set[str]:
-    """Return the namespaces of the tools that searches of a client found."""
-    names: set[str] = set()
-    for item in items:
-        if item.get("type") == "tool_search_output":
-            tools = item["tools"]
-            names |= {tool["name"] for tool in tools if "name" in tool}
-    return names
-
-
-def _namespace_names(tools: Sequence[Item]) -> set[str]:
-    return {tool["name"] for tool in tools if tool["type"] == "namespace"}
-
-
-def _added_names(items: Sequence[Item]) -> set[str]:
-    """Return the names of the functions and custom tools that items added."""
-    names: set[str] = set()
-    for _, tools in list_appended(items):
-        for tool in tools:
-            if tool["type"] in ("function", "custom"):
-                names.add(tool["name"])
-    return names

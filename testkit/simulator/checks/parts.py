@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.refusals import Refusal, refuse, refuse_exclusive_fields
@@ -42,24 +42,23 @@ def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
     """
     images = 0
     size = 0
-    for part, path in _list_parts(items):
-        if part.get("type") == "input_image":
-            images += 1
-            _check_image(part, path)
-        elif part.get("type") == "input_file":
-            size += _check_file(part, path)
+    places = [
+        (rows, f"input[{index}].{name}")
+        for index, item in enumerate(items)
+        for name in ("content", "output")
+        if isinstance(rows := item.get(name), list)
+    ]
+    for rows, place in places:
+        for number, part in enumerate(rows):
+            if part.get("type") == "input_image":
+                images += 1
+                _check_image(part, f"{place}[{number}]")
+            elif part.get("type") == "input_file":
+                size += _check_file(part, f"{place}[{number}]")
     if images > MAX_IMAGES:
         raise refuse("image_count", count=images, limit=MAX_IMAGES)
     if size > MAX_FILE_BYTES:
         raise refuse("files_size")
-
-
-def _list_parts(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Part, str]]:
-    for index, item in enumerate(items):
-        for name in ("content", "output"):
-            rows = item.get(name)
-            for number, part in enumerate(rows if isinstance(rows, list) else ()):
-                yield part, f"input[{index}].{name}[{number}]"
 
 
 def _check_image(part: Part, path: str) -> None:
@@ -100,10 +99,12 @@ def _check_file(part: Part, path: str) -> int:
     data_path = f"{path}.file_data"
     data_url = DATA_URL_PATTERN.match(file_data)
     if data_url is None:
-        raise _refuse_file(data_path, "a value without the 'data:' prefix")
+        got = "a value without the 'data:' prefix"
+        raise refuse("file_type", path=data_path, got=got)
     kind = data_url[1]
     if kind not in DOCUMENTS and not kind.startswith("text/"):
-        raise _refuse_file(data_path, f"unsupported MIME type '{kind}'")
+        got = f"unsupported MIME type '{kind}'"
+        raise refuse("file_type", path=data_path, got=got)
     content = _decode_data(data_url[3], data_path)
     if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
         raise refuse("file_content", name=part["filename"], path=data_path)
@@ -127,10 +128,6 @@ def _decode_data(payload: str, path: str) -> bytes:
         raise _refuse_image(
             path, "base64-encoded data", "a value that is not"
         ) from None
-
-
-def _refuse_file(path: str, got: str) -> Refusal:
-    return refuse("file_type", path=path, got=got)
 
 
 def _refuse_image(path: str, wanted: str, got: str) -> Refusal:

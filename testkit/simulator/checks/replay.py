@@ -65,15 +65,13 @@ def read_replay(
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
     prompt = _ReplayedPrompt(PrefixHash(serialize_bound_head(body, reader.model)))
-    last_question = _last_question_index(items)
+    questions = (at for at, item in enumerate(items) if item.get("role") == "user")
+    last_question = max(questions, default=-1)
     for index, item in enumerate(items):
         kind = read_item_type(item)
         if kind in SEALED_TYPES:
             seal = _unseal_item(item, index, reader)
-            if kind == "compaction":
-                prompt.read_compaction(item, seal, reader)
-            else:
-                prompt.read_reasoning(item, seal, reader, index < last_question)
+            prompt.read_sealed(item, seal, reader, is_past=index < last_question)
         elif kind != "mcp_call":  # accepted, but only a stored response gives it back
             prompt.read(item)
     return prompt.replay()
@@ -94,38 +92,27 @@ class _ReplayedPrompt:
         self._items.append(canonical)
         self._prefix.read(canonical)
 
-    def read_reasoning(
-        self, item: Item, seal: Seal, reader: ReplayReader, is_past: bool
+    def read_sealed(
+        self, item: Item, seal: Seal, reader: ReplayReader, *, is_past: bool
     ) -> None:
-        """Read reasoning, or remove it; ``is_past`` says that a question follows it."""
-        reason = _removal_reason(seal, self._prefix.digest(), is_past, reader)
+        """Read reasoning, or a compaction in place of everything before it.
+
+        What cannot be used is removed; ``is_past`` says that a question follows it. A
+        compaction is bound to no prefix, and belongs to no turn.
+        """
+        is_compaction = item["type"] == "compaction"
+        prefix = seal.prefix if is_compaction else self._prefix.digest()
+        reason = _removal_reason(seal, prefix, is_past and not is_compaction, reader)
         if reason:
-            self._report_removal(item, seal, reason)
+            id = item.get("id") or seal.item
+            report = {"id": id, "type": "reasoning", "action": "removed"}
+            self._removed.append({**report, "reason": reason})
             return
+        if is_compaction:
+            self._items = []
+            self._reasoning_tokens = 0
         self._reasoning_tokens += seal.tokens
         self.read(item)
-
-    def read_compaction(self, item: Item, seal: Seal, reader: ReplayReader) -> None:
-        """Read a compaction in place of everything before it, or remove it.
-
-        It is bound to no prefix, and belongs to no turn.
-        """
-        reason = _removal_reason(seal, seal.prefix, False, reader)
-        if reason:
-            self._report_removal(item, seal, reason)
-            return
-        self._items = []
-        self._reasoning_tokens = seal.tokens
-        self.read(item)
-
-    def _report_removal(self, item: Item, seal: Seal, reason: str) -> None:
-        report = {
-            "id": item.get("id") or seal.item,
-            "type": "reasoning",
-            "action": "removed",
-            "reason": reason,
-        }
-        self._removed.append(report)
 
     def replay(self) -> Replay:
         """Return the whole input as it was read."""
@@ -137,12 +124,6 @@ class _ReplayedPrompt:
         )
 
 
-def _last_question_index(items: Sequence[Item]) -> int:
-    """Return the index of the last user message; -1 if there is none."""
-    questions = [i for i, item in enumerate(items) if item.get("role") == "user"]
-    return questions[-1] if questions else -1
-
-
 def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
     """Return the seal of reasoning or of a compaction, or raise the refusal."""
     if read_item_type(item) == "reasoning":
@@ -150,7 +131,13 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
             raise refuse("reasoning_of_plain_model")
         if "status" in item and not reader.profile.accepts_reasoning_status:
             raise refuse("unknown_parameter", path=f"input[{index}].status")
-        _refuse_plain_text(item, f"input[{index}].content")
+        # Other servers send its text (musistudio/claude-code-router 1783,
+        # router-for-me/CLIProxyAPI 5825, both of September 2026); that it is refused
+        # next to encrypted content, too, is assumed.
+        if item.get("content"):
+            path = f"input[{index}].content"
+            count = len(item["content"])
+            raise refuse("array_length", path=path, limit=0, length=count)
     content = item.get("encrypted_content") or ""
     try:
         seal = unseal_content(content)
@@ -158,25 +145,12 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
     if seal.organization != reader.organization:
         raise _refuse_unverifiable(content, OTHER_ORGANIZATION_TEXT)
-    if seal.family != reader.model.family and not _is_tolerated(reader):
+    # A model that drops reasoning of another family later accepts it at first.
+    drops_it_later = reader.model.binds_reasoning_to_prefix
+    is_tolerated = drops_it_later or reader.profile.accepts_foreign_family
+    if seal.family != reader.model.family and not is_tolerated:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
     return seal
-
-
-def _refuse_plain_text(item: Item, path: str) -> None:
-    """Refuse reasoning whose text is not encrypted, as other servers send it.
-
-    Source: musistudio/claude-code-router 1783, router-for-me/CLIProxyAPI 5825, both of
-    September 2026; next to encrypted content it is assumed.
-    """
-    if item.get("content"):
-        raise refuse("array_length", path=path, limit=0, length=len(item["content"]))
-
-
-def _is_tolerated(reader: ReplayReader) -> bool:
-    """Tell whether reasoning of another family is accepted, if not read."""
-    drops_it_later = reader.model.binds_reasoning_to_prefix
-    return drops_it_later or reader.profile.accepts_foreign_family
 
 
 def _refuse_unverifiable(content: str, reason: str) -> Refusal:

@@ -32,37 +32,16 @@ LONG_ENUM = 250
 """The characters of an enum are limited if it has more values than this."""
 # `default` and `minLength` are accepted: recorded, in exchanges that do not lie next to
 # the project. docs/reference/responses-api.md, "Function tools".
-STRICT_REFUSED = (
-    "allOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "patternProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "propertyNames",
-    "maxLength",
-    "uniqueItems",
-    "contains",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "prefixItems",
-)
-STRICT_FORMATS = (
-    "date-time",
-    "time",
-    "date",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "uuid",
-)
+_REFUSED = """
+allOf oneOf not if then else patternProperties dependentRequired dependentSchemas
+propertyNames maxLength uniqueItems contains minProperties maxProperties
+unevaluatedProperties unevaluatedItems prefixItems
+"""
+STRICT_REFUSED = tuple(_REFUSED.split())
+_FORMATS = """
+date-time time date duration email hostname ipv4 ipv6 uuid
+"""
+STRICT_FORMATS = tuple(_FORMATS.split())
 STRICT_NUMBER_FORMATS = ("double", "int64", "uint8")
 """Formats of numbers that the guide does not list: recorded, `double` only read."""
 NUMBER_TYPES = {"integer", "null", "number"}
@@ -103,15 +82,22 @@ def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
 @lru_cache(maxsize=4096)
 def _find_problem(text: str, strict: bool) -> SchemaProblem:
     schema = json.loads(text)
-    problem = (
-        _check_root(schema)
-        or _check_metaschema(schema)
-        or find_schema_problem(schema, (), strict)
-        or _check_references(schema)
-    )
-    if problem is None and strict:
-        return check_size(schema)
-    return problem
+    kind = schema.get("type")
+    if kind != "object":
+        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    if "properties" not in schema:
+        return "In context=(), object schema missing properties."
+    error = next(METASCHEMA.iter_errors(schema), None)
+    if error:
+        return f"{error.message}."
+    problem = _find_inner_problem(schema, (), strict)
+    if problem:
+        return problem
+    for _, inner in _walk(schema, "$"):
+        target = inner.get("$ref")
+        if isinstance(target, str) and not _leads_somewhere(schema, target):
+            return "reference can only point to definitions defined at the top level."
+    return _check_size(schema) if strict else None
 
 
 def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
@@ -125,7 +111,7 @@ def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
+def _find_inner_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
     """Return the problem of a schema or of one inside, None without one."""
     if not isinstance(schema, dict):
         return None
@@ -137,31 +123,9 @@ def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaPr
     if message is not None:
         return message
     for name, inner in _inner_schemas(schema):
-        message = find_schema_problem(inner, (*context, *name), strict)
+        message = _find_inner_problem(inner, (*context, *name), strict)
         if message is not None:
             return message
-    return None
-
-
-def _check_root(schema: Mapping[str, Any]) -> SchemaProblem:
-    kind = schema.get("type")
-    if kind != "object":
-        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
-    if "properties" not in schema:
-        return "In context=(), object schema missing properties."
-    return None
-
-
-def _check_metaschema(schema: Mapping[str, Any]) -> SchemaProblem:
-    error = next(METASCHEMA.iter_errors(schema), None)
-    return f"{error.message}." if error else None
-
-
-def _check_references(schema: Mapping[str, Any]) -> SchemaProblem:
-    for _, inner in _walk(schema, "$"):
-        target = inner.get("$ref")
-        if isinstance(target, str) and not _leads_somewhere(schema, target):
-            return "reference can only point to definitions defined at the top level."
     return None
 
 
@@ -198,20 +162,8 @@ def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProb
             return f"In context={context}, '{word}' is not permitted."
     if "format" in schema and not _may_have_format(schema):
         return f"In context={context}, 'format' is not permitted."
-    if schema.get("type") == "object":
-        return _check_closed(schema, context)
-    return None
-
-
-def _may_have_format(schema: Mapping[str, Any]) -> bool:
-    kind = schema.get("type")
-    kinds = set(kind) if isinstance(kind, list) else {kind}
-    if schema["format"] in STRICT_NUMBER_FORMATS:
-        return kinds <= NUMBER_TYPES
-    return schema["format"] in STRICT_FORMATS
-
-
-def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
+    if schema.get("type") != "object":
+        return None
     if schema.get("additionalProperties") is not False:
         return (
             f"In context={context}, 'additionalProperties' is required to be supplied "
@@ -227,23 +179,33 @@ def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
     return None
 
 
-def check_size(schema: Mapping[str, Any]) -> SchemaProblem:
+def _may_have_format(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    kinds = set(kind) if isinstance(kind, list) else {kind}
+    if schema["format"] in STRICT_NUMBER_FORMATS:
+        return kinds <= NUMBER_TYPES
+    return schema["format"] in STRICT_FORMATS
+
+
+def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
     """Hold a strict schema against the limits that the guide states."""
     schemas = [inner for _, inner in _walk(schema, "$")]
     depth = _measure_depth(schema)
     if depth > MAX_DEPTH:
         return f"{depth} levels of nesting exceeds limit of {MAX_DEPTH}."
     enums = [inner["enum"] for inner in schemas if "enum" in inner]
+    long_enums = [
+        sum(len(value) for value in values if isinstance(value, str))
+        for values in enums
+        if len(values) > LONG_ENUM
+    ]
     names = [name for inner in schemas for name in inner.get("properties", {})]
     texts = [value for values in enums for value in values if isinstance(value, str)]
     counts = {
         "object properties": (MAX_PROPERTIES, len(names)),
         "enum values": (MAX_ENUM_VALUES, sum(map(len, enums))),
         "characters": (MAX_NAME_CHARACTERS, sum(map(len, names + texts))),
-        "enum characters": (
-            MAX_ENUM_CHARACTERS,
-            max(map(_measure_enum, enums), default=0),
-        ),
+        "enum characters": (MAX_ENUM_CHARACTERS, max(long_enums, default=0)),
     }
     for what, (limit, count) in counts.items():
         if count > limit:
@@ -254,13 +216,6 @@ def check_size(schema: Mapping[str, Any]) -> SchemaProblem:
                 "structured outputs."
             )
     return None
-
-
-def _measure_enum(values: list[Any]) -> int:
-    """Return the length of a long enum's texts; short ones are not limited."""
-    if len(values) <= LONG_ENUM:
-        return 0
-    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def _measure_depth(schema: Any) -> int:

@@ -8,7 +8,7 @@ for other values assumed.
 
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,9 +42,9 @@ TYPE_WORDS: Mapping[type, str] = {
 }
 
 
-def read_type_word(value: object) -> str:
-    """Name the JSON type of a value as the API's messages do."""
-    return TYPE_WORDS.get(type(value), "something else")
+def _refuse_type(path: str, expected: str, value: object) -> Refusal:
+    got = TYPE_WORDS.get(type(value), "something else")
+    return refuse("type", path=path, expected=expected, got=got)
 
 
 @cache
@@ -142,7 +142,7 @@ def check_shape(
     ``optional`` names further fields that are not required at this place.
     """
     if not isinstance(value, dict):
-        raise refuse("type", path=path, expected="an object", got=read_type_word(value))
+        raise _refuse_type(path, "an object", value)
     fields = {**read_fields(shape), **EXTRA_FIELDS.get(shape.__name__, {})}
     optional |= OPTIONAL_FIELDS.get(shape.__name__, frozenset())
     for name, hint in fields.items():
@@ -171,12 +171,7 @@ def _check_plain(value: object, hint: TypeHint, path: str) -> None:
     else:
         fits = isinstance(value, hint)
     if not fits:
-        raise refuse(
-            "type",
-            path=path,
-            expected=TYPE_WORDS.get(hint, "something else"),
-            got=read_type_word(value),
-        )
+        raise _refuse_type(path, TYPE_WORDS.get(hint, "something else"), value)
 
 
 def _check_literal(value: object, allowed: tuple[str, ...], path: str) -> None:
@@ -184,20 +179,20 @@ def _check_literal(value: object, allowed: tuple[str, ...], path: str) -> None:
         return
     if not isinstance(value, str):
         expected = f"one of {' or '.join(repr(literal) for literal in allowed)}"
-        raise refuse("type", path=path, expected=expected, got=read_type_word(value))
+        raise _refuse_type(path, expected, value)
     raise refuse_value(path, value, allowed)
 
 
 def _check_map(value: object, args: tuple[TypeHint, ...], path: str) -> None:
     if not isinstance(value, dict):
-        raise refuse("type", path=path, expected="an object", got=read_type_word(value))
+        raise _refuse_type(path, "an object", value)
     for name, inner in value.items():
         check_value(inner, args[1] if args else object, join_path(path, name))
 
 
 def _check_array(value: object, args: tuple[TypeHint, ...], path: str) -> None:
     if not isinstance(value, list):
-        raise refuse("type", path=path, expected="an array", got=read_type_word(value))
+        raise _refuse_type(path, "an array", value)
     for index, inner in enumerate(value):
         check_value(inner, args[0] if args else object, f"{path}[{index}]")
 
@@ -210,23 +205,32 @@ def _check_union(value: object, options: tuple[TypeHint, ...], path: str) -> Non
         if shapes:
             _check_variant(value, shapes, path)
             return
-
-    def check_option(option: TypeHint) -> None:
-        check_value(value, option, path)
-
-    refusals = _collect_refusals(options, check_option)
-    if refusals:
-        raise _choose_refusal(refusals, options, value, path)
+    refusals = _collect_refusals(value, options, path)
+    for refusal in refusals:
+        if refusal.code != "invalid_type" or refusal.param != path:
+            raise refusal
+    if not refusals:
+        return
+    words = []
+    for option in options:
+        if is_array(option):
+            words.append("an array")
+        elif read_origin(option) is typing.Literal:
+            words.append("a string")
+        elif option is not type(None):
+            words.append(TYPE_WORDS.get(option, "an object"))
+    expected = words[0] if len(words) == 1 else f"one of {' or '.join(words)}"
+    raise _refuse_type(path, expected, value)
 
 
 def _collect_refusals(
-    options: Sequence[TypeHint], check: Callable[[Any], None]
+    value: object, options: Sequence[TypeHint], path: str
 ) -> list[Refusal]:
     """Return the problems of each option; nothing if one matches."""
     refusals: list[Refusal] = []
     for option in options:
         try:
-            check(option)
+            check_value(value, option, path)
         except Refusal as refusal:
             refusals.append(refusal)
         else:
@@ -234,47 +238,20 @@ def _collect_refusals(
     return refusals
 
 
-def _choose_refusal(
-    refusals: list[Refusal], options: tuple[TypeHint, ...], value: object, path: str
-) -> Refusal:
-    for refusal in refusals:
-        if refusal.code != "invalid_type" or refusal.param != path:
-            return refusal
-    words = [_expected(option) for option in options if option is not type(None)]
-    expected = words[0] if len(words) == 1 else f"one of {' or '.join(words)}"
-    return refuse("type", path=path, expected=expected, got=read_type_word(value))
-
-
-def _expected(option: TypeHint) -> str:
-    if is_array(option):
-        return "an array"
-    if read_origin(option) is typing.Literal:
-        return "a string"
-    return TYPE_WORDS.get(option, "an object")
-
-
 def _check_variant(value: Mapping[str, Any], shapes: list[type], path: str) -> None:
     named = value.get("type")
     candidates = [shape for shape in shapes if named in read_tags(shape)]
     if not candidates:
-        _refuse_tag(value, shapes, path)
-        candidates = [shape for shape in shapes if not read_tags(shape)] or shapes
-
-    def check_candidate(shape: TypeHint) -> None:
-        check_shape(value, shape, path)
-
-    refusals = _collect_refusals(candidates, check_candidate)
+        candidates = [shape for shape in shapes if not read_tags(shape)]
+    if not candidates:
+        tag_path = join_path(path, "type")
+        if "type" not in value:
+            raise refuse("missing_parameter", path=tag_path)
+        tags = dict.fromkeys(tag for shape in shapes for tag in read_tags(shape))
+        _check_literal(value["type"], tuple(tags), tag_path)
+    refusals = _collect_refusals(value, candidates, path)
     if refusals:
         raise refusals[0]
-
-
-def _refuse_tag(value: Mapping[str, Any], shapes: list[type], path: str) -> None:
-    if any(not read_tags(shape) for shape in shapes):
-        return
-    if "type" not in value:
-        raise refuse("missing_parameter", path=join_path(path, "type"))
-    tags = [tag for shape in shapes for tag in read_tags(shape)]
-    _check_literal(value["type"], tuple(dict.fromkeys(tags)), join_path(path, "type"))
 
 
 @cache
@@ -291,8 +268,15 @@ ROLES = ("assistant", "system", "developer", "user")
 ROLES_WITH_ID = ("developer", "user")
 """The messages of a client that may have an id although the types say otherwise."""
 USER_PARTS = ("input_text", "input_image", "input_file")
+ASSISTANT_PARTS: Mapping[str, type] = {
+    "output_text": ResponseOutputTextParam,
+    "refusal": ResponseOutputRefusalParam,
+}
 
-UNDOCUMENTED_PARAMETERS = ("stream", "client_metadata")
+UNDOCUMENTED_PARAMETERS = {
+    "stream": bool | None,
+    "client_metadata": dict[str, str] | None,
+}
 """Parameters that the types of a plain request lack; the second is recorded."""
 NULLABLE_PARAMETERS = ("tool_choice",)
 """Parameters that may be null although the types say otherwise; recorded."""
@@ -310,23 +294,11 @@ def check_body(body: Body) -> None:
     # A stored prompt brings its own model; recorded.
     if "model" not in body and "prompt" not in body:
         raise refuse("missing_parameter", path="model")
+    hints = {**known, **UNDOCUMENTED_PARAMETERS}
     for name, value in body.items():
-        _check_parameter(name, value, known)
-    _check_input(body)
-
-
-def _check_parameter(name: str, value: object, known: Mapping[str, TypeHint]) -> None:
-    if value is None and name in NULLABLE_PARAMETERS:
-        return
-    if name == "stream":
-        check_value(value, bool | None, name)
-    elif name == "client_metadata":
-        check_value(value, dict[str, str] | None, name)
-    elif name != "input":
-        check_value(value, known[name], name)
-
-
-def _check_input(body: Body) -> None:
+        is_null = value is None and name in NULLABLE_PARAMETERS
+        if name != "input" and not is_null:
+            check_value(value, hints[name], name)
     body_input = body.get("input")
     if body_input is None and "prompt" in body:
         return
@@ -336,16 +308,13 @@ def _check_input(body: Body) -> None:
         for index, item in enumerate(body_input):
             check_item(item, f"input[{index}]")
     elif not isinstance(body_input, str):
-        expected = "one of an array or a string"
-        raise refuse(
-            "type", path="input", expected=expected, got=read_type_word(body_input)
-        )
+        raise _refuse_type("input", "one of an array or a string", body_input)
 
 
 def check_item(item: object, path: str) -> None:
     """Raise the refusal for the first invalid field of an item."""
     if not isinstance(item, dict):
-        raise refuse("type", path=path, expected="an object", got=read_type_word(item))
+        raise _refuse_type(path, "an object", item)
     default_kind = "message" if "role" in item else None
     kind = item.get("type", default_kind)
     if kind == "message":
@@ -371,12 +340,7 @@ def _shape_of(kind: object, path: str) -> type:
             fitting: type = shape
             return fitting
     if not isinstance(kind, str):
-        raise refuse(
-            "type",
-            path=join_path(path, "type"),
-            expected="a string",
-            got=read_type_word(kind),
-        )
+        raise _refuse_type(join_path(path, "type"), "a string", kind)
     raise refuse_value(join_path(path, "type"), kind, list_item_types())
 
 
@@ -413,49 +377,29 @@ def _check_message(item: Body, path: str) -> None:
     if not isinstance(content, list):
         check_shape(item, EasyInputMessageParam, path)
     elif role == "assistant":
-        _check_assistant(item, path)
+        for index, part in enumerate(content):
+            part_path = f"{path}.content[{index}]"
+            kind = _read_part_type(part, part_path, tuple(ASSISTANT_PARTS))
+            shape = ASSISTANT_PARTS[kind]
+            check_shape(part, shape, part_path, frozenset({"annotations"}))
+        bare = {**item, "content": []}
+        optional = frozenset({"id", "status", "type"})
+        check_shape(bare, ResponseOutputMessageParam, path, optional)
     else:
-        _check_user_parts(content, f"{path}.content")
-        shape: type = EasyInputMessageParam
-        if "status" in item:
-            shape = response_input_item_param.Message
-        check_shape(item, shape, path)
+        for index, part in enumerate(content):
+            _read_part_type(part, f"{path}.content[{index}]", USER_PARTS)
+        is_stored = "status" in item
+        kinds = (EasyInputMessageParam, response_input_item_param.Message)
+        check_shape(item, kinds[is_stored], path)
 
 
-def _check_assistant(item: Body, path: str) -> None:
-    parts = {
-        "output_text": ResponseOutputTextParam,
-        "refusal": ResponseOutputRefusalParam,
-    }
-    for index, part in enumerate(item["content"]):
-        part_path = f"{path}.content[{index}]"
-        kind = _read_type(part, part_path)
-        if kind not in parts:
-            raise refuse_value(part_path, kind, tuple(parts))
-        check_shape(part, parts[kind], part_path, frozenset({"annotations"}))
-    bare = {**item, "content": []}
-    optional = frozenset({"id", "status", "type"})
-    check_shape(bare, ResponseOutputMessageParam, path, optional)
-
-
-def _check_user_parts(content: list[Any], path: str) -> None:
-    for index, part in enumerate(content):
-        part_path = f"{path}[{index}]"
-        kind = _read_type(part, part_path)
-        if kind not in USER_PARTS:
-            raise refuse_value(part_path, kind, USER_PARTS)
-
-
-def _read_type(part: object, path: str) -> Any:
+def _read_part_type(part: object, path: str, known: tuple[str, ...]) -> str:
     if not isinstance(part, dict):
-        raise refuse("type", path=path, expected="an object", got=read_type_word(part))
+        raise _refuse_type(path, "an object", part)
     if "type" not in part:
         raise refuse("missing_parameter", path=join_path(path, "type"))
     if not isinstance(part["type"], str):
-        raise refuse(
-            "type",
-            path=join_path(path, "type"),
-            expected="a string",
-            got=read_type_word(part["type"]),
-        )
+        raise _refuse_type(join_path(path, "type"), "a string", part["type"])
+    if part["type"] not in known:
+        raise refuse_value(path, part["type"], known)
     return part["type"]

@@ -4,13 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.checks.image_tool import check_image_tool
 from simulator.checks.mcp import check_servers
 from simulator.configuration import is_chosen, list_appended, list_items
 from simulator.files import CONTAINER
 from simulator.models import ModelFacts
-from simulator.refusals import check_range, refuse
+from simulator.refusals import check_length, check_range, refuse
 
+IMAGE_RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
+RETIRED_IMAGE_MODELS = ("gpt-image-1",)
+WITHOUT_TRANSPARENCY = ("gpt-image-2", "gpt-image-2-2026-04-21")
 MAX_TOOLS = 128
 MAX_NAME_CHARACTERS = 64
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
@@ -29,9 +31,12 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
     for index, tool in enumerate(tools):
         tool_path = f"{path}[{index}]"
         if tool["type"] == "image_generation":
-            check_image_tool(tool, tool_path)
+            _check_image_options(tool, tool_path)
         if tool["type"] == "code_interpreter":
-            _check_container(tool["container"], tool_path)
+            container = tool["container"]
+            # Source: litellm 30936; the wording is assumed.
+            if isinstance(container, str) and container != CONTAINER:
+                raise refuse("tool_container", id=container, path=tool_path)
         if tool["type"] == "file_search":
             _check_stores(tool["vector_store_ids"], f"{tool_path}.vector_store_ids")
             results_path = f"{tool_path}.max_num_results"
@@ -42,10 +47,20 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
             _check_search_place(tool, tool_path)
 
 
-def _check_container(container: str | Tool, path: str) -> None:
-    """Source: litellm 30936; the wording is assumed."""
-    if isinstance(container, str) and container != CONTAINER:
-        raise refuse("tool_container", id=container, path=path)
+def _check_image_options(tool: Tool, path: str) -> None:
+    """Raise the refusal for the first invalid option, as far as somebody saw them refused.
+
+    A transparent background is a preview for some organizations; the message names no
+    place. Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2; of the ranges the
+    types of openai 3.54.0, `types/responses/tool_param.py`. Their words are assumed.
+    """
+    for name, (low, high) in IMAGE_RANGES.items():
+        check_range(f"{path}.{name}", "integer", tool.get(name), low, high)
+    model = tool.get("model")
+    if model in RETIRED_IMAGE_MODELS:
+        raise refuse("retired_model", model=model)
+    if tool.get("background") == "transparent" and model in WITHOUT_TRANSPARENCY:
+        raise refuse("transparent_preview")
 
 
 def _check_stores(stores: list[str], path: str) -> None:
@@ -66,22 +81,17 @@ def _check_search_place(tool: Tool, path: str) -> None:
     at most and without a scheme; the wording is assumed.
     """
     country = (tool.get("user_location") or {}).get("country")
-    if country is not None and not COUNTRY.fullmatch(country):
-        raise refuse(
-            "pattern", path=f"{path}.user_location.country", pattern=COUNTRY.pattern
-        )
+    if country is not None:
+        _check_pattern(country, COUNTRY, f"{path}.user_location.country")
     filters = tool.get("filters") or {}
     for name in ("allowed_domains", "blocked_domains"):
-        _check_domains(filters.get(name) or [], f"{path}.filters.{name}")
-
-
-def _check_domains(domains: Sequence[str], path: str) -> None:
-    """Source: guide "Web search"; the words are assumed."""
-    if len(domains) > MAX_DOMAINS:
-        raise refuse("array_length", path=path, limit=MAX_DOMAINS, length=len(domains))
-    for index, domain in enumerate(domains):
-        if not DOMAIN.fullmatch(domain):
-            raise refuse("pattern", path=f"{path}[{index}]", pattern=DOMAIN.pattern)
+        domains = filters.get(name) or []
+        place = f"{path}.filters.{name}"
+        count = len(domains)
+        if count > MAX_DOMAINS:
+            raise refuse("array_length", path=place, limit=MAX_DOMAINS, length=count)
+        for index, domain in enumerate(domains):
+            _check_pattern(domain, DOMAIN, f"{place}[{index}]")
 
 
 def check_tools(body: Tool) -> None:
@@ -114,7 +124,12 @@ def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
     for index, tool in enumerate(tools):
         name = tool.get("name")
         if name is None:
-            _check_hosted_twice(tool["type"], seen)
+            # With a space, which no name has: a function may be named like a type.
+            kind = f" {tool['type']}"
+            if kind in seen:
+                raise refuse("duplicate_hosted_tool", kind=tool["type"])
+            if tool["type"] != "mcp":  # its label counts
+                seen.add(kind)
             continue
         check_name(name, f"{path}[{index}].name")
         if name in seen:
@@ -124,17 +139,6 @@ def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
         _check_names(tool.get("tools") or [], f"{path}[{index}].tools", set())
 
 
-def _check_hosted_twice(kind: str, seen: set[str]) -> None:
-    """Assumed."""
-    if kind == "mcp":
-        return  # its label counts
-    # With a space, which no name has: a function may be named like a type.
-    entry = f" {kind}"
-    if entry in seen:
-        raise refuse("duplicate_hosted_tool", kind=kind)
-    seen.add(entry)
-
-
 def check_name(name: str, path: str) -> None:
     """Raise the refusal for a name that is empty, too long or of other characters.
 
@@ -142,10 +146,13 @@ def check_name(name: str, path: str) -> None:
     """
     if not name:
         raise refuse("empty", path=path)
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise refuse("length", path=path, limit=MAX_NAME_CHARACTERS, length=len(name))
-    if not TOOL_NAME.fullmatch(name):
-        raise refuse("pattern", path=path, pattern=TOOL_NAME.pattern)
+    check_length(name, MAX_NAME_CHARACTERS, path)
+    _check_pattern(name, TOOL_NAME, path)
+
+
+def _check_pattern(value: str, pattern: re.Pattern[str], path: str) -> None:
+    if not pattern.fullmatch(value):
+        raise refuse("pattern", path=path, pattern=pattern.pattern)
 
 
 def check_choice(body: Tool, model: ModelFacts) -> None:
@@ -155,32 +162,20 @@ def check_choice(body: Tool, model: ModelFacts) -> None:
     declares can be named from gpt-5.6 on.
     """
     choice = body.get("tool_choice")
-    tools = _tools_to_choose(body, model)
+    lists = list_tools(body)
+    if model.series < FIRST_SERIES_THAT_CHOOSES_ADDED_TOOLS:
+        lists = lists[:1]
+    tools = [tool for _, listed in lists for tool in listed]
     if choice == "required" and not tools:
         raise refuse("choice_without_tools")
     if not isinstance(choice, dict):
         return
-    if choice["type"] != "allowed_tools":
-        _check_chosen(choice, choice["type"], tools)
-        return
-    if not choice["tools"]:
-        raise refuse("empty_array", path="tool_choice.tools")  # assumed
-    for allowed in choice["tools"]:
-        _check_chosen(allowed, allowed.get("name") or allowed["type"], tools)
-
-
-def _tools_to_choose(body: Tool, model: ModelFacts) -> list[Tool]:
-    """Return the tools that a choice can name."""
-    lists = list_tools(body)
-    if model.series < FIRST_SERIES_THAT_CHOOSES_ADDED_TOOLS:
-        lists = lists[:1]
-    return [tool for _, listed in lists for tool in listed]
-
-
-def _check_chosen(chosen: Tool, name: str, tools: Sequence[Tool]) -> None:
-    """Raise the refusal of a choice that names none of the tools.
-
-    Source: OpenAI's agents SDK.
-    """
-    if not any(is_chosen(tool, chosen) for tool in tools):
-        raise refuse("choice_of_no_tool", name=name)
+    chosen = [choice]
+    if choice["type"] == "allowed_tools":
+        chosen = choice["tools"]
+        if not chosen:
+            raise refuse("empty_array", path="tool_choice.tools")  # assumed
+    for one in chosen:
+        name = one["type"] if one is choice else one.get("name") or one["type"]
+        if not any(is_chosen(tool, one) for tool in tools):
+            raise refuse("choice_of_no_tool", name=name)

@@ -45,12 +45,8 @@ def build_error(refusal: Refusal, form: str) -> Fields:
         inner = json.dumps({"error": fields}, indent=2)
         name = "NotFoundError" if refusal.status == 404 else "BadRequestError"
         text = f"litellm.{name}: OpenAIException - {inner}. Received Model Group=gpt"
-        return {
-            "message": text,
-            "type": None,
-            "param": None,
-            "code": str(refusal.status),
-        }
+        code = str(refusal.status)
+        return {"message": text, "type": None, "param": None, "code": code}
     return {**fields, "param": None, "code": None}
 
 
@@ -59,18 +55,18 @@ def build_reply(refusal: Refusal, form: str, delivery: str) -> Reply | HttpReply
     error = build_error(refusal, form)
     if delivery == "http":
         return HttpReply(refusal.status, json.dumps({"error": error}))
-    return make_reply(ending=_build_ending(_escape_dollars(error), delivery))
-
-
-def _build_ending(error: Fields, delivery: str) -> Ending:
-    if delivery == "failed":
-        return Ending("response.failed", {"error": error})
-    if delivery == "both":
-        error_event = {"type": "error", "error": error}
-        return Ending("response.failed", {"error": error}, event_before=error_event)
-    if delivery == "error":
-        return Ending("error", {"error": error})
-    return Ending("error", {"param": None, **without_fields(error, "type")})
+    error = _escape_dollars(error)
+    endings = {
+        "failed": Ending("response.failed", {"error": error}),
+        "both": Ending(
+            "response.failed",
+            {"error": error},
+            event_before={"type": "error", "error": error},
+        ),
+        "error": Ending("error", {"error": error}),
+        "error-flat": Ending("error", {"param": None, **without_fields(error, "type")}),
+    }
+    return make_reply(ending=endings[delivery])
 
 
 def _escape_dollars(value: Any) -> Any:

@@ -9,7 +9,7 @@ from simulator.checks.configuration import refuse_newer_type
 from simulator.checks.items import read_item_id, read_item_type
 from simulator.configuration import NEWER_TYPES
 from simulator.faults.forms import build_reply
-from simulator.refusals import Refusal, refuse
+from simulator.refusals import REFUSALS, Refusal, refuse
 from simulator.request import ValidRequest
 from simulator.scenarios.scenario import HttpReply, Reply
 
@@ -23,27 +23,15 @@ ID_MESSAGES = {
     "custom_tool_call_output": (
         "No tool call found for custom tool call output with call_id {id}."
     ),
-    "reasoning": (
-        "Item '{id}' of type 'reasoning' was provided without its required following "
-        "item."
-    ),
+    "reasoning": REFUSALS["reasoning_without_item"].message,
     "code_interpreter_call": "Expected container_id: {id}.",
 }
-LOOKUP_MESSAGE = (
-    "Item with id '{id}' not found. Items are not persisted when `store` is set to "
-    "false. Try again with `store` set to true, or remove this item from your input."
-)
+LOOKUP_MESSAGE = REFUSALS["unstored_item"].message
 PHRASES = {
-    "code_interpreter_call": "Container is expired.",
+    "code_interpreter_call": REFUSALS["expired_container"].message,
     "function_call": "The input holds a function call that cannot be read.",
-    "configuration_update": (
-        "The 'configuration_update' item type is not supported with pro or tournament "
-        "models."
-    ),
-    "reasoning": (
-        "Reasoning input items can only be provided to a reasoning or computer use "
-        "model. Remove reasoning items from your input and try again."
-    ),
+    "configuration_update": REFUSALS["update_in_pro_mode"].message,
+    "reasoning": REFUSALS["reasoning_of_plain_model"].message,
 }
 UNNAMED = "The server could not process this request."
 SOURCES = {"input_image": "image_url", "input_file": "file_data"}
@@ -52,9 +40,8 @@ SOURCES = {"input_image": "image_url", "input_file": "file_data"}
 
 @dataclass(frozen=True)
 class _FoundPart:
-    """A part that is refused: its path, and what the API says about it."""
+    """A part that is refused, and what the API says about it."""
 
-    path: str
     refusal: Refusal
     id: str = ""
     id_message: str = ""
@@ -85,64 +72,51 @@ class RefusedPart:
     """Only requests whose input contains this text."""
 
     def reply_to(self, request: ValidRequest) -> Reply | HttpReply | None:
-        """Return the refusal of a request; None if it does not contain the part."""
-        if self.chat and self.chat not in _as_json(request.items):
-            return None
-        found = self._find(request)
-        if found is None:
-            return None
-        streams = request.body.get("stream") and not request.body.get("background")
-        refusal, form = self._refusal_and_form(found)
-        refusal.status = self.status
-        return build_reply(refusal, form, self.delivery if streams else "http")
-
-    def _refusal_and_form(self, found: _FoundPart) -> tuple[Refusal, str]:
-        """Return the refusal in the chosen form.
+        """Return the refusal of a request; None if it does not contain the part.
 
         A part without an id or a phrase is refused with a message that contains its path.
         """
-        if self.form == "unnamed":
-            return Refusal(UNNAMED), "message"
-        if self.form == "id" and found.id:
-            return Refusal(found.id_message.format(id=found.id)), "id"
-        if self.form == "phrase" and found.phrase:
-            return Refusal(found.phrase), "phrase"
-        if self.form in ("id", "phrase"):
-            return found.refusal, "message"
-        return found.refusal, self.form
+        if self.chat and self.chat not in _as_json(request.items):
+            return None
+        find = {"parameter": self._find_parameter, "tool": self._find_tool}
+        found = find.get(self.place, self._find_item)(request)
+        if found is None:
+            return None
+        refusal, form = found.refusal, self.form
+        if form == "unnamed":
+            refusal, form = Refusal(UNNAMED), "message"
+        elif form == "id" and found.id:
+            refusal = Refusal(found.id_message.format(id=found.id))
+        elif form == "phrase" and found.phrase:
+            refusal = Refusal(found.phrase)
+        elif form in ("id", "phrase"):
+            form = "message"
+        refusal.status = self.status
+        streams = request.body.get("stream") and not request.body.get("background")
+        return build_reply(refusal, form, self.delivery if streams else "http")
 
-    def _find(self, request: ValidRequest) -> _FoundPart | None:
-        """Return the first part of a request that is refused."""
-        if self.place == "parameter":
-            return self._find_parameter(request.body)
-        if self.place == "tool":
-            return self._find_tool(request)
-        return self._find_item(request)
-
-    def _find_parameter(self, body: Item) -> _FoundPart | None:
-        value: Any = body
+    def _find_parameter(self, request: ValidRequest) -> _FoundPart | None:
+        value: Any = request.body
         for name in self.name.split("."):
             if not isinstance(value, Mapping) or name not in value:
                 return None
             value = value[name]
         return _FoundPart(
-            path=self.name,
-            refusal=refuse("unknown_parameter", path=self.name),
+            refuse("unknown_parameter", path=self.name),
             phrase=f"Unsupported parameter: '{self.name}' is not supported with this "
             "model.",
         )
 
     def _find_item(self, request: ValidRequest) -> _FoundPart | None:
-        for path, item in _list_items(request):
+        for index, item in enumerate(request.items):
             kind = read_item_type(item)
             if self.name not in ("", kind) or self.text not in _as_json(item):
                 continue
-            refusal = self._refusal_of_item(path, item)
+            refusal = self._refusal_of_item(f"input[{index}]", item)
             if refusal is not None:
                 own_id = item.get("call_id") or item.get("container_id")
                 return _FoundPart(
-                    path=path,
-                    refusal=refusal,
+                    refusal,
                     id=own_id or read_item_id(item) or "",
                     id_message=ID_MESSAGES.get(kind, LOOKUP_MESSAGE),
                     phrase=PHRASES.get(kind, ""),
@@ -156,50 +130,36 @@ class RefusedPart:
         if self.key:
             if (self.key in item) == self.missing:
                 return None
-            key_path = f"{path}.{self.key}"
-            if self.missing:
-                return refuse("missing_parameter", path=key_path)
-            return refuse("unknown_parameter", path=key_path)
+            rule = "missing_parameter" if self.missing else "unknown_parameter"
+            return refuse(rule, path=f"{path}.{self.key}")
         kind = read_item_type(item)
         if kind in NEWER_TYPES:
             return refuse_newer_type(path, kind)
-        return Refusal(
-            f"Invalid '{path}': an item of type '{kind}' is not supported here.",
-            code="invalid_value",
-            param=path,
-        )
+        text = f"Invalid '{path}': an item of type '{kind}' is not supported here."
+        return Refusal(text, code="invalid_value", param=path)
 
     def _find_tool(self, request: ValidRequest) -> _FoundPart | None:
-        for path, tool in _list_tools(request):
-            is_named = self.name in ("", tool.get("name"), tool["type"])
-            if is_named and self.text in _as_json(tool):
-                return _found_tool(path, tool)
+        """Find a tool: a function is refused for its schema, another for its type."""
+        for tool_path, tool in _list_tools(request):
+            kind = tool["type"]
+            if self.name not in ("", tool.get("name"), kind):
+                continue
+            if self.text not in _as_json(tool):
+                continue
+            if kind == "function":
+                path = f"{tool_path}.parameters"
+                code = "invalid_function_parameters"
+                text = f"Invalid schema for function '{tool.get('name')}': In "
+                text += "context=(), schema is not supported"
+                refusal = Refusal(f"{text}: '{path}'.", code=code, param=path)
+                return _FoundPart(refusal, phrase=f"{text}.")
+            path = f"{tool_path}.type"
+            text = f"Invalid '{path}': '{kind}' is not supported with this model."
+            return _FoundPart(
+                Refusal(text, code="invalid_value", param=path),
+                phrase=f"Hosted tool '{kind}' is not supported with this model.",
+            )
         return None
-
-
-def _found_tool(path: str, tool: Item) -> _FoundPart:
-    """Return a tool as a refused part: a function by its schema, another by its type."""
-    kind = tool["type"]
-    if kind == "function":
-        schema_path = f"{path}.parameters"
-        message = (
-            f"Invalid schema for function '{tool.get('name')}': In context=(), schema is "
-            "not supported"
-        )
-        refusal = Refusal(
-            f"{message}: '{schema_path}'.",
-            code="invalid_function_parameters",
-            param=schema_path,
-        )
-        return _FoundPart(path, refusal, phrase=f"{message}.")
-    type_path = f"{path}.type"
-    refusal = Refusal(
-        f"Invalid '{type_path}': '{kind}' is not supported with this model.",
-        code="invalid_value",
-        param=type_path,
-    )
-    phrase = f"Hosted tool '{kind}' is not supported with this model."
-    return _FoundPart(path, refusal, phrase=phrase)
 
 
 def refuse_item(type: str = "", **more: Any) -> RefusedPart:
@@ -231,25 +191,18 @@ def _refuse_content_part(path: str, item: Item, kind: str) -> Refusal | None:
             part_path = f"{path}.{name}[{index}]"
             if kind in SOURCES:
                 part_path += f".{SOURCES[kind]}"
-            message = (
-                f"Invalid '{part_path}'. Expected a value that can be read, but got a "
-                "value that cannot."
-            )
-            return Refusal(message, code="invalid_value", param=part_path)
+            wanted = "a value that can be read"
+            got = "a value that cannot"
+            return refuse("part_value", path=part_path, wanted=wanted, got=got)
     return None
-
-
-def _list_items(request: ValidRequest) -> Iterator[tuple[str, Item]]:
-    for index, item in enumerate(request.items):
-        yield f"input[{index}]", item
 
 
 def _list_tools(request: ValidRequest) -> Iterator[tuple[str, Item]]:
     """Yield each tool with its path: of the request, of an item, of a namespace."""
     yield from _with_paths(request.body.get("tools") or (), "tools")
-    for path, item in _list_items(request):
+    for index, item in enumerate(request.items):
         if read_item_type(item) == "additional_tools":
-            yield from _with_paths(item["tools"], f"{path}.tools")
+            yield from _with_paths(item["tools"], f"input[{index}].tools")
 
 
 def _with_paths(tools: Sequence[Item], path: str) -> Iterator[tuple[str, Item]]:

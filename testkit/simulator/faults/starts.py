@@ -41,10 +41,6 @@ class FailedStart:
     """Only requests after this many rounds of tools; None: after any number."""
     text: str = ""
     """Only requests whose last user message contains this."""
-    item: bool = True
-    """Whether ``output_item.added`` with an empty item comes before the failure."""
-    usage: bool = False
-    """Whether ``response.failed`` has the usage."""
 
     def applies_to(self, request: ValidRequest) -> bool:
         """Tell whether the answer to this request fails."""
@@ -58,14 +54,22 @@ class FailedStart:
         For a fault of the connection, one more event follows: the one that it cuts off.
         """
         shortened = [event for event in events[:3] if "response" in event]
-        if self.item:
-            added_type = "response.output_item.added"
-            added = [event for event in events if event["type"] == added_type]
-            shortened += added[:1]
-        if self.ending in CONNECTION_FAULTS:
-            shortened += events[-1:]
-        else:
-            shortened += self._failure_events(events)
+        added_type = "response.output_item.added"
+        added = [event for event in events if event["type"] == added_type]
+        shortened += added[:1]
+        error = {"code": self.code, "message": MESSAGES[self.code]}
+        typed_error = {"type": TYPES.get(self.code, self.code), **error, "param": None}
+        error_event = {"type": "error", "error": typed_error}
+        failed = {"status": "failed", "error": error, "usage": None}
+        response = {**events[0].get("response", {}), **failed}
+        failed_event = {"type": "response.failed", "response": response}
+        events_of_ending: dict[str, list[Event]] = {
+            "error": [error_event],
+            "error-flat": [{"type": "error", **error, "param": None}],
+            "failed": [failed_event],
+            "both": [error_event, failed_event],
+        }
+        shortened += events_of_ending.get(self.ending, list(events[-1:]))
         return [
             {**event, "sequence_number": number}
             for number, event in enumerate(shortened)
@@ -76,24 +80,3 @@ class FailedStart:
         if self.ending not in CONNECTION_FAULTS:
             return options
         return Options({**options.given, self.ending: str(count - 1)})
-
-    def _failure_events(self, events: Sequence[Event]) -> list[Event]:
-        error = {"code": self.code, "message": MESSAGES[self.code]}
-        if self.ending == "error-flat":
-            return [{"type": "error", **error, "param": None}]
-        typed_error = {"type": TYPES.get(self.code, self.code), **error, "param": None}
-        error_event = {"type": "error", "error": typed_error}
-        usage = events[-1].get("response", {}).get("usage") if self.usage else None
-        response = {
-            **events[0]["response"],
-            "status": "failed",
-            "error": error,
-            "usage": usage,
-        }
-        failed_event = {"type": "response.failed", "response": response}
-        events_of_ending = {
-            "error": [error_event],
-            "failed": [failed_event],
-            "both": [error_event, failed_event],
-        }
-        return events_of_ending[self.ending]

@@ -34,26 +34,19 @@ def build_message(
         "annotations": list(annotations),
         "logprobs": [],
     }
-    return _build_message_item(part, phase)
-
-
-def build_refusal(text: str) -> Item:
-    """Return a message in which the model declines."""
-    return _build_message_item({"type": "refusal", "refusal": text}, None)
-
-
-def _build_message_item(part: Item, phase: str | None) -> Item:
     item = {"type": "message", "role": "assistant", "content": [part]}
     return item if phase is None else {**item, "phase": phase}
 
 
-def build_url_citation(text: str, cited: str, url: str, title: str) -> Item:
-    """Return a citation of a page, positioned at ``cited`` in ``text``.
+def build_url_citation(
+    text: str, cited: str, url: str, title: str, start: int = 0
+) -> Item:
+    """Return a citation of a page, positioned at the next ``cited`` in ``text``.
 
     Its end is the index after the last character, which is not what the types say
     (recorded: 148 of 149).
     """
-    start = text.index(cited)
+    start = text.index(cited, start)
     return {
         "type": "url_citation",
         "url": url,

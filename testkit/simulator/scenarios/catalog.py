@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from simulator.options import Options
 from simulator.request import ValidRequest
 from simulator.scenarios.agent import AGENT_SCENARIOS
-from simulator.scenarios.agent_work import AGENT_WORK_SCENARIOS
 from simulator.scenarios.builders import build_message
 from simulator.scenarios.chat import CHAT_SCENARIOS
 from simulator.scenarios.faults import FAULT_SCENARIOS, LEAK_SCENARIOS
@@ -63,7 +62,6 @@ ALL_SCENARIOS = (
     *LEAK_SCENARIOS,
     *SHOW_SCENARIOS,
     *AGENT_SCENARIOS,
-    *AGENT_WORK_SCENARIOS,
     TASK_SCENARIO,
 )
 SCENARIOS: Mapping[str, Scenario] = {

@@ -1,10 +1,8 @@
 """Replies of an ordinary chat: reasoning, Markdown, commentary, refusals."""
 
 from simulator.scenarios.builders import (
-    Item,
     build_message,
     build_reasoning,
-    build_refusal,
     build_url_citation,
     build_web_search_call,
 )
@@ -28,34 +26,23 @@ THOUGHTS = (
 )
 
 CITED = "The harbour froze in 1963, as the town's chronicle tells."
-
-
-def _build_cited_message() -> Reply:
-    citation = build_url_citation(
-        CITED, "the town's chronicle", "http://127.0.0.1/chronicle", "The chronicle"
-    )
-    return make_reply(
-        build_reasoning("**Searching**\n\nThis needs a source."),
-        build_web_search_call(
-            "when did the harbour freeze", "http://127.0.0.1/chronicle"
-        ),
-        build_message(CITED, annotations=[citation]),
-    )
-
-
-def _interrupted_by(*items: Item, before: str, after: str) -> Reply:
-    """Return a reply with items between its commentary and its final answer."""
-    return make_reply(
-        build_reasoning("**Warming up**\n\nFirst a word on what comes."),
-        build_message(before, phase="commentary"),
-        *items,
-        build_message(after, phase="final_answer"),
-    )
-
-
+CHRONICLE = "http://127.0.0.1/chronicle"
+CITATION = build_url_citation(CITED, "the town's chronicle", CHRONICLE, "The chronicle")
+DECLINED = {"type": "refusal", "refusal": "I'm sorry, but I can't help with that."}
 SECOND_REASONING = build_reasoning(
     "**Thinking again**\n\nThe first idea can be said better."
 )
+
+
+def _think_between(before: str, after: str) -> Reply:
+    """Return a reply with reasoning between its commentary and its final answer."""
+    return make_reply(
+        build_reasoning("**Warming up**\n\nFirst a word on what comes."),
+        build_message(before, phase="commentary"),
+        SECOND_REASONING,
+        build_message(after, phase="final_answer"),
+    )
+
 
 TABLE = "| city | people |\n| --- | --- |\n| Zürich | 400000 |"
 FENCE = "```python\nprint('not closed'"
@@ -64,99 +51,82 @@ FENCE = "```python\nprint('not closed'"
 CHAT = make_scenario(
     "chat",
     "reasoning with a summary of two parts, then a few Markdown paragraphs",
-    make_reply(build_reasoning(*THOUGHTS), build_message(ANSWER)),
+    build_reasoning(*THOUGHTS),
+    build_message(ANSWER),
 )
 CHAT_SCENARIOS: tuple[Scenario, ...] = (
     CHAT,
     make_scenario(
         "short",
         "reasoning, then one sentence",
-        make_reply(
-            build_reasoning(*THOUGHTS),
-            build_message("Turn $turn. I was given $given back."),
-        ),
+        build_reasoning(*THOUGHTS),
+        build_message("Turn $turn. I was given $given back."),
     ),
     make_scenario(
         "commentary",
         "a commentary message, reasoning, then the final answer",
-        _interrupted_by(
-            SECOND_REASONING, before="Let me look at that.", after="Done: it is 42."
-        ),
+        _think_between("Let me look at that.", "Done: it is 42."),
     ),
     make_scenario(
         "remarks-only",
         "two commentary messages, and no final answer",
-        make_reply(
-            build_reasoning("**Warming up**\n\nA word first."),
-            build_message("Let me look at that.", phase="commentary"),
-            SECOND_REASONING,
-            build_message("I looked: it is 42.", phase="commentary"),
-        ),
+        build_reasoning("**Warming up**\n\nA word first."),
+        build_message("Let me look at that.", phase="commentary"),
+        SECOND_REASONING,
+        build_message("I looked: it is 42.", phase="commentary"),
     ),
     make_scenario(
         "remark-cut",
         "a stream that ends in the middle of a commentary message",
-        make_reply(
-            build_reasoning("**Warming up**\n\nA word first."),
-            build_message(
-                "One line.\n\nAnd a second one, which is cut.", phase="commentary"
-            ),
+        build_reasoning("**Warming up**\n\nA word first."),
+        build_message(
+            "One line.\n\nAnd a second one, which is cut.", phase="commentary"
         ),
         options="cut=18",
     ),
     make_scenario(
         "lone-reasoning",
         "a response with nothing but reasoning",
-        make_reply(build_reasoning(*THOUGHTS)),
+        build_reasoning(*THOUGHTS),
     ),
     make_scenario(
         "list",
         "reasoning between a list and a list",
-        _interrupted_by(
-            SECOND_REASONING,
-            before="So far:\n\n- one\n- two",
-            after="- three\n- four\n\nEnd.",
-        ),
+        _think_between("So far:\n\n- one\n- two", "- three\n- four\n\nEnd."),
     ),
     make_scenario(
         "table",
         "reasoning between a table and a table",
-        _interrupted_by(
-            SECOND_REASONING, before=f"So far:\n\n{TABLE}", after=f"{TABLE}\n\nEnd."
-        ),
+        _think_between(f"So far:\n\n{TABLE}", f"{TABLE}\n\nEnd."),
     ),
     make_scenario(
         "quote",
         "reasoning between a quote and a quote",
-        _interrupted_by(
-            SECOND_REASONING,
-            before="They said:\n\n> one\n> two",
-            after="> three\n\nEnd.",
-        ),
+        _think_between("They said:\n\n> one\n> two", "> three\n\nEnd."),
     ),
     make_scenario(
         "unclosed-fence",
         "an answer that ends inside a code block",
-        make_reply(build_reasoning(*THOUGHTS), build_message(f"Look:\n\n{FENCE})\n")),
+        build_reasoning(*THOUGHTS),
+        build_message(f"Look:\n\n{FENCE})\n"),
     ),
     make_scenario(
         "annotations",
         "a web search, then a sentence with a citation",
-        _build_cited_message(),
+        build_reasoning("**Searching**\n\nThis needs a source."),
+        build_web_search_call("when did the harbour freeze", CHRONICLE),
+        build_message(CITED, annotations=[CITATION]),
     ),
     make_scenario(
         "refusal",
         "a message in which the model declines",
-        make_reply(
-            build_reasoning("**Weighing**\n\nThis is not allowed."),
-            build_refusal("I'm sorry, but I can't help with that."),
-        ),
+        build_reasoning("**Weighing**\n\nThis is not allowed."),
+        {"type": "message", "role": "assistant", "content": [DECLINED]},
     ),
     make_scenario(
         "reasoning-text",
         "raw reasoning, as open-weight models stream it",
-        make_reply(
-            build_reasoning(text="First I count. Then I answer."), build_message(ANSWER)
-        ),
+        build_reasoning(text="First I count. Then I answer."),
+        build_message(ANSWER),
     ),
 )

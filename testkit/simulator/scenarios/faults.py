@@ -16,30 +16,23 @@ from simulator.scenarios.builders import (
 from simulator.scenarios.chat import ANSWER, THOUGHTS
 from simulator.scenarios.scenario import (
     ComposeReply,
-    Ending,
     HttpReply,
     Reply,
     Scenario,
-    drop_done_events,
     end_failed,
     end_incomplete,
     end_refused,
-    end_uncounted,
     end_with_error_event,
     end_with_late_reason,
     make_reply,
     make_scenario,
     send_delta_first,
-    send_only_error,
 )
 
 REASONING = build_reasoning(*THOUGHTS)
 MESSAGE = build_message(ANSWER)
+ANSWERED = make_reply(REASONING, MESSAGE)
 SERVER_ERROR_TEXT = "The server had an error processing your request. Sorry about that!"
-FLAGGED_TEXT = (
-    "Invalid prompt: your prompt was flagged as potentially violating our usage policy. "
-    "Please try again with a different prompt."
-)
 RATE_LIMIT_TEXT = (
     "Rate limit reached for organization org-simulator-1 on tokens per min (TPM): "
     "Limit 30000, Used 29000, Requested 4000. Please try again in 1.5s."
@@ -82,178 +75,139 @@ def _write_many_words(_request: ValidRequest, options: Options) -> Reply:
     return make_reply(REASONING, build_message(text.rstrip()))
 
 
-def _write_long_word(_request: ValidRequest, _options: Options) -> Reply:
-    """Write one word that is longer than most readers' limit of a line."""
-    word = "x" * 1_048_576
-    return make_reply(REASONING, build_message(f"A long word: {word} and its end."))
+LONG_WORD = "x" * 1_048_576
+"""Longer than most readers' limit of a line."""
 
 
 FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "incomplete",
         "an answer that stops at max_output_tokens",
-        make_reply(REASONING, MESSAGE, ending=end_incomplete()),
+        REASONING,
+        MESSAGE,
+        ending=end_incomplete(),
     ),
     make_scenario(
         "incomplete-thoughts",
         "a response that spends all its tokens on reasoning",
-        make_reply(REASONING, ending=end_incomplete()),
+        REASONING,
+        ending=end_incomplete(),
     ),
-    make_scenario(
-        "nothing",
-        "a response that is completed without an item",
-        make_reply(),
-    ),
+    make_scenario("nothing", "a response that is completed without an item"),
     make_scenario(
         "filtered-first",
         "a response that the content filter stops before anything was said",
-        make_reply(ending=end_incomplete("content_filter")),
+        ending=end_incomplete("content_filter"),
     ),
     make_scenario(
         "filtered",
         "an answer that stops at the content filter",
-        make_reply(REASONING, MESSAGE, ending=end_incomplete("content_filter")),
+        REASONING,
+        MESSAGE,
+        ending=end_incomplete("content_filter"),
     ),
     make_scenario(
         "failed",
         "response.failed in the middle of the answer",
-        make_reply(
-            REASONING, MESSAGE, ending=end_failed("server_error", SERVER_ERROR_TEXT)
-        ),
+        REASONING,
+        MESSAGE,
+        ending=end_failed("server_error", SERVER_ERROR_TEXT),
     ),
     make_scenario(
         "failed-limit",
         "response.failed for a rate limit, before anything was said",
-        make_reply(ending=end_uncounted("rate_limit_exceeded", RATE_LIMIT_TEXT)),
-    ),
-    make_scenario(
-        "failed-policy",
-        "response.failed for the usage policy, in the middle of the reasoning",
-        make_reply(
-            REASONING, MESSAGE, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
-        ),
+        ending=end_failed("rate_limit_exceeded", RATE_LIMIT_TEXT, counted=False),
     ),
     make_scenario(
         "misaligned",
         "an answer that the safety monitoring stops after a whole call",
-        make_reply(
-            REASONING,
-            build_function_call("$tool", {"city": "Bern"}),
-            MESSAGE,
-            ending=end_refused(
-                "misalignment_policy_violation",
-                MISALIGNED_TEXT,
-                type="invalid_request_error",
-                misalignment=MISALIGNMENT,
-            ),
+        REASONING,
+        build_function_call("$tool", {"city": "Bern"}),
+        MESSAGE,
+        ending=end_refused(
+            "misalignment_policy_violation",
+            MISALIGNED_TEXT,
+            type="invalid_request_error",
+            misalignment=MISALIGNMENT,
         ),
     ),
     make_scenario(
         "cyber-failed",
         "a response that fails for the cyber policy, before anything was said",
-        make_reply(
-            ending=end_refused(
-                "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
-            )
+        ending=end_refused(
+            "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
         ),
     ),
     make_scenario(
         "too-large",
         "a request that is larger than the rate limit, refused in the stream",
-        make_reply(
-            ending=end_refused(
-                "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
-            )
+        ending=end_refused(
+            "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
         ),
     ),
     make_scenario(
         "late-reason",
         "Azure's filter: response.failed without a reason, then an error event with it",
-        make_reply(
-            REASONING,
-            MESSAGE,
-            ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
-        ),
+        REASONING,
+        MESSAGE,
+        ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
     ),
-    make_scenario(
-        "incomplete-messages",
-        "an answer that stops at the limit of messages",
-        make_reply(REASONING, MESSAGE, ending=end_incomplete("max_messages")),
-    ),
-    make_scenario(
-        "error-nested",
-        "an error event of the nested shape in the middle of the answer",
-        make_reply(
+    *(
+        make_scenario(
+            f"error-{shape}",
+            f"an error event of the {shape} shape in the middle of the answer",
             REASONING,
             MESSAGE,
             ending=end_with_error_event(
-                "server_error", SERVER_ERROR_TEXT, nested=True, type="server_error"
+                "server_error",
+                SERVER_ERROR_TEXT,
+                nested=shape == "nested",
+                type="server_error",
             ),
-        ),
-    ),
-    make_scenario(
-        "error-flat",
-        "an error event of the flat shape in the middle of the answer",
-        make_reply(
-            REASONING,
-            MESSAGE,
-            ending=end_with_error_event(
-                "server_error", SERVER_ERROR_TEXT, nested=False, type="server_error"
-            ),
-        ),
+        )
+        for shape in ("nested", "flat")
     ),
     make_scenario(
         "error-first",
         "an error event and nothing else",
-        make_reply(
-            ending=end_with_error_event(
-                "server_is_overloaded",
-                OVERLOADED_TEXT,
-                nested=True,
-                type="service_unavailable_error",
-            ),
-            fault=send_only_error,
+        ending=end_with_error_event(
+            "server_is_overloaded",
+            OVERLOADED_TEXT,
+            nested=True,
+            type="service_unavailable_error",
         ),
+        fault=lambda events: events[-1:],
     ),
     make_scenario(
         "early-delta",
         "the first delta of each item before its output_item.added",
-        make_reply(REASONING, MESSAGE, fault=send_delta_first),
-    ),
-    make_scenario(
-        "no-part-done",
-        "no done events but those of whole items",
-        make_reply(REASONING, MESSAGE, fault=drop_done_events),
+        REASONING,
+        MESSAGE,
+        fault=send_delta_first,
     ),
     make_scenario(
         "cut",
         "a stream that ends after some text, without a last event",
-        make_reply(REASONING, build_message(ANSWER)),
+        ANSWERED,
         options="cut=60",
     ),
     make_scenario(
         "drop",
         "a connection that breaks in the middle of an event",
-        make_reply(REASONING, build_message(ANSWER)),
+        ANSWERED,
         options="drop=60",
     ),
     make_scenario(
         "stall",
         "a stream that stops sending after some text",
-        make_reply(REASONING, build_message(ANSWER)),
+        ANSWERED,
         options="stall=60",
     ),
     make_scenario(
-        "keepalive",
-        "keepalive events in between",
-        make_reply(REASONING, MESSAGE),
-        options="keepalive=5",
+        "keepalive", "keepalive events in between", ANSWERED, options="keepalive=5"
     ),
     make_scenario(
-        "unknown-events",
-        "events of unknown types",
-        make_reply(REASONING, MESSAGE),
-        options="unknown",
+        "unknown-events", "events of unknown types", ANSWERED, options="unknown"
     ),
     make_scenario("long", "thousands of deltas (deltas=N)", _write_many_words),
     make_scenario(
@@ -262,17 +216,22 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         _write_many_words,
         options="delay=50",
     ),
-    make_scenario("big-line", "a line of one megabyte", _write_long_word),
+    make_scenario(
+        "big-line",
+        "a line of one megabyte",
+        REASONING,
+        build_message(f"A long word: {LONG_WORD} and its end."),
+    ),
 )
 
 
-def quote_request(request: ValidRequest) -> str:
+def _quote_request(request: ValidRequest) -> str:
     """Return a message that quotes the header and the body of a request."""
     body = json.dumps(request.body, ensure_ascii=False)
     return f"Refused. Authorization: {request.authorization}\n{body}"
 
 
-def _find_quotation(request: ValidRequest) -> str:
+def _quote_question(request: ValidRequest) -> str:
     """Return a text that cannot be a parameter: the header, then the question."""
     return f"{request.authorization} {request.last_user_text}"
 
@@ -280,68 +239,59 @@ def _find_quotation(request: ValidRequest) -> str:
 def _refuse_with_quotation(status: int) -> ComposeReply:
     def compose(request: ValidRequest, _options: Options) -> HttpReply:
         header = request.authorization
-        fields = {"type": header, "param": _find_quotation(request), "code": header}
-        body = json.dumps({"error": {"message": quote_request(request), **fields}})
+        fields = {"type": header, "param": _quote_question(request), "code": header}
+        body = json.dumps({"error": {"message": _quote_request(request), **fields}})
         return HttpReply(status, body, headers={"x-request-id": header})
 
     return compose
 
 
-def _build_error_event(request: ValidRequest, *, nested: bool) -> Ending:
-    header = request.authorization
-    ending = end_with_error_event(
-        header, quote_request(request), nested=nested, type=header
-    )
-    inner = ending.fields["error"] if nested else ending.fields
-    inner["param"] = _find_quotation(request)
-    return ending
+def _quote_in_event(*, nested: bool) -> ComposeReply:
+    def compose(request: ValidRequest, _options: Options) -> Reply:
+        header = request.authorization
+        text = _quote_request(request)
+        ending = end_with_error_event(header, text, nested=nested, type=header)
+        error = ending.fields["error"] if nested else ending.fields
+        error["param"] = _quote_question(request)
+        return make_reply(REASONING, MESSAGE, ending=ending)
+
+    return compose
 
 
-def _leak_in_event(request: ValidRequest, _options: Options) -> Reply:
-    return make_reply(
-        REASONING, MESSAGE, ending=_build_error_event(request, nested=False)
-    )
-
-
-def _leak_in_nested_event(request: ValidRequest, _options: Options) -> Reply:
-    return make_reply(
-        REASONING, MESSAGE, ending=_build_error_event(request, nested=True)
-    )
-
-
-def _leak_in_failure(request: ValidRequest, _options: Options) -> Reply:
+def _quote_in_failure(request: ValidRequest, _options: Options) -> Reply:
     # Otherwise a `$` would begin a placeholder.
-    text = quote_request(request).replace("$", "$$")
+    text = _quote_request(request).replace("$", "$$")
     ending = end_failed(request.authorization, text)
     return make_reply(REASONING, MESSAGE, ending=ending)
 
 
 LEAK_SCENARIOS: tuple[Scenario, ...] = (
-    make_scenario(
-        "leaky-error", "status 400 that quotes the request", _refuse_with_quotation(400)
+    *(
+        make_scenario(
+            name,
+            f"status {status} that quotes the request",
+            _refuse_with_quotation(status),
+        )
+        for name, status in (
+            ("leaky-error", 400),
+            ("leaky-error-401", 401),
+            ("leaky-error-500", 500),
+        )
     ),
     make_scenario(
-        "leaky-error-401",
-        "status 401 that quotes the request",
-        _refuse_with_quotation(401),
-    ),
-    make_scenario(
-        "leaky-error-500",
-        "status 500 that quotes the request",
-        _refuse_with_quotation(500),
-    ),
-    make_scenario(
-        "leaky-stream", "an error event that quotes the request", _leak_in_event
+        "leaky-stream",
+        "an error event that quotes the request",
+        _quote_in_event(nested=False),
     ),
     make_scenario(
         "leaky-stream-nested",
         "an error event of the nested shape that quotes the request",
-        _leak_in_nested_event,
+        _quote_in_event(nested=True),
     ),
     make_scenario(
         "leaky-stream-failed",
         "response.failed that quotes the request",
-        _leak_in_failure,
+        _quote_in_failure,
     ),
     make_scenario(
         "leaky-tool",

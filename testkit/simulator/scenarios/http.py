@@ -14,13 +14,7 @@ from simulator.scenarios.faults import (
     MISALIGNMENT,
     TOO_LARGE_TEXT,
 )
-from simulator.scenarios.scenario import (
-    ComposeReply,
-    HttpReply,
-    Reply,
-    Scenario,
-    make_scenario,
-)
+from simulator.scenarios.scenario import HttpReply, Reply, Scenario, make_scenario
 
 GATEWAY_PAGE = """\
 <html><head><title>502 Bad Gateway</title></head>
@@ -42,16 +36,17 @@ XAI_KEY_TEXT = (
     "https://console.x.ai."
 )
 INVALID = "invalid_request_error"
+SERVER_ERROR = ("server_error", "server_error", SERVER_ERROR_TEXT)
 
 ERRORS_BY_STATUS = {
-    408: (None, "invalid_request_error", "The request timed out."),
-    409: (None, "invalid_request_error", "The request conflicts with another."),
-    413: (None, "invalid_request_error", "The request is too large."),
+    408: (None, INVALID, "The request timed out."),
+    409: (None, INVALID, "The request conflicts with another."),
+    413: (None, INVALID, "The request is too large."),
     429: ("rate_limit_exceeded", "requests", BUSY_TEXT),
-    500: ("server_error", "server_error", SERVER_ERROR_TEXT),
-    502: ("server_error", "server_error", SERVER_ERROR_TEXT),
+    500: SERVER_ERROR,
+    502: SERVER_ERROR,
     503: ("server_is_overloaded", "service_unavailable_error", OVERLOADED_TEXT),
-    504: ("server_error", "server_error", SERVER_ERROR_TEXT),
+    504: SERVER_ERROR,
 }
 RETRY_HEADERS = {
     "retry-after": "Retry-After",
@@ -63,40 +58,26 @@ RETRY_HEADERS = {
 def build_http_error(status: int, options: Options) -> HttpReply:
     """Return the API's error with this status, and the headers that options ask for."""
     unknown = (None, "api_error", f"Status {status}.")
-    code, type, text = ERRORS_BY_STATUS.get(status, unknown)
     headers = {
         header: options.text(option)
         for option, header in RETRY_HEADERS.items()
         if options.has(option)
     }
-    return HttpReply(status, _build_error_body(code, type, text), headers=headers)
+    body = _refuse(status, *ERRORS_BY_STATUS.get(status, unknown)).body
+    return HttpReply(status, body, headers=headers)
 
 
-def _build_error_body(
-    code: str | None, type: str | None, text: str, **more: Any
-) -> str:
+def _refuse(
+    status: int, code: str | None, type: str | None, text: str, /, **more: Any
+) -> HttpReply:
     fields = {"message": text, "type": type, "param": None, "code": code, **more}
-    return json.dumps({"error": fields})
-
-
-def _always(reply: HttpReply) -> ComposeReply:
-    """Return a reply to every request."""
-
-    def compose(_request: ValidRequest, _options: Options) -> HttpReply:
-        return reply
-
-    return compose
-
-
-def _build_quota_error(code: str, text: str) -> ComposeReply:
-    return _always(HttpReply(429, _build_error_body(code, "insufficient_quota", text)))
+    return HttpReply(status, json.dumps({"error": fields}))
 
 
 def _refuse_flex(request: ValidRequest, options: Options) -> Reply | HttpReply:
     """Refuse requests of the flex tier; answer all others."""
     if request.body.get("service_tier") == "flex":
-        body = _build_error_body("flex_unavailable", "invalid_request_error", FLEX_TEXT)
-        return HttpReply(429, body)
+        return _refuse(429, "flex_unavailable", INVALID, FLEX_TEXT)
     return CHAT.reply_to(request, options)
 
 
@@ -104,108 +85,73 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "html-error",
         "a gateway's page with status 502",
-        _always(HttpReply(502, GATEWAY_PAGE, "text/html")),
+        HttpReply(502, GATEWAY_PAGE, "text/html"),
     ),
     make_scenario(
-        "html-200",
-        "a page with status 200",
-        _always(HttpReply(200, GATEWAY_PAGE, "text/html")),
+        "html-200", "a page with status 200", HttpReply(200, GATEWAY_PAGE, "text/html")
     ),
     make_scenario(
-        "json-error-200",
-        "an error body with status 200",
-        _always(
-            HttpReply(
-                200,
-                _build_error_body("server_error", "server_error", SERVER_ERROR_TEXT),
-            )
-        ),
+        "json-error-200", "an error body with status 200", _refuse(200, *SERVER_ERROR)
     ),
     make_scenario(
         "detail-error",
         "the error body of some gateways: detail",
-        _always(
-            HttpReply(400, json.dumps({"detail": "The gateway did not like that."}))
-        ),
+        HttpReply(400, json.dumps({"detail": "The gateway did not like that."})),
     ),
     make_scenario(
         "empty-200",
         "status 200 without a body",
-        _always(HttpReply(200, "", "text/event-stream")),
+        HttpReply(200, "", "text/event-stream"),
     ),
     make_scenario(
         "quota",
         "429 for no credit: a retry does not help",
-        _build_quota_error("insufficient_quota", QUOTA_TEXT),
+        _refuse(429, "insufficient_quota", "insufficient_quota", QUOTA_TEXT),
     ),
     make_scenario(
         "spend-limit",
         "429 for a spend limit: a retry does not help",
-        _build_quota_error(
-            "organization_spend_limit_exceeded", INSUFFICIENT_QUOTA_TEXT
+        _refuse(
+            429,
+            "organization_spend_limit_exceeded",
+            "insufficient_quota",
+            INSUFFICIENT_QUOTA_TEXT,
         ),
     ),
     make_scenario(
         "misaligned-first",
         "403 of the safety monitoring, with its explanation",
-        _always(
-            HttpReply(
-                403,
-                _build_error_body(
-                    "misalignment_policy_violation",
-                    INVALID,
-                    MISALIGNED_TEXT,
-                    misalignment=MISALIGNMENT,
-                ),
-            )
+        _refuse(
+            403,
+            "misalignment_policy_violation",
+            INVALID,
+            MISALIGNED_TEXT,
+            misalignment=MISALIGNMENT,
         ),
     ),
     *(
         make_scenario(
             f"cyber-{status}",
             f"status {status} for the cyber policy",
-            _always(
-                HttpReply(
-                    status, _build_error_body("cyber_policy", INVALID, CYBER_TEXT)
-                )
-            ),
+            _refuse(status, "cyber_policy", INVALID, CYBER_TEXT),
         )
         for status in (400, 403)
     ),
-    make_scenario(
-        "flex-unavailable",
-        "429 for the flex tier only",
-        _refuse_flex,
-    ),
+    make_scenario("flex-unavailable", "429 for the flex tier only", _refuse_flex),
     make_scenario(
         "too-large-first",
         "429 for a request larger than the limit: a retry does not help",
-        _always(
-            HttpReply(
-                429, _build_error_body("rate_limit_exceeded", "tokens", TOO_LARGE_TEXT)
-            )
-        ),
+        _refuse(429, "rate_limit_exceeded", "tokens", TOO_LARGE_TEXT),
     ),
     make_scenario(
         "prompt-filtered",
         "400 of Azure's filter, with the parameter prompt",
-        _always(
-            HttpReply(
-                400,
-                _build_error_body(
-                    "content_filter", None, FILTERED_TEXT, param="prompt", status=400
-                ),
-            )
-        ),
+        _refuse(400, "content_filter", None, FILTERED_TEXT, param="prompt", status=400),
     ),
     make_scenario(
         "xai-key",
         "400 that xAI sends for a wrong key",
-        _always(
-            HttpReply(
-                400, json.dumps({"code": "invalid-argument", "error": XAI_KEY_TEXT})
-            )
-        ),
+        HttpReply(400, json.dumps({"code": "invalid-argument", "error": XAI_KEY_TEXT})),
     ),
     *(
         make_scenario(

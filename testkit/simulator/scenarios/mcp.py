@@ -1,8 +1,5 @@
 """Replies that call tools of remote MCP servers."""
 
-import json
-from typing import Any
-
 from simulator.checks.mcp import find_approved_calls
 from simulator.options import Options
 from simulator.request import ValidRequest
@@ -17,7 +14,6 @@ from simulator.scenarios.builders import (
 )
 from simulator.scenarios.scenario import (
     ComposeReply,
-    HttpReply,
     Reply,
     Scenario,
     interleave_calls,
@@ -45,20 +41,6 @@ def _labels(request: ValidRequest) -> list[str]:
     return labels or [CLOCKS, ATLAS]
 
 
-def _missing_tool_lists(request: ValidRequest, *labels: str) -> list[Item]:
-    """Return the lists of tools that the input does not contain."""
-    listed = {
-        item["server_label"]
-        for item in request.items
-        if item.get("type") == "mcp_list_tools"
-    }
-    return [
-        build_mcp_list_tools(label, "now", "zones")
-        for label in labels
-        if label not in listed
-    ]
-
-
 def _reply_after_lists(*items: Item, servers: int = 1) -> ComposeReply:
     """Return a reply of lists of tools, where they are missing, then some items.
 
@@ -67,19 +49,28 @@ def _reply_after_lists(*items: Item, servers: int = 1) -> ComposeReply:
 
     def compose(request: ValidRequest, _options: Options) -> Reply:
         labels = _labels(request)[:servers]
-        relabeled = [_with_label(item, labels) for item in items]
-        return make_reply(*_missing_tool_lists(request, *labels), *relabeled)
+        listed = {
+            item["server_label"]
+            for item in request.items
+            if item.get("type") == "mcp_list_tools"
+        }
+        lists = [
+            build_mcp_list_tools(label, "now", "zones")
+            for label in labels
+            if label not in listed
+        ]
+        new_labels = {CLOCKS: labels[0], ATLAS: labels[-1]}
+        relabeled = [
+            (
+                {**item, "server_label": new_labels[item["server_label"]]}
+                if "server_label" in item
+                else item
+            )
+            for item in items
+        ]
+        return make_reply(*lists, *relabeled)
 
     return compose
-
-
-def _with_label(item: Item, labels: list[str]) -> Item:
-    """Return an item of one of our own servers as one of a server of the request."""
-    new_labels = {CLOCKS: labels[0], ATLAS: labels[-1]}
-    label = item.get("server_label")
-    if label not in new_labels:
-        return item
-    return {**item, "server_label": new_labels[label]}
 
 
 def _fail_to_list(request: ValidRequest, _options: Options) -> Reply:
@@ -88,39 +79,20 @@ def _fail_to_list(request: ValidRequest, _options: Options) -> Reply:
     return make_reply(failed, LOOKING, build_message("I cannot reach the clocks."))
 
 
-def _refuse_unreachable(request: ValidRequest, _options: Options) -> Reply | HttpReply:
-    """Refuse the request as long as it names a server."""
-    servers = request.tools("mcp")
-    if not servers:
-        return make_reply(LOOKING, build_message("I have no clock here."))
-    error = {
-        "message": "Error retrieving tool list from MCP server: "
-        f"'{servers[0]['server_label']}'. Http status code: 424 (Failed Dependency)",
-        "type": "external_connector_error",
-        "param": "tools",
-        "code": "http_error",
-    }
-    return HttpReply(424, json.dumps({"error": error}))
-
-
 def _run_approved(request: ValidRequest, _options: Options) -> Reply:
     """Make the approved calls, then say how many they were."""
-    approval_requests = find_approved_calls(request.items)
-    calls = [_build_approved_call(approval) for approval in approval_requests]
+    calls = [
+        {
+            **build_mcp_call(
+                approval["server_label"], approval["name"], approval["arguments"], NOON
+            ),
+            "approval_request_id": approval["id"],
+        }
+        for approval in find_approved_calls(request.items)
+    ]
     count = f"{len(calls)} of the calls were made."
     outcome = f"It said: {NOON}." if calls else "I go on without."
     return make_reply(*calls, build_message(f"{count} {outcome}"))
-
-
-def _build_approved_call(approval_request: Any) -> Item:
-    """Return the call that an approval request asked for."""
-    call = build_mcp_call(
-        approval_request["server_label"],
-        approval_request["name"],
-        approval_request["arguments"],
-        NOON,
-    )
-    return {**call, "approval_request_id": approval_request["id"]}
 
 
 CALL = build_mcp_call(CLOCKS, "now", UTC, NOON)
@@ -155,14 +127,12 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "mcp-parallel",
         "two remote calls whose events arrive mixed, then the answer",
-        make_reply(
-            build_mcp_list_tools(CLOCKS, "now"),
-            LOOKING,
-            CALL,
-            build_mcp_call(CLOCKS, "now", TIME_ARGUMENTS, "13:00"),
-            build_message("It is noon, or one."),
-            fault=interleave_calls,
-        ),
+        build_mcp_list_tools(CLOCKS, "now"),
+        LOOKING,
+        CALL,
+        build_mcp_call(CLOCKS, "now", TIME_ARGUMENTS, "13:00"),
+        build_message("It is noon, or one."),
+        fault=interleave_calls,
     ),
     make_scenario(
         "mcp-error",
@@ -184,11 +154,6 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
         "mcp-unlisted",
         "a remote server whose tools cannot be listed, then the answer",
         _fail_to_list,
-    ),
-    make_scenario(
-        "mcp-unreachable",
-        "a refusal because a remote server is down; without it an answer",
-        _refuse_unreachable,
     ),
     make_scenario(
         "mcp-then-tool",

@@ -1,6 +1,6 @@
 """A scenario: its replies, their endings, and the faults of their streams."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -9,65 +9,51 @@ from simulator.options import Options
 from simulator.request import ValidRequest
 from simulator.scenarios.builders import build_message
 
+Item = dict[str, Any]
 Event = dict[str, Any]
 Events = list[Event]
-StreamFault = Callable[[Events, Options], Events]
+StreamFault = Callable[[Events], Events]
 """Changes the events of a stream, as some server or network would."""
 
 
-def send_delta_first(events: Events, _options: Options) -> Events:
+def send_delta_first(events: Events) -> Events:
     """Send the first delta of each item before its ``output_item.added``."""
     moved = list(events)
-    for index in _output_indexes(events):
-        item_events = [event for event in moved if event.get("output_index") == index]
-        deltas = [event for event in item_events if event["type"].endswith(".delta")]
-        if deltas:
-            moved.remove(deltas[0])
-            moved.insert(moved.index(item_events[0]), deltas[0])
+    for added in events:
+        if added["type"] != "response.output_item.added":
+            continue
+        for event in events:
+            is_delta = event["type"].endswith(".delta")
+            if is_delta and event["output_index"] == added["output_index"]:
+                moved.remove(event)
+                moved.insert(moved.index(added), event)
+                break
     return moved
 
 
-def _output_indexes(events: Events) -> list[int]:
-    indexes = {event["output_index"] for event in events if "output_index" in event}
-    return sorted(indexes)
-
-
-def interleave_calls(events: Events, _options: Options) -> Events:
+def interleave_calls(events: Events) -> Events:
     """Mix the events of the calls, as those of parallel calls arrive."""
     events_of_calls: dict[int, Events] = {}
     for event in events:
-        if _begins_call(event):
+        is_added = event["type"] == "response.output_item.added"
+        if is_added and event["item"]["type"] in ("function_call", "mcp_call"):
             events_of_calls[event["output_index"]] = []
         if event.get("output_index") in events_of_calls:
             events_of_calls[event["output_index"]].append(event)
-    mixed = _take_turns(list(events_of_calls.values()))
-    sent: Events = []
-    for event in events:
-        if event.get("output_index") in events_of_calls:
-            sent.append(mixed.pop(0))
-        else:
-            sent.append(event)
-    return sent
-
-
-def _begins_call(event: Event) -> bool:
-    if event["type"] != "response.output_item.added":
-        return False
-    return event["item"]["type"] in ("function_call", "mcp_call")
-
-
-def _take_turns(streams: Sequence[Events]) -> Events:
-    """Return the first event of each stream, then the second of each, and so on."""
-    mixed: Events = []
-    for turn in zip_longest(*streams):
-        mixed += [event for event in turn if event is not None]
-    return mixed
+    # The first event of each call, then the second of each, and so on.
+    turns = zip_longest(*events_of_calls.values())
+    mixed = [event for turn in turns for event in turn if event is not None]
+    is_call = [event.get("output_index") in events_of_calls for event in events]
+    return [
+        mixed.pop(0) if of_call else event
+        for event, of_call in zip(events, is_call, strict=True)
+    ]
 
 
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     """Send these partial images in place of the only one."""
 
-    def replace_partial_images(events: Events, _options: Options) -> Events:
+    def replace_partial_images(events: Events) -> Events:
         sent: Events = []
         for event in events:
             if not event["type"].endswith(".partial_image"):
@@ -81,48 +67,26 @@ def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     return replace_partial_images
 
 
-def send_only_error(events: Events, _options: Options) -> Events:
-    """Send nothing but the error."""
-    return events[-1:]
-
-
-def drop_done_events(events: Events, _options: Options) -> Events:
-    """Leave out the ``done`` events of parts, as some gateways do."""
-    return [event for event in events if not _is_done_of_part(event)]
-
-
-def _is_done_of_part(event: Event) -> bool:
-    kind: str = event["type"]
-    return kind.endswith(".done") and kind != "response.output_item.done"
-
-
 def add_unknown_events(events: Events, options: Options) -> Events:
     """Add the events that ``unknown`` and ``keepalive`` ask for."""
-    if options.has("unknown"):
-        events = list(_add_unknown(events))
     interval = options.number("keepalive")
-    if interval:
-        events = list(_add_keepalive(events, interval))
-    return events
-
-
-def _add_keepalive(events: Iterable[Event], interval: int) -> Iterator[Event]:
-    for number, event in enumerate(events, 1):
-        yield event
-        if number % interval == 0 and "response" not in event:
-            yield {"type": "keepalive"}
-
-
-def _add_unknown(events: Iterable[Event]) -> Iterator[Event]:
+    with_unknown: Events = []
     for event in events:
-        if event["type"] == "response.output_item.done":
-            index = event["output_index"]
-            yield {"type": "response.aura.delta", "output_index": index, "delta": "?"}
-            yield {"type": "response.rate_limits.updated", "rate_limits": []}
-        yield event
-
-
-Item = dict[str, Any]
+        if options.has("unknown") and event["type"] == "response.output_item.done":
+            place = {"output_index": event["output_index"]}
+            with_unknown += [
+                {"type": "response.aura.delta", **place, "delta": "?"},
+                {"type": "response.rate_limits.updated", "rate_limits": []},
+            ]
+        with_unknown.append(event)
+    if not interval:
+        return with_unknown
+    with_keepalive: Events = []
+    for number, event in enumerate(with_unknown, 1):
+        with_keepalive.append(event)
+        if number % interval == 0 and "response" not in event:
+            with_keepalive.append({"type": "keepalive"})
+    return with_keepalive
 
 
 @dataclass(frozen=True)
@@ -170,48 +134,22 @@ class Scenario:
     """What the API answers in a chat.
 
     The first reply answers the question, each later one a round of tool outputs; the
-    last one is repeated. ``options`` are those that the scenario always has.
+    last one is repeated. ``options`` are those that the scenario always has. ``tool`` is
+    a hosted tool that it needs: without it, the model says so.
     """
 
     name: str
     summary: str
-    replies: tuple[Reply | ComposeReply, ...]
+    replies: tuple[Reply | HttpReply | ComposeReply, ...]
     options: str = ""
+    tool: str = ""
 
     def reply_to(self, request: ValidRequest, options: Options) -> Reply | HttpReply:
         """Return the reply for the number of rounds that the request contains."""
+        if self.tool and not request.tools(self.tool):
+            return make_reply(build_message(f"I have no {self.tool}."))
         reply = self.replies[min(request.rounds, len(self.replies) - 1)]
-        return compose_reply(reply, request, options)
-
-
-def compose_reply(
-    reply: Reply | ComposeReply, request: ValidRequest, options: Options
-) -> Reply | HttpReply:
-    """Return a reply that may depend on the request."""
-    if callable(reply):
-        return reply(request, options)
-    return reply
-
-
-def require_tool(kind: str, *replies: Reply | ComposeReply) -> tuple[ComposeReply, ...]:
-    """Return replies that need a hosted tool; without it, the model says so."""
-    return tuple(_require_tool(kind, reply) for reply in replies)
-
-
-def _require_tool(kind: str, reply: Reply | ComposeReply) -> ComposeReply:
-    def compose(request: ValidRequest, options: Options) -> Reply | HttpReply:
-        if not request.tools(kind):
-            return make_reply(build_message(f"I have no {kind}."))
-        return compose_reply(reply, request, options)
-
-    return compose
-
-
-def make_scenario(
-    name: str, summary: str, *replies: Reply | ComposeReply, options: str = ""
-) -> Scenario:
-    """Return a scenario from its replies."""
-    return Scenario(name, summary, replies, options)
+        return reply(request, options) if callable(reply) else reply
 
 
 def make_reply(
@@ -221,20 +159,33 @@ def make_reply(
     return Reply(items, ending or Ending(), fault)
 
 
+def make_scenario(
+    name: str,
+    summary: str,
+    *content: Item | Reply | HttpReply | ComposeReply,
+    options: str = "",
+    tool: str = "",
+    **more: Any,
+) -> Scenario:
+    """Return a scenario from its replies, or from the items of its only reply.
+
+    ``more`` are the ending and the fault of that one.
+    """
+    items = [part for part in content if isinstance(part, dict)]
+    replies = [part for part in content if not isinstance(part, dict)]
+    replies = replies or [make_reply(*items, **more)]
+    return Scenario(name, summary, tuple(replies), options, tool)
+
+
 def end_incomplete(reason: str = "max_output_tokens") -> Ending:
     """End because a limit was reached."""
     return Ending("response.incomplete", {"incomplete_details": {"reason": reason}})
 
 
-def end_failed(code: str, text: str) -> Ending:
-    """End because the response failed."""
-    return Ending("response.failed", {"error": {"code": code, "message": text}})
-
-
-def end_uncounted(code: str, text: str) -> Ending:
-    """End because the response failed; without usage, as often happens."""
-    failed = end_failed(code, text)
-    return Ending(failed.event, {**failed.fields, "usage": None})
+def end_failed(code: str, text: str, *, counted: bool = True) -> Ending:
+    """End because the response failed; often without usage."""
+    fields: dict[str, Any] = {"error": {"code": code, "message": text}}
+    return Ending("response.failed", fields if counted else {**fields, "usage": None})
 
 
 def end_refused(
@@ -244,7 +195,7 @@ def end_refused(
 
     ``more`` are further fields of the error in both.
     """
-    failed = end_failed(code, text) if counted else end_uncounted(code, text)
+    failed = end_failed(code, text, counted=counted)
     failed.fields["error"].update(more)
     error = {"type": type, "code": code, "message": text, "param": None, **more}
     error_event = {"type": "error", "error": error}
@@ -261,9 +212,7 @@ def end_with_late_reason(code: str, text: str) -> Ending:
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:
     """End with an ``error`` event in one of its two forms."""
     fields = {"code": code, "message": text, "param": None}
-    if nested:
-        return Ending("error", {"error": {"type": type, **fields}})
-    return Ending("error", fields)
+    return Ending("error", {"error": {"type": type, **fields}} if nested else fields)
 
 
 def describe_scenarios(scenarios: tuple[Scenario, ...]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Replies that search the web or files, and cite their sources."""
 
+from urllib.parse import urlsplit
+
 from simulator.scenarios.builders import (
     Item,
     build_file_search_call,
@@ -9,12 +11,7 @@ from simulator.scenarios.builders import (
     build_url_citation,
     build_web_search_call,
 )
-from simulator.scenarios.scenario import (
-    Scenario,
-    make_reply,
-    make_scenario,
-    require_tool,
-)
+from simulator.scenarios.scenario import Scenario, make_reply, make_scenario
 
 SEARCHING = build_reasoning("**Searching the web**\n\nThis needs a source.")
 COMPARING = build_reasoning("**Comparing the pages**\n\nTwo pages agree.")
@@ -31,41 +28,23 @@ TITLES = {
     LAKE: "Lake Zürich today",
     BEACH: "The beach at Mythenquai",
 }
-HOSTS = {
-    CHRONICLE: "harbour.example",
-    ALMANAC: "almanac.example",
-    MUSEUM: "museum.example",
-    LAKE: "lake.example",
-    BEACH: "beaches.example",
-}
 
 
 def build_link(url: str) -> str:
     """Return the link by which the model cites a page in its text."""
-    return f"([{HOSTS[url]}]({url}))"
+    host = urlsplit(url).netloc.removeprefix("www.")
+    return f"([{host}]({url}))"
 
 
-def build_cited_message(text: str, *urls: str, phase: str | None = None) -> Item:
+def build_cited_message(text: str, *urls: str) -> Item:
     """Return a message with an annotation for each link of its text, in order."""
     annotations: list[Item] = []
     start = 0
     for url in urls:
-        link = build_link(url)
-        start = text.index(link, start)
-        citation = build_url_citation(text[start:], link, url, TITLES[url])
-        citation["start_index"] += start
-        citation["end_index"] += start
-        annotations.append(citation)
-        start += len(link)
-    return build_message(text, phase=phase, annotations=annotations)
-
-
-def build_page_call(kind: str, url: str, pattern: str | None = None) -> Item:
-    """Return a call that opens a page (or finds a pattern in it)."""
-    action = {"type": kind, "url": url}
-    if pattern is not None:
-        action["pattern"] = pattern
-    return {"type": "web_search_call", "action": action}
+        cited = build_url_citation(text, build_link(url), url, TITLES[url], start)
+        annotations.append(cited)
+        start = cited["end_index"]
+    return build_message(text, annotations=annotations)
 
 
 def build_file_citation(text: str, words: str, file: str) -> Item:
@@ -96,90 +75,76 @@ SWIM = (
 FILES = "The pier was built in 1902. It burned in 1963, as the log tells.\n\nEnd."
 SEARCH = build_web_search_call("when did the harbour freeze", CHRONICLE, ALMANAC)
 SEARCH["action"]["queries"].append("thickness of the ice in 1963")
+OPENED_PAGE = {
+    "type": "web_search_call",
+    "action": {"type": "open_page", "url": CHRONICLE},
+}
+SEARCHED_PAGE = {
+    "type": "web_search_call",
+    "action": {"type": "find_in_page", "url": CHRONICLE, "pattern": "1963"},
+}
 
 
 SEARCH_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "web-search",
         "a search with two queries, a page opened and searched, three sources",
-        *require_tool(
-            "web_search",
-            make_reply(
-                SEARCHING,
-                SEARCH,
-                COMPARING,
-                build_page_call("open_page", CHRONICLE),
-                build_page_call("find_in_page", CHRONICLE, "1963"),
-                build_cited_message(ANSWER, CHRONICLE, ALMANAC, CHRONICLE, MUSEUM),
-            ),
-        ),
+        SEARCHING,
+        SEARCH,
+        COMPARING,
+        OPENED_PAGE,
+        SEARCHED_PAGE,
+        build_cited_message(ANSWER, CHRONICLE, ALMANAC, CHRONICLE, MUSEUM),
+        tool="web_search",
     ),
     make_scenario(
         "swim",
         "a search beside a call of the first function, then an answer with two sources",
-        *require_tool(
-            "web_search",
-            make_reply(
-                build_reasoning(
-                    "**Planning the look-ups**\n\nWhether one can swim depends on the "
-                    "water and on the wind: the gauge tells the one, the web the other."
-                ),
-                build_web_search_call(
-                    "Lake Zürich wind and beaches today", LAKE, BEACH
-                ),
-                build_function_call("$tool", "$arguments"),
+        make_reply(
+            build_reasoning(
+                "**Planning the look-ups**\n\nWhether one can swim depends on the "
+                "water and on the wind: the gauge tells the one, the web the other."
             ),
-            make_reply(
-                build_reasoning(
-                    "**Weighing both**\n\nThe water is warm enough, and the wind comes "
-                    "only in the evening."
-                ),
-                build_cited_message(SWIM, LAKE, BEACH),
-            ),
+            build_web_search_call("Lake Zürich wind and beaches today", LAKE, BEACH),
+            build_function_call("$tool", "$arguments"),
         ),
+        make_reply(
+            build_reasoning(
+                "**Weighing both**\n\nThe water is warm enough, and the wind comes "
+                "only in the evening."
+            ),
+            build_cited_message(SWIM, LAKE, BEACH),
+        ),
+        tool="web_search",
     ),
     make_scenario(
         "search-twice",
         "a search, then an answer that cites the same page twice at one place",
-        *require_tool(
-            "web_search",
-            make_reply(
-                SEARCHING,
-                build_web_search_call("ice in 1963", CHRONICLE, ALMANAC),
-                build_cited_message(
-                    TWICE, CHRONICLE, CHRONICLE, ALMANAC, CHRONICLE, CHRONICLE
-                ),
-            ),
-        ),
+        SEARCHING,
+        build_web_search_call("ice in 1963", CHRONICLE, ALMANAC),
+        build_cited_message(TWICE, CHRONICLE, CHRONICLE, ALMANAC, CHRONICLE, CHRONICLE),
+        tool="web_search",
     ),
     make_scenario(
         "search-failed",
         "a search that fails, then an answer without a source",
-        *require_tool(
-            "web_search",
-            make_reply(
-                SEARCHING,
-                {**build_web_search_call("ice in 1963"), "status": "failed"},
-                build_message("The search failed. I would say 1963."),
-            ),
-        ),
+        SEARCHING,
+        {**build_web_search_call("ice in 1963"), "status": "failed"},
+        build_message("The search failed. I would say 1963."),
+        tool="web_search",
     ),
     make_scenario(
         "file-search",
         "a search in files, then an answer that cites two of them",
-        *require_tool(
-            "file_search",
-            make_reply(
-                build_reasoning("**Searching the files**\n\nOne of them should tell."),
-                build_file_search_call("pier", "fire at the pier"),
-                build_message(
-                    FILES,
-                    annotations=[
-                        build_file_citation(FILES, "built in 1902", "harbour.pdf"),
-                        build_file_citation(FILES, "log tells", "log-1963.md"),
-                    ],
-                ),
-            ),
+        build_reasoning("**Searching the files**\n\nOne of them should tell."),
+        build_file_search_call("pier", "fire at the pier"),
+        build_message(
+            FILES,
+            annotations=[
+                build_file_citation(FILES, "built in 1902", "harbour.pdf"),
+                build_file_citation(FILES, "log tells", "log-1963.md"),
+            ],
         ),
+        tool="file_search",
     ),
 )

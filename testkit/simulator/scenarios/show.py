@@ -16,7 +16,6 @@ from simulator.scenarios.scenario import (
     Scenario,
     make_reply,
     make_scenario,
-    require_tool,
     send_partial_images,
 )
 
@@ -90,32 +89,30 @@ SHOW_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "hello",
         "reasoning, then a text about what can be asked here",
-        make_reply(
-            build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
-            build_message(HELLO),
-        ),
+        build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
+        build_message(HELLO),
     ),
     make_scenario(
         "explain",
         "reasoning, then an answer with a table",
-        make_reply(
-            build_reasoning(
-                "**Comparing densities**\n\nThe reason must be the density: water has "
-                "its maximum at 4 °C, and ice lies well below it.",
-                "**Choosing the form**\n\nTwo numbers carry the argument, so a small "
-                "table, then what follows for a lake.",
-            ),
-            build_message(ANSWER),
+        build_reasoning(
+            "**Comparing densities**\n\nThe reason must be the density: water has "
+            "its maximum at 4 °C, and ice lies well below it.",
+            "**Choosing the form**\n\nTwo numbers carry the argument, so a small "
+            "table, then what follows for a lake.",
         ),
+        build_message(ANSWER),
     ),
     make_scenario(
         "postcard",
         "a picture of a lake, then a sentence",
-        *require_tool("image_generation", _build_postcard()),
+        _build_postcard(),
+        tool="image_generation",
     ),
     make_scenario(
         "chart",
         "code that draws a chart with axes, then an answer with the table",
-        *require_tool("code_interpreter", _build_chart()),
+        _build_chart(),
+        tool="code_interpreter",
     ),
 )

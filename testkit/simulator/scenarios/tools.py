@@ -45,7 +45,8 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "tool-forever",
         "a call in every round",
-        make_reply(LOOKING, CALL),
+        LOOKING,
+        CALL,
     ),
     make_scenario(
         "tool-after-text",
@@ -84,7 +85,7 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "tool-cut",
         "a stream that ends in the middle of a call's arguments",
-        make_reply(CALL),
+        CALL,
         options="cut=4",
     ),
     make_scenario(
@@ -143,19 +144,15 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "code",
         "code that the API runs, then the answer",
-        make_reply(
-            LOOKING,
-            build_code_interpreter_call("print(6 * 7)", "42\n"),
-            build_message("It is 42."),
-        ),
+        LOOKING,
+        build_code_interpreter_call("print(6 * 7)", "42\n"),
+        build_message("It is 42."),
     ),
     make_scenario(
         "image",
         "a picture, then a sentence",
-        make_reply(
-            LOOKING,
-            build_image_generation_call(PIXEL, "one dot"),
-            build_message("A dot."),
-        ),
+        LOOKING,
+        build_image_generation_call(PIXEL, "one dot"),
+        build_message("A dot."),
     ),
 )

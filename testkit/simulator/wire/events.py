@@ -21,7 +21,8 @@ def build_item_events(item: Item, index: int) -> Iterator[Event]:
     empty = _empty_item(item)
     yield {"type": "response.output_item.added", "output_index": index, "item": empty}
     position = {"item_id": item["id"], "output_index": index}
-    for name, fields in STEPS_BY_TYPE.get(item["type"], _no_steps)(item):
+    steps = STEPS_BY_TYPE.get(item["type"])
+    for name, fields in steps(item) if steps else ():
         yield {"type": f"response.{name}", **position, **fields}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
@@ -30,34 +31,14 @@ EventSteps = Iterator[tuple[str, Event]]
 """The names and fields of the events between the beginning and the end of an item."""
 
 
-def split_words(text: str) -> list[str]:
-    """Split a text into deltas of one word."""
-    return WORD_PATTERN.findall(text)
-
-
-def split_pieces(text: str) -> list[str]:
-    """Split arguments or code into deltas of a few characters."""
-    return [
-        text[start : start + PIECE_CHARACTERS]
-        for start in range(0, len(text), PIECE_CHARACTERS)
-    ]
-
-
 def _empty_item(item: Item) -> Item:
     """Return an item as ``output_item.added`` shows it: without content."""
     if item["type"] == "mcp_approval_request":
         return item
     if item["type"] == "image_generation_call":
-        return {
-            "id": item["id"],
-            "type": item["type"],
-            "status": "in_progress",
-            "result": None,
-        }
-    empty = dict(item)
-    for key, value in EMPTY_FIELDS.items():
-        if key in item:
-            empty[key] = value
+        empty = {"id": item["id"], "type": item["type"]}
+        return {**empty, "status": "in_progress", "result": None}
+    empty = {key: EMPTY_FIELDS.get(key, value) for key, value in item.items()}
     if item["type"] == "web_search_call":
         empty["action"] = {"type": "search"}
     if "encrypted_content" in item:
@@ -82,16 +63,12 @@ EMPTY_FIELDS: Mapping[str, Any] = {
 }
 
 
-def _no_steps(_item: Item) -> EventSteps:
-    return iter(())
-
-
 def _message_steps(item: Item) -> EventSteps:
     for index, part in enumerate(item["content"]):
         position = {"content_index": index}
         if part["type"] == "refusal":
             empty = {**part, "refusal": ""}
-            steps = _refusal_steps(part)
+            steps = _text_field_steps("refusal", part["refusal"], "refusal")
         else:
             empty = {**part, "text": "", "annotations": []}
             steps = _text_steps(part)
@@ -101,18 +78,26 @@ def _message_steps(item: Item) -> EventSteps:
         yield "content_part.done", {**position, "part": part}
 
 
+def _text_field_steps(prefix: str, text: str, field: str = "text") -> EventSteps:
+    """Yield a delta for each word, then the whole text."""
+    for delta in WORD_PATTERN.findall(text):
+        yield f"{prefix}.delta", {"delta": delta}
+    yield f"{prefix}.done", {field: text}
+
+
 def _text_steps(part: Item) -> EventSteps:
     """Yield the deltas, and each annotation after the words that it is about."""
     unsent = list(enumerate(part["annotations"]))
     sent_characters = 0
-    for delta in split_words(part["text"]):
-        yield "output_text.delta", {"delta": delta, "logprobs": []}
-        sent_characters += len(delta)
-        while unsent and _end_index(unsent[0][1]) <= sent_characters:
+    for word in (*WORD_PATTERN.findall(part["text"]), ""):
+        if word:
+            yield "output_text.delta", {"delta": word, "logprobs": []}
+        sent_characters += len(word)
+        # Those that are left at the end come there, wherever their places are.
+        while unsent and (not word or _end_index(unsent[0][1]) <= sent_characters):
             index, annotation = unsent.pop(0)
-            yield _annotation_step(index, annotation)
-    for index, annotation in unsent:
-        yield _annotation_step(index, annotation)
+            fields = {"annotation_index": index, "annotation": annotation}
+            yield "output_text.annotation.added", fields
     yield "output_text.done", {"text": part["text"], "logprobs": []}
 
 
@@ -121,43 +106,33 @@ def _end_index(annotation: Item) -> int:
     return int(annotation.get("end_index", annotation.get("index")) or 0)
 
 
-def _annotation_step(index: int, annotation: Item) -> tuple[str, Event]:
-    fields = {"annotation_index": index, "annotation": annotation}
-    return "output_text.annotation.added", fields
-
-
-def _refusal_steps(part: Item) -> EventSteps:
-    for delta in split_words(part["refusal"]):
-        yield "refusal.delta", {"delta": delta}
-    yield "refusal.done", {"refusal": part["refusal"]}
-
-
 def _reasoning_steps(item: Item) -> EventSteps:
-    for index, part in enumerate(item["summary"]):
-        position = {"summary_index": index}
-        empty = {**part, "text": ""}
-        yield "reasoning_summary_part.added", {**position, "part": empty}
-        for delta in split_words(part["text"]):
-            yield "reasoning_summary_text.delta", {**position, "delta": delta}
-        yield "reasoning_summary_text.done", {**position, "text": part["text"]}
-        yield "reasoning_summary_part.done", {**position, "part": part}
-    for index, part in enumerate(item.get("content") or []):
-        position = {"content_index": index}
-        empty = {**part, "text": ""}
-        yield "content_part.added", {**position, "part": empty}
-        for delta in split_words(part["text"]):
-            yield "reasoning_text.delta", {**position, "delta": delta}
-        yield "reasoning_text.done", {**position, "text": part["text"]}
-        yield "content_part.done", {**position, "part": part}
+    for parts, place, part_kind, text_kind in (
+        (
+            item["summary"],
+            "summary_index",
+            "reasoning_summary_part",
+            "reasoning_summary_text",
+        ),
+        (item.get("content") or [], "content_index", "content_part", "reasoning_text"),
+    ):
+        for index, part in enumerate(parts):
+            position = {place: index}
+            yield f"{part_kind}.added", {**position, "part": {**part, "text": ""}}
+            for name, fields in _text_field_steps(text_kind, part["text"]):
+                yield name, {**position, **fields}
+            yield f"{part_kind}.done", {**position, "part": part}
 
 
 def _build_piece_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
     """Return the steps of a field that is streamed in pieces."""
 
     def steps(item: Item) -> EventSteps:
-        for delta in split_pieces(item[field]):
-            yield f"{prefix}.delta", {"delta": delta}
-        yield f"{prefix}.done", {field: item[field]}
+        text = item[field]
+        for start in range(0, len(text), PIECE_CHARACTERS):
+            piece = text[start : start + PIECE_CHARACTERS]
+            yield f"{prefix}.delta", {"delta": piece}
+        yield f"{prefix}.done", {field: text}
 
     return steps
 
@@ -232,9 +207,7 @@ FAILURE_EVENTS = ("response.failed", "error")
 MAX_PADDING = 16
 
 
-def build_stream(
-    reply: Reply, opened: Item, closed: Item, options: Options
-) -> list[Event]:
+def build_stream(reply: Reply, opened: Item, closed: Item) -> list[Event]:
     """Return the events of a response, without their numbers."""
     ending = reply.ending
     started = {**opened, "status": "in_progress"}
@@ -242,15 +215,32 @@ def build_stream(
     if opened["background"]:
         events.append({"type": "response.queued", "response": opened})
     events.append({"type": "response.in_progress", "response": started})
-    events += _build_output_events(closed["output"], ending)
+    for index, item in enumerate(closed["output"]):
+        item_events = list(build_item_events(item, index))
+        # A failure comes in the middle of the last item.
+        if ending.event in FAILURE_EVENTS and index == len(closed["output"]) - 1:
+            item_events = item_events[: max(2, len(item_events) // 2)]
+        events += item_events
     if ending.event_before is not None:
         events.append(ending.event_before)
-    events.append(_build_last_event(ending, closed))
+    if ending.event == "error":
+        events.append({"type": "error", **ending.fields})
+    else:
+        # The encrypted content here differs from that of `response.output_item.done`;
+        # a later request may contain either (recorded: 15 of 15).
+        output = [
+            (
+                {**item, "encrypted_content": rewrite_seal(content, "final")}
+                if (content := item.get("encrypted_content"))
+                else item
+            )
+            for item in apply_ending(closed["output"], ending)
+        ]
+        response = {**closed, "output": output}
+        events.append({"type": ending.event, "response": response})
     if ending.event_after is not None:
         events.append(ending.event_after)
-    if reply.fault is not None:
-        events = reply.fault(events, options)
-    return events
+    return reply.fault(events) if reply.fault else events
 
 
 def apply_ending(items: Sequence[Item], ending: Ending) -> list[Item]:
@@ -263,22 +253,6 @@ def apply_ending(items: Sequence[Item], ending: Ending) -> list[Item]:
     if ending.event == "response.incomplete" and items:
         return [*items[:-1], {**items[-1], "status": "incomplete"}]
     return list(items)
-
-
-def finish_output(items: Sequence[Item], ending: Ending) -> list[Item]:
-    """Return the items of the response object that ends a stream.
-
-    Their encrypted content differs from that of `response.output_item.done`; a later
-    request may contain either (recorded: 15 of 15).
-    """
-    return [_encrypt_again(item) for item in apply_ending(items, ending)]
-
-
-def _encrypt_again(item: Item) -> Item:
-    content = item.get("encrypted_content")
-    if not content:
-        return item
-    return {**item, "encrypted_content": rewrite_seal(content, "final")}
 
 
 def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
@@ -294,29 +268,10 @@ def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
     return numbered
 
 
-def _build_output_events(items: Sequence[Item], ending: Ending) -> list[Event]:
-    """Return the events of all items; a failure comes in the middle of the last one."""
-    output_events: list[Event] = []
-    for index, item in enumerate(items):
-        item_events = list(build_item_events(item, index))
-        if ending.event in FAILURE_EVENTS and index == len(items) - 1:
-            item_events = item_events[: max(2, len(item_events) // 2)]
-        output_events += item_events
-    return output_events
-
-
-def _build_last_event(ending: Ending, closed: Item) -> Event:
-    if ending.event == "error":
-        return {"type": "error", **ending.fields}
-    output = finish_output(closed["output"], ending)
-    return {"type": ending.event, "response": {**closed, "output": output}}
-
-
-EventObject = Mapping[str, Any]
 CHUNK_LENGTHS = (4, 16, 128)
 
 
-def encode_event(event: EventObject, options: Options) -> bytes:
+def encode_event(event: Mapping[str, Any], options: Options) -> bytes:
     """Return one event as the lines of a server-sent event."""
     indent = 1 if options.has("multiline") else None
     separators = (",", ": ") if indent else (",", ":")
@@ -326,21 +281,17 @@ def encode_event(event: EventObject, options: Options) -> bytes:
         lines.insert(0, f"event: {event['type']}")
     if options.has("comments"):
         lines.insert(0, ": a comment")
-    end = _line_end(options)
-    return "".join(f"{line}{end}" for line in (*lines, "")).encode()
+    return _end_lines(*lines, options=options)
 
 
 def encode_end(options: Options) -> bytes:
     """Return what some gateways send after the last event."""
-    if not options.has("done"):
-        return b""
-    return f"data: [DONE]{_line_end(options) * 2}".encode()
+    return _end_lines("data: [DONE]", options=options) if options.has("done") else b""
 
 
-def _line_end(options: Options) -> str:
-    if options.has("crlf"):
-        return "\r\n"
-    return "\r" if options.has("cr") else "\n"
+def _end_lines(*lines: str, options: Options) -> bytes:
+    end = "\r\n" if options.has("crlf") else "\r" if options.has("cr") else "\n"
+    return "".join(f"{line}{end}" for line in (*lines, "")).encode()
 
 
 def split_chunks(

@@ -8,7 +8,8 @@ from typing import Any
 
 from simulator.diagnostics import UNAVAILABLE
 from simulator.fields import without_fields
-from simulator.prefix import read_tier
+from simulator.models import read_context
+from simulator.prefix import Prompt, read_tier
 from simulator.request import ValidRequest
 from simulator.scenarios.builders import build_message
 from simulator.sealing import (
@@ -42,17 +43,6 @@ NO_TOOL_USAGE = {
 }
 
 
-@dataclass(frozen=True)
-class PromptCount:
-    """The tokens of a prompt: all, those read from the cache, those written to it."""
-
-    tokens: int
-    cached: int
-    written: int
-    reasoning_tokens: int
-    """The tokens of each reasoning item of the answer."""
-
-
 def open_response(
     request: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
 ) -> Item:
@@ -61,6 +51,25 @@ def open_response(
     The fields and their defaults are those of responses recorded in summer 2026.
     """
     body = request.body
+    model = request.model
+    temperature = body.get("temperature")
+    top_p = body.get("top_p")
+    reasoning: Item = {"context": None, "effort": None, "summary": None}
+    if model.reasons:
+        wanted = body.get("reasoning") or {}
+        summary = wanted.get("summary")
+        reasoning = {
+            **wanted,
+            "context": read_context(body, model),
+            "effort": request.effort,
+            "mode": wanted.get("mode") or "standard",
+            "summary": "detailed" if summary == "auto" else summary,
+        }
+    # Assumed: an update of the format shows here.
+    text = {
+        "format": dict(request.configuration.format),
+        "verbosity": (body.get("text") or {}).get("verbosity") or "medium",
+    }
     opened: Item = {
         "id": make_response_id(key),
         "object": "response",
@@ -76,33 +85,42 @@ def open_response(
         "max_output_tokens": body.get("max_output_tokens"),
         "max_tool_calls": body.get("max_tool_calls"),
         "metadata": body.get("metadata") or {},
-        "model": request.model.snapshot or request.model.id,
+        "model": model.snapshot or model.id,
         "moderation": None,
         "output": [],
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
         "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
-        "prompt_cache_retention": _cache_retention(request),
-        "reasoning": _reasoning_settings(request),
+        "prompt_cache_retention": body.get("prompt_cache_retention")
+        or model.default_retention,
+        "reasoning": reasoning,
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": read_tier(body),
         "store": body.get("store") is not False,
-        "temperature": _or_default(body.get("temperature"), 1.0),
-        "text": _text_settings(request),
+        "temperature": 1.0 if temperature is None else temperature,
+        "text": text,
         "tool_choice": body.get("tool_choice") or "auto",
         "tools": list(request.configuration.declared),
         "top_logprobs": body.get("top_logprobs") or 0,
-        "top_p": _or_default(body.get("top_p"), request.model.default_top_p),
+        "top_p": model.default_top_p if top_p is None else top_p,
         "truncation": body.get("truncation") or "disabled",
         "usage": None,
         "user": body.get("user"),
     }
-    if request.model.series >= (6, 0):
+    if model.series >= (6, 0):
         opened["access_programs"] = None
-    if request.model.binds_reasoning_to_prefix:
+    if model.binds_reasoning_to_prefix:
         opened["input_transformations"] = [dict(report) for report in removed]
-    return {**opened, **_cache_options(body)}
+    wanted_cache = body.get("prompt_cache_options")
+    if wanted_cache:
+        options = {"mode": "implicit", "ttl": "30m", **wanted_cache}
+        opened["prompt_cache_options"] = without_fields(options, "prewarm")
+        # The diagnosis itself comes with the last event.
+        compares = wanted_cache.get("comparison_response_id")
+        diagnosis = dict(UNAVAILABLE) if compares else None
+        opened["prompt_cache_diagnostics"] = diagnosis
+    return opened
 
 
 def close_response(
@@ -121,71 +139,26 @@ def close_response(
     }
 
 
-def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
-    """Return the usage of a response."""
+def count_usage(
+    request: ValidRequest, prompt: Prompt, cached: int, output: Sequence[Item]
+) -> Item:
+    """Return the usage of a response, of whose prompt so many tokens were cached."""
     visible = [item for item in output if item["type"] != "reasoning"]
     text = json.dumps(visible, ensure_ascii=False) if visible else ""
-    reasoning_tokens = prompt.reasoning_tokens * (len(output) - len(visible))
+    reasoning_tokens = request.reasoning_tokens * (len(output) - len(visible))
     output_tokens = reasoning_tokens + count_tokens(text)
-    is_cacheable = prompt.tokens >= MIN_CACHED_TOKENS
+    written = 0
+    if request.model.writes_cache_explicitly and prompt.tokens >= MIN_CACHED_TOKENS:
+        written = prompt.tokens - cached - prompt.uncached_tokens
     return {
         "input_tokens": prompt.tokens,
         "input_tokens_details": {
-            "cached_tokens": prompt.cached,
-            "cache_write_tokens": prompt.written if is_cacheable else 0,
+            "cached_tokens": cached,
+            "cache_write_tokens": written,
         },
         "output_tokens": output_tokens,
         "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
         "total_tokens": prompt.tokens + output_tokens,
-    }
-
-
-def _or_default(value: float | None, default: float) -> float:
-    return default if value is None else value
-
-
-def _cache_retention(request: ValidRequest) -> str:
-    requested: str | None = request.body.get("prompt_cache_retention")
-    return requested or request.model.default_retention
-
-
-def _reasoning_settings(request: ValidRequest) -> Item:
-    if not request.model.reasons:
-        return {"context": None, "effort": None, "summary": None}
-    requested = request.body.get("reasoning") or {}
-    context = requested.get("context") or "auto"
-    if context == "auto":
-        context = request.model.default_context
-    summary = requested.get("summary")
-    if summary == "auto":
-        summary = "detailed"
-    return {
-        **requested,
-        "context": context,
-        "effort": request.effort,
-        "mode": requested.get("mode") or "standard",
-        "summary": summary,
-    }
-
-
-def _text_settings(request: ValidRequest) -> Item:
-    """Return the settings in force; assumed: an update of the format shows here."""
-    verbosity = (request.body.get("text") or {}).get("verbosity")
-    format = dict(request.configuration.format)
-    return {"format": format, "verbosity": verbosity or "medium"}
-
-
-def _cache_options(body: Mapping[str, Any]) -> Item:
-    """Return the options of the cache; the diagnosis comes with the last event."""
-    requested = body.get("prompt_cache_options")
-    if not requested:
-        return {}
-    options = {"mode": "implicit", "ttl": "30m", **requested}
-    options.pop("prewarm", None)
-    compares = requested.get("comparison_response_id")
-    return {
-        "prompt_cache_options": options,
-        "prompt_cache_diagnostics": dict(UNAVAILABLE) if compares else None,
     }
 
 
@@ -198,6 +171,8 @@ TYPES_WITHOUT_STATUS = (
     "mcp_approval_request",
 )
 """Items of these types have no status (recorded)."""
+POSITIONS = frozenset({"start_index", "end_index", "index"})
+"""The fields of an annotation that are positions in its text."""
 INCLUDE_FIELDS = {
     "web_search_call": ("web_search_call.action.sources", "sources"),
     "file_search_call": ("file_search_call.results", "results"),
@@ -221,10 +196,22 @@ def fill_drafts(
     """Return the items of a response, with ids, call ids and sealed reasoning."""
     words = request.words()
     filled = [fill_placeholders(draft, words) for draft in drafts]
-    possible = _drop_impossible(filled, request)
+    possible = [draft for draft in filled if request.configuration.may_call(draft)]
+    has_message = any(draft["type"] == "message" for draft in possible)
+    if len(possible) < len(drafts) and not has_message:
+        possible.append(build_message("I may not call that tool here."))
+    if not request.reasons:
+        possible = [draft for draft in possible if draft["type"] != "reasoning"]
     finished: list[Item] = []
     for index, draft in enumerate(possible):
-        partner = _find_partner(possible, index)
+        # What reasoning led to, or the reasoning that led here.
+        partner = NO_PARTNER
+        if draft["type"] == "reasoning":
+            rest = range(index + 1, len(possible))
+            led_to = (at for at in rest if possible[at]["type"] != "reasoning")
+            partner = next(led_to, NO_PARTNER)
+        elif index > 0 and possible[index - 1]["type"] == "reasoning":
+            partner = index - 1
         position = ItemPosition(context.response, index, partner)
         item = _finish_item(draft, position, request)
         if item["type"] in SEALED_TYPES:
@@ -232,20 +219,6 @@ def fill_drafts(
         context.prefix.read(canonicalize_item(item))
         finished.append(item)
     return finished
-
-
-def _drop_impossible(drafts: Sequence[Item], request: ValidRequest) -> list[Item]:
-    """Leave out calls that are not allowed, and reasoning of a model that does not think.
-
-    A message says so if nothing else would be said.
-    """
-    allowed = [draft for draft in drafts if request.configuration.may_call(draft)]
-    has_message = any(draft["type"] == "message" for draft in allowed)
-    if len(allowed) < len(drafts) and not has_message:
-        allowed.append(build_message("I may not call that tool here."))
-    if request.reasons:
-        return allowed
-    return [draft for draft in allowed if draft["type"] != "reasoning"]
 
 
 def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
@@ -257,42 +230,11 @@ def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
     if not isinstance(value, dict):
         return value
     filled = {name: fill_placeholders(inner, words) for name, inner in value.items()}
-    if value.get("annotations"):
-        filled["annotations"] = _moved_annotations(
-            filled["annotations"], value["text"], words
-        )
+    for annotation in filled.get("annotations") or ():
+        for field in POSITIONS & annotation.keys():
+            text_before = value["text"][: annotation[field]]
+            annotation[field] = len(fill_placeholders(text_before, words))
     return filled
-
-
-_POSITIONS = ("start_index", "end_index", "index")
-"""The fields of an annotation that are positions in its text."""
-
-
-def _moved_annotations(
-    annotations: Sequence[Item], draft: str, words: Mapping[str, str]
-) -> list[Item]:
-    """Return the annotations of a draft with their positions in the filled text."""
-    moved_annotations: list[Item] = []
-    for annotation in annotations:
-        moved = dict(annotation)
-        for field in _POSITIONS:
-            if field in moved:
-                text_before = draft[: moved[field]]
-                moved[field] = len(fill_placeholders(text_before, words))
-        moved_annotations.append(moved)
-    return moved_annotations
-
-
-def _find_partner(items: Sequence[Item], index: int) -> int:
-    """Return the index of what reasoning led to, or of the reasoning that led here."""
-    if items[index]["type"] == "reasoning":
-        for later in range(index + 1, len(items)):
-            if items[later]["type"] != "reasoning":
-                return later
-        return NO_PARTNER
-    if index > 0 and items[index - 1]["type"] == "reasoning":
-        return index - 1
-    return NO_PARTNER
 
 
 def _finish_item(draft: Item, position: ItemPosition, request: ValidRequest) -> Item:
@@ -310,12 +252,7 @@ def _finish_item(draft: Item, position: ItemPosition, request: ValidRequest) -> 
         item.setdefault("phase", "final_answer")
     if kind == "reasoning" and not request.wants_summary:
         item["summary"] = []
-    return _drop_unrequested(item, request)
-
-
-def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
-    """Return an item without the field that only ``include`` gives."""
-    include, field = INCLUDE_FIELDS.get(item["type"], ("", ""))
+    include, field = INCLUDE_FIELDS.get(kind, ("", ""))
     if not field or include in (request.body.get("include") or []):
         return item
     if "action" in item:

@@ -106,15 +106,13 @@ def _bedrock(events: Sequence[Event]) -> Iterator[Event]:
 class _TaggedMessage:
     """A message that begins with the thought of the model, as text."""
 
-    def __init__(self, event: Event, item_id: str) -> None:
-        self._place = {"output_index": event["output_index"]}
+    def __init__(self, added: Event) -> None:
+        self._place = {"output_index": added["output_index"]}
+        item_id = f"msg_{added['item']['id']}"
         self._item = {"id": item_id, "type": "message", "role": "assistant"}
         self._text = ""
-
-    def begin(self, event: Event) -> Event:
-        """Return the event of its beginning."""
         item = {**self._item, "content": [], "status": "in_progress"}
-        return {**event, **self._place, "item": item}
+        self.beginning = {**added, **self._place, "item": item}
 
     def grow(self, event: Event, text: str) -> Event:
         """Return the event of more text."""
@@ -124,7 +122,6 @@ class _TaggedMessage:
         return {"type": kind, **without_fields(event, "type"), **self._place, **part}
 
     def end(self, event: Event) -> Event:
-        """Return the event of its end."""
         part = {"type": "output_text", "text": self._text, "annotations": []}
         item = {**self._item, "content": [part], "status": "completed"}
         kind = "response.output_item.done"
@@ -143,8 +140,8 @@ def _tagged(events: Sequence[Event], opening_tag: str = "<think>\n") -> Iterator
         item = event.get("item", {})
         is_added = kind == "added"
         if is_added and item["type"] == "reasoning":
-            message = _TaggedMessage(event, f"msg_{item['id']}")
-            yield message.begin(event)
+            message = _TaggedMessage(event)
+            yield message.beginning
             if opening_tag:
                 yield message.grow(without_fields(event, "item"), opening_tag)
         elif kind == "done" and item["type"] == "reasoning" and message:
