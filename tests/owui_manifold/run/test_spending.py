@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from owui_chat.messages import parse_messages
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from owui_manifold.run.spending import event_words
+from runs.tools import calling
 from shells.administration import EventWords
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable, host_request
@@ -101,6 +103,29 @@ def usage_of(sim: Simulator) -> list[Json]:
     return [request.response["usage"] for request in sim.requests if request.response]
 
 
+async def stop_at(is_last: Callable[[Json], object], answer: Any) -> None:
+    """Read an answer up to a chunk, and stop it there."""
+    async for chunk in answer:
+        if is_last(chunk):
+            break
+    await answer.aclose()
+
+
+def tool_row(function: Any = None) -> Json:
+    """A tool of the host."""
+
+    async def get_weather(city: str = "") -> str:
+        """Tell the weather."""
+        return "Rain."
+
+    return {
+        "tool_id": "weather",
+        "callable": host_callable(function or get_weather),
+        "spec": TOOL["function"],
+        "type": "function",
+    }
+
+
 @pytest.mark.parametrize(
     ("event", "words"),
     [
@@ -124,22 +149,15 @@ async def test_filter_is_told_the_kind_of_an_event_alone(
     assert event_words(event) == words
 
 
-# ---------------------------------------------------------------- counting
-
-
 async def test_nothing_is_counted_without_the_valve(
     pipe: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
     """The host's database is not touched, nor is a model asked for `/usage`."""
     for command in ("/usage", "/Usage  7d csv\n", "/usage of commas?"):
-        chunks = await chunks_of(pipe, chat(command), **NATIVE)
-        text = grown(chunks)
+        text = grown(await chunks_of(pipe, chat(command), **NATIVE))
         assert "Usage is not counted here" in text
-        asked, answer = chat(command)["messages"][-1], {
-            "role": "assistant",
-            "content": text,
-        }
-        assert without_commands(parse_messages([asked, answer])[1]) == []
+        told = chat(command, text)["messages"]
+        assert without_commands(parse_messages(told)[1]) == []
     assert database.opened == 0
 
     chunks = await chunks_of(pipe, chat("/usages of commas?"), **NATIVE)
@@ -179,33 +197,20 @@ async def test_every_round_of_tools_and_every_task_counts(
     )
 
 
-def tool_row() -> Json:
-    """A tool of the host."""
-
-    async def get_weather(city: str = "") -> str:
-        """Tell the weather."""
-        return "Rain."
-
-    return {
-        "tool_id": "weather",
-        "callable": host_callable(get_weather),
-        "spec": TOOL["function"],
-        "type": "function",
-    }
-
-
 async def test_stopped_answer_is_estimated(
     limited: Pipe, administration: Filter, sim: Simulator
 ) -> None:
     """Whoever stops every answer does not use the models for nothing."""
-    asked = "word " * 400
-    answer = await limited.pipe(chat(f"sim:slow {asked}"), **NATIVE)
     text = ""
-    async for chunk in answer:
-        text += chunk.get("delta", "") if "text.delta" in chunk.get("type", "") else ""
-        if len(text) > 60:
-            break
-    await answer.aclose()
+
+    def has_come(chunk: Json) -> bool:
+        nonlocal text
+        if "text.delta" in chunk.get("type", ""):
+            text += chunk["delta"]
+        return len(text) > 60
+
+    asked = chat("sim:slow " + "word " * 400)
+    await stop_at(has_come, await limited.pipe(asked, **NATIVE))
 
     [row] = await counted(administration)
     assert row.requests == 1
@@ -245,12 +250,14 @@ async def test_later_round_that_is_stopped_is_estimated(
     body = chat("sim:tool-forever", tools=[TOOL])
     answer = await limited.pipe(body, **NATIVE, __tools__=tools)
     thoughts = 0
-    async for chunk in answer:
+
+    def thinks_again(chunk: Json) -> bool:
+        nonlocal thoughts
         is_added = chunk.get("type") == "response.output_item.added"
         thoughts += is_added and chunk["item"]["type"] == "reasoning"
-        if thoughts == 2:
-            break
-    await answer.aclose()
+        return thoughts == 2
+
+    await stop_at(thinks_again, answer)
 
     [row] = await counted(administration)
     first = usage_of(sim)[0]
@@ -299,10 +306,7 @@ async def test_request_that_was_refused_is_not_estimated(
             sim, BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}'
         )
         answer = await limited.pipe(chat("word " * 400), **NATIVE)
-        async for chunk in answer:
-            if "Trying again in 30 s" in str(chunk):
-                break
-        await answer.aclose()
+        await stop_at(lambda chunk: "Trying again in 30 s" in str(chunk), answer)
 
     assert await counted(administration) == []
 
@@ -316,10 +320,10 @@ async def test_denied_call_of_a_remote_tool_begins_no_response(
         sim, REMOTE_MCP_SERVERS_JSON=json.dumps(server), TOOL_APPROVAL="wiki_*=deny"
     )
     answer = await limited.pipe(chat("sim:mcp-approval"), **NATIVE)
-    async for chunk in answer:
-        if chunk.get("item", {}).get("type") == "function_call_output":
-            break
-    await answer.aclose()
+    await stop_at(
+        lambda chunk: chunk.get("item", {}).get("type") == "function_call_output",
+        answer,
+    )
 
     [row] = await counted(administration)
     assert row.requests == len(sim.requests) == 1
@@ -348,9 +352,6 @@ async def test_own_key_at_a_gateway_counts(
     chunks = await chunks_of(limited, chat("Hi"), **{**NATIVE, "__user__": user})
 
     assert "limit of $0" in errors(chunks)[0]
-
-
-# ---------------------------------------------------------------- limits
 
 
 async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
@@ -432,61 +433,31 @@ async def test_log_says_what_limits_took(
     ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "allowed", "sent"),
-    [
-        ({"model": "my_pipe.gpt-5.6-sol-high"}, ["none", "low"], "low"),
-        # This one has no effort minimal; of an unknown one nobody knows.
-        ({"reasoning_effort": "low"}, ["minimal", "medium"], "medium"),
-        ({"model": "my_pipe.x", "reasoning_effort": "high"}, ["minimal"], "minimal"),
-    ],
-)
 async def test_effort_of_a_merge_is_lowered_too(
-    asked: Json,
-    allowed: list[str],
-    sent: str,
-    limited: Pipe,
-    host: StandInHost,
-    sim: Simulator,
+    limited: Pipe, host: StandInHost, sim: Simulator
 ) -> None:
     """It is done at the model's own effort, as an answer."""
-    limit(host, {"efforts": allowed})
+    limit(host, {"efforts": ["none", "low"]})
+    body = chat("Hi", model="my_pipe.gpt-5.6-sol-high")
 
-    await chunks_of(
-        limited, chat("Hi", **asked), **NATIVE, __task__="moa_response_generation"
-    )
+    await chunks_of(limited, body, **NATIVE, __task__="moa_response_generation")
 
-    assert sim.requests[-1].body["reasoning"] == {"effort": sent}
+    assert sim.requests[-1].body["reasoning"] == {"effort": "low"}
 
 
-@pytest.mark.parametrize(
-    ("allowed", "refused"),
-    [
-        (["gpt-6.1-*"], ""),
-        (["gpt5_*"], "gpt-6.1-sol is not available to you. You may use: gpt5_*."),
-        (["gpt-5.2"], "gpt-6.1-sol is not available to you. You may use: gpt-5.2."),
-    ],
-)
 async def test_agents_are_judged_and_counted_by_their_model(
-    limited: Pipe,
-    administration: Filter,
-    host: StandInHost,
-    allowed: list[str],
-    refused: str,
+    limited: Pipe, administration: Filter, host: StandInHost
 ) -> None:
     """The name of an agent opens nothing, and closes nothing."""
-    limit(host, {"models": allowed, "money": 1000, "per": "month"})
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
+    limit(host, {"models": ["gpt5_*"]})
+    refused = "gpt-6.1-sol is not available to you. You may use: gpt5_*."
+    assert await refusal(limited, body) == refused
 
-    message = errors(await chunks_of(limited, body, **NATIVE))
-
-    assert [split_id(sentence)[0] for sentence in message] == (
-        [refused] if refused else []
-    )
-    if not refused:
-        [row] = await counted(administration)
-        assert row.model == "gpt-6.1-sol"
-        assert row.requests == 1
+    limit(host, {"models": ["gpt-6.1-*"], "money": 1000, "per": "month"})
+    assert not errors(await chunks_of(limited, body, **NATIVE))
+    [row] = await counted(administration)
+    assert (row.model, row.requests) == ("gpt-6.1-sol", 1)
 
 
 @pytest.mark.parametrize(
@@ -547,9 +518,6 @@ async def test_broken_rule_closes_but_for_administrators(
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
 
 
-# ---------------------------------------------------------------- failures
-
-
 async def test_sum_that_cannot_be_read_refuses(
     limited: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
@@ -584,9 +552,6 @@ async def until_written(asked: Filter) -> None:
     writer = asked._usage._writer
     assert writer is not None
     await asyncio.wait_for(writer, 60)
-
-
-# ---------------------------------------------------------------- /usage
 
 
 async def test_usage_tells_people_their_own_sums(
@@ -637,32 +602,6 @@ async def test_usage_is_told_to_no_model(
     assert "And now?" in sent
     assert "/usage" not in sent
     assert "school.example" not in sent
-
-
-async def test_administrators_see_the_usage_of_all_users(
-    limited: Pipe, administration: Filter, database: UsageDatabase
-) -> None:
-    """Those that are deleted have only their id; a spreadsheet computes nothing."""
-    database.add_users(("user-1", "=ann|@example.com"))
-    await spent(SPENT._replace(input=1500))
-    await spent(SPENT._replace(user_id="gone"))
-    await spent(SPENT._replace(day="2020-01-01"))
-
-    text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
-    program = {**ADMIN, "__metadata__": {}}
-    result = await result_of(limited, chat("/usage 2d csv"), **program)
-    listed = result["choices"][0]["message"]["content"]
-
-    assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
-    assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
-    head, *lines = listed.partition("```csv\n")[2].splitlines()
-    columns = "US dollars", "requests", "input tokens", "cached input", "output tokens"
-    assert head.endswith(",".join(f'"{column}"' for column in columns))
-    assert sorted(lines[:2]) == [
-        '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
-        '"gone, gpt-5.2","2.0000","1","500","0","500"',
-    ]
-    assert lines[2] == "```"
 
 
 @pytest.mark.parametrize(
@@ -717,9 +656,6 @@ async def test_an_address_draws_nothing_in_the_table(
         assert text.count("```") == 2
 
 
-# ---------------------------------------------------------------- whose account is gone
-
-
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
     ("is_counted", "account"),
@@ -758,9 +694,9 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
         return "rain"
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
-    row = {**tool_row(), "callable": host_callable(weather)}
     body = chat("sim:tool-twice", tools=[TOOL])
-    given = {**NATIVE, "__user__": asks, "__tools__": {"get_weather": row}}
+    tools = {"get_weather": tool_row(weather)}
+    given = {**NATIVE, "__user__": asks, "__tools__": tools}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and found is None
@@ -793,23 +729,13 @@ RAN: Json = {
     "container_id": "cntr_1",
     "outputs": [],
 }
-CALLED: Json = {
-    "type": "function_call",
-    "id": "fc_1",
-    "call_id": "call_1",
-    "name": "get_weather",
-    "arguments": "{}",
-    "status": "completed",
-}
+CALLED = calling("get_weather", arguments="{}")
 ANSWER: Json = {
     "type": "message",
     "id": "msg_1",
     "role": "assistant",
-    "status": "completed",
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
-
-
 USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -847,7 +773,7 @@ async def test_next_round_is_estimated_with_what_tools_returned(
     async def weather(city: str = "") -> str:
         return "rain " * 8_000
 
-    tools = {"get_weather": {**tool_row(), "callable": host_callable(weather)}}
+    tools = {"get_weather": tool_row(weather)}
     body = chat("Hi", tools=[TOOL])
     async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
         limited.valves = valves_for(
@@ -888,45 +814,40 @@ async def test_a_container_is_paid_for_once_in_all_rounds(
     assert bought.containers == 2
 
 
-async def test_a_picture_of_a_stopped_answer_counts(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """It is drawn, and the API tells nothing of an answer whose end is not read."""
-    limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
-    answer = await limited.pipe(chat("sim:draw,delay=200"), **NATIVE)
-    async for chunk in answer:
-        if chunk.get("event", {}).get("type") == "files":
-            break
-    await answer.aclose()
-
-    [row] = await counted(administration)
-    assert row.output < 100
-    assert row.money >= 272 * 30
-
-
 @pytest.mark.parametrize(
-    ("asked", "sign", "least"),
+    ("asked", "options", "sign", "least"),
     [
-        ("sim:draw,delay=200", "chat:message:files", 272 * 30),
-        ("sim:count,delay=200", "open_webui:code_interpreter", 30_000),
+        pytest.param("draw", {}, "'type': 'files'", 272 * 30, id="a picture"),
+        pytest.param(
+            "draw",
+            {"partial_images": 2, "quality": "low"},
+            "chat:message:files",
+            272 * 30,
+            id="a sketch shows all of a picture",
+        ),
+        pytest.param(
+            "count",
+            {},
+            "open_webui:code_interpreter",
+            30_000,
+            id="a container is paid for from its start",
+        ),
     ],
 )
-async def test_what_a_stopped_answer_began_counts(
-    asked: str, sign: str, least: int, limited: Pipe, administration: Filter
+async def test_what_a_stopped_answer_made_counts(
+    asked: str,
+    options: Json,
+    sign: str,
+    least: int,
+    limited: Pipe,
+    administration: Filter,
 ) -> None:
-    """A sketch shows all of a picture, and a container is paid for from its start."""
-    limited.valves = limited.valves.model_copy(
-        update={
-            "ENABLE_IMAGE_GENERATION": True,
-            "ENABLE_CODE_INTERPRETER": True,
-            "IMAGE_GENERATION_OPTIONS": '{"partial_images": 2, "quality": "low"}',
-        }
-    )
-    answer = await limited.pipe(chat(asked), **NATIVE)
-    async for chunk in answer:
-        if sign in str(chunk):
-            break
-    await answer.aclose()
+    """The API tells nothing of an answer whose end is not read."""
+    hosted = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
+    update = {**hosted, "IMAGE_GENERATION_OPTIONS": json.dumps(options)}
+    limited.valves = limited.valves.model_copy(update=update)
+    answer = await limited.pipe(chat(f"sim:{asked},delay=200"), **NATIVE)
+    await stop_at(lambda chunk: sign in str(chunk), answer)
 
     [row] = await counted(administration)
     assert row.output < 100

@@ -1,19 +1,26 @@
 """What a person is told above an answer."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from calls.outcomes import chunks_of, errors, host_events, result_of, statuses
-from calls.sample import IDS, TOOL, USER, chat
+from calls.sample import IDS, MODEL, TOOL, USER, call_of, chat, host_context
+from openai_responses.errors import InvalidRequest
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.tasks import build_task_request
+from owui_manifold.present.notices import notices_of
 from simulator import Simulator
 from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
+Json = dict[str, Any]
 ADMIN = {**USER, "role": "admin"}
 
 
@@ -21,16 +28,6 @@ async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> li
     """Return the status lines of an answer."""
     given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
     return statuses(await chunks_of(pipe, chat("Hi"), **given))
-
-
-async def test_shutdown_of_a_model_is_announced(pipe: Pipe) -> None:
-    """Everybody sees it, because everybody can choose another."""
-    overrides = (
-        '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
-    )
-    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": overrides})
-    expected = "GPT-5.6 Sol was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
-    assert await lines(pipe, USER) == [expected]
 
 
 RETIRED = "GPT-5.6 Sol was switched off on 2026-01-01."
@@ -123,27 +120,18 @@ async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        "gpt-image-1.5",
-        "gpt-image-1.5-2025-12-16",
-    ],
-)
 async def test_shutdown_of_an_image_model_is_announced_to_administrators(
-    pipe: Pipe, model: str
+    pipe: Pipe,
 ) -> None:
-    options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
+    options = {"IMAGE_GENERATION_OPTIONS": '{"model": "gpt-image-1.5-2025-12-16"}'}
     pipe.valves = pipe.valves.model_copy(update=options)
 
     assert await lines(pipe, USER) == []
     [line] = await lines(pipe)
 
-    assert line.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
-    assert (
-        "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or -flare instead."
-        in line
-    )
+    assert line.startswith("IMAGE_GENERATION_OPTIONS: gpt-image-1.5-2025-12-16 ")
+    successors = "Use gpt-image-2.6-sunburst or -flare instead."
+    assert f"switched off on 2026-12-01. {successors}" in line
     assert await lines(pipe) == []
 
 
@@ -154,8 +142,8 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
     """A notice is only about a model that will be shut down."""
     given = {"IMAGE_GENERATION_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=given)
-    statuses_shown = await lines(pipe)
-    assert not [line for line in statuses_shown if "switched off" in line]
+
+    assert "switched off" not in str(await lines(pipe))
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
@@ -181,21 +169,6 @@ async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
     assert line.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
 
 
-async def test_unreadable_rule_is_reported_to_administrators(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Administrators see which entry to correct, in the chat and in the log."""
-    rules = {"TOOL_APPROVAL": "read_*=auto, delete_*:ask"}
-    pipe.valves = pipe.valves.model_copy(update=rules)
-
-    [line] = await lines(pipe)
-
-    assert line.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
-    assert "in the valves of this pipe" in line
-    assert line in caplog.text
-    assert await lines(pipe, USER) == []
-
-
 async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None:
     """To an administrator; the search runs without it."""
     options = '{"return_token_budget": "unlimited"}'
@@ -207,10 +180,8 @@ async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None
     first = statuses(await chunks_of(pipe, body, **given))
     second = statuses(await chunks_of(pipe, body, **given))
 
-    expected = (
-        "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
-    )
-    assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [expected]
+    told = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
+    assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [told]
     assert not [line for line in second if "WEB" in line]
 
 
@@ -245,29 +216,33 @@ async def test_a_notice_is_the_last_line(
     """The page shows that one; the others are there after a click."""
     pipe.valves = pipe.valves.model_copy(update=valves)
     given = {"__user__": user, "__metadata__": IDS}
-    shown = host_events(
-        await chunks_of(pipe, chat("Hi", tools=tools), **given), "status"
-    )
+    chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
+    shown = host_events(chunks, "status")
 
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
     assert notice.startswith(told)
 
 
-async def test_unreadable_rule_for_approvals_is_the_last_line(pipe: Pipe) -> None:
-    """No milder notice hides it: the page shows the last one."""
+async def test_unreadable_rule_for_approvals_is_the_last_line(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No milder notice hides it: the page shows the last one. The log has it, too."""
     wrong = {
-        "TOOL_APPROVAL": "delete_*:ask",
+        "TOOL_APPROVAL": "read_*=auto, delete_*:ask",
         "USER_MAY_CHANGE": "efort",
         "REMOTE_MCP_SERVERS_JSON": "{",
-        "MODEL_OVERRIDES_JSON": '{"gpt-5.6-sol": {"shutdown": "2026-01-01"}}',
+        "MODEL_OVERRIDES_JSON": RETIRING,
     }
     pipe.valves = pipe.valves.model_copy(update=wrong)
 
-    problems = await lines(pipe)
+    [*others, last] = await lines(pipe)
 
-    assert len(problems) > 3
-    assert problems[-1].startswith("TOOL_APPROVAL contains 'delete_*:ask'")
+    assert len(others) > 2
+    assert last.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
+    assert "in the valves of this pipe" in last
+    assert last in caplog.text
+    assert await lines(pipe, USER, chat_id="chat-2") == [RETIRED]
 
 
 async def test_stored_valves_without_effect_are_told_once(pipe: Pipe) -> None:
@@ -316,3 +291,187 @@ async def test_invalid_values_are_not_sent_and_logged_once(
     assert all(f"user {USER['id']}: The setting " in line for line in logged)
     assert "hot" not in caplog.text
     assert [request.status for request in sim.requests] == [200, 200]
+
+
+# An administrator learns of models whose tools are called in the older way.
+WORKSPACE = "my-gpt"
+
+
+class Params:
+    """The parameters of a record; its other keys are anybody's."""
+
+    def __init__(self, **params: Any) -> None:
+        self.params = params
+
+    def model_dump(self) -> Json:
+        """Return them as the host's own model does."""
+        return dict(self.params)
+
+
+class Models:
+    """The host's table of models, with one row."""
+
+    id = WORKSPACE
+
+    def __init__(self, **params: Any) -> None:
+        self.params = Params(**params)
+        self.updates: list[tuple[str, Any]] = []
+
+    async def get_model_by_id(self, id: str) -> Any:
+        """Return the row (models/models.py)."""
+        return self if id == self.id else None
+
+    def model_dump(self, include: set[str]) -> Json:
+        """Return some fields of the row."""
+        row: Json = {
+            "id": self.id,
+            "name": "One",
+            "meta": {"tags": []},
+            "version_id": "1",
+        }
+        row |= {"base_model_id": None, "is_active": False, "access_grants": ["all"]}
+        return {key: row[key] for key in row if key in include}
+
+    async def update_model_by_id(self, id: str, model: Any) -> Any:
+        """Take note of what would be written."""
+        self.updates.append((id, model))
+        return model
+
+
+def with_table(host: StandInHost, **params: Any) -> Models:
+    """The host's table, in which the model has these parameters."""
+    models = Models(**params)
+    host.provide("models.models", Models=models, ModelForm=SimpleNamespace)
+    return models
+
+
+def asking(
+    way: str | None = "legacy",
+    admin: bool = True,
+    task: str = "",
+    code: bool = False,
+    chat_id: str = "chat-1",
+    **valves: Any,
+) -> CheckedCall:
+    """Somebody asks a model of the workspace, perhaps with Code Interpreter on."""
+    caller = Caller(MODEL, "user-1", chat_id, "m-1", task, is_admin=admin)
+    metadata = {
+        "model_id": WORKSPACE,
+        "params": {"function_calling": way},
+        "features": {"code_interpreter": code},
+    }
+    context = host_context({}, metadata=metadata)
+    return call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves), caller, host=context)
+
+
+async def notices_for(call: CheckedCall) -> list[str]:
+    """What is shown above the answer."""
+    if call.caller.task:
+        return await notices_of(await build_task_request(call))
+    return await notices_of(await build_chat_request(call))
+
+
+async def test_legacy_tools_are_reported_to_an_administrator_once(
+    host: StandInHost,
+) -> None:
+    """In the chat and in the log; what to do is said, and nothing is changed."""
+    models = with_table(host, function_calling="legacy")
+    call = asking()
+
+    first = await notices_for(call)
+    second = await notices_for(call)
+
+    [notice] = first
+    assert "AUTO_NATIVE_TOOLS" in notice
+    assert "Native" in notice
+    assert second == []
+    assert call.log.text().count("legacy way") == 1
+    assert models.updates == []
+
+
+async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
+    """Most requests cost no look at the database."""
+    assert await notices_for(asking("native", AUTO_NATIVE_TOOLS=True)) == []
+
+
+async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
+    """A user can change nothing; a title has no status line."""
+    with_table(host, function_calling="legacy")
+    user = asking(admin=False)
+    task = asking(task="title_generation")
+
+    assert await notices_for(user) == await notices_for(task) == []
+    assert ("legacy way" in user.log.text(), task.log.text()) == (True, "")
+
+
+@pytest.mark.parametrize("admin", [True, False])
+async def test_auto_native_tools_changes_only_function_calling(
+    admin: bool, host: StandInHost
+) -> None:
+    """Whoever asks; all else of the record goes back as it was, grants untouched."""
+    models = with_table(host, function_calling="legacy", temperature=0.5)
+
+    notices = await notices_for(asking(admin=admin, AUTO_NATIVE_TOOLS=True))
+
+    form = SimpleNamespace(
+        id=WORKSPACE,
+        base_model_id=None,
+        name="One",
+        meta={"tags": []},
+        is_active=False,
+        params={"function_calling": "native", "temperature": 0.5},
+    )
+    assert models.updates == [(WORKSPACE, form)]
+    assert ["set it to Native" in notice for notice in notices] == [True] * admin
+
+
+@pytest.mark.parametrize(
+    ("model_id", "params"),
+    [
+        pytest.param(WORKSPACE, {}, id="nothing is set"),
+        pytest.param(WORKSPACE, {"function_calling": "native"}, id="another way"),
+        pytest.param("another", {"function_calling": "legacy"}, id="no record"),
+    ],
+)
+async def test_a_users_own_choice_is_left_alone(
+    model_id: str, params: Json, host: StandInHost
+) -> None:
+    """They set it in the controls of their chat; the record says otherwise."""
+    models = with_table(host, **params)
+    models.id = model_id
+
+    assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
+    assert models.updates == []
+
+
+async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:
+    """As for every name of the host."""
+    host.provide("models.models")
+    with pytest.raises(InvalidRequest, match=r"models\.models"):
+        await notices_for(asking(AUTO_NATIVE_TOOLS=True))
+
+
+async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
+    """Once in a chat, to whoever switched it on, and in the log."""
+    with_table(host, function_calling="legacy")
+    call = asking(admin=False, code=True)
+    later = asking(admin=False, code=True, chat_id="chat-2")
+    later = later._replace(capabilities=call.capabilities)
+
+    [notice] = await notices_for(call)
+
+    assert "Code Interpreter runs nothing" in notice
+    assert "Native" in notice
+    assert notice in call.log.text()
+    assert await notices_for(call) == []
+    assert await notices_for(later) == [notice]
+
+
+@pytest.mark.parametrize(("way", "code"), [("legacy", False), ("native", True)])
+async def test_other_chats_have_no_notice_about_code(
+    way: str, code: bool, host: StandInHost
+) -> None:
+    """The switch is off, or the host offers a tool instead of tags."""
+    with_table(host, function_calling="legacy")
+
+    assert await notices_for(asking(way, admin=False, code=code)) == []
