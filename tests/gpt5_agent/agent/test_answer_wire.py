@@ -18,7 +18,7 @@ from agents.sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.events import AgentEvent, NewMessage
+from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import Status
@@ -26,7 +26,6 @@ from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
 from runs.against_server import limits, simulated
-from runs.sample import message
 from simulator import Simulator
 from simulator.faults import FailedStart
 from strategies.context import ContextSource
@@ -38,7 +37,6 @@ from upstream.server import Upstream
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-HELLO = message("1", "Hello.")
 
 
 class Desk:
@@ -133,27 +131,12 @@ async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
     assert [e.name for e in events if isinstance(e, ContextSource)] == ["Context 1"]
 
 
-async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
-    desk: Desk,
-) -> None:
-    """A temperature that the caller gives wins over that of the guide."""
+async def test_temperature_of_a_guide_goes_where_the_model_takes_it(desk: Desk) -> None:
     guide = Guide(system_prompt="You sail.", temperature=0.5)
-    plain = {"model": "gpt-4.1", "settings": Settings(), "guide": guide}
 
-    await desk.ask("Hi", **plain)
-    await desk.ask("Hi", body={"temperature": 0.1}, **plain)
+    await desk.ask("Hi", model="gpt-4.1", settings=Settings(), guide=guide)
 
-    assert [body["temperature"] for body in desk.bodies] == [0.5, 0.1]
-
-
-async def test_tool_that_had_to_be_called_has_been_after_a_round(desk: Desk) -> None:
-    """The model may answer then."""
-    named = {"type": "function", "function": {"name": "get_weather"}}
-
-    await desk.ask("sim:tool", body={"tool_choice": named})
-
-    choices = [body.get("tool_choice") for body in desk.bodies]
-    assert choices == [{"type": "function", "name": "get_weather"}, None]
+    assert [body["temperature"] for body in desk.bodies] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -161,10 +144,7 @@ async def test_tool_that_had_to_be_called_has_been_after_a_round(desk: Desk) -> 
     [
         ({"messages": []}, "There is no message to answer"),
         ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
-        (
-            {"guide": Guide(system_prompt="A.", memory_policy="vector-db")},
-            "vector-db",
-        ),
+        ({"guide": Guide(system_prompt="A.", memory_policy="vector-db")}, "vector-db"),
         ({"messages": ["no message"]}, "not an object with a role"),
     ],
 )
@@ -206,18 +186,6 @@ async def test_long_work_is_compacted_between_two_rounds(desk: Desk) -> None:
     assert kinds[0] == "compaction"
     assert kinds[-2:] == ["function_call", "function_call_output"]
     assert len(desk.tool.called) == 1
-
-
-async def test_safety_stop_ends_the_run(desk: Desk) -> None:
-    """The call that had arrived whole is not made, and nothing more is asked."""
-    events = await desk.ask("sim:misaligned")
-
-    assert len(desk.bodies) == 1
-    assert desk.tool.called == []
-    ending = ending_of(events)
-    assert ending.code == "misalignment_policy_violation"
-    assert "“Ask before you read **secrets**.”" in ending.message
-    assert not any(isinstance(event, NewMessage) for event in events)
 
 
 async def test_calls_that_are_numbered_anew_in_each_response(desk: Desk) -> None:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from agents.sample import events_of, host_tool, question
+from calls.sample import chat
 from gpt5_agent.agent.preparation import prepare_run
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
@@ -19,15 +20,10 @@ from runs.scripted import ScriptedProvider
 def test_commands_of_the_pipe_are_left_out() -> None:
     """A chat may have begun with the pipe, whose answers name other people."""
     told = f"{USAGE_HEADING}\n\n| ann@school.example | 5 |"
-    texts = ("Hi", "Hello.", "/usage", told, "And now?")
-    messages = [
-        {"role": ("user", "assistant")[number % 2], "content": text}
-        for number, text in enumerate(texts)
-    ]
+    messages = chat("Hi", "Hello.", "/usage", told, "And now?")["messages"]
 
-    request = prepare_run(question(messages=messages)).request
+    sent = json.dumps(prepare_run(question(messages=messages)).request.input)
 
-    sent = json.dumps(request.input)
     assert "Hello." in sent
     assert "And now?" in sent
     assert "/usage" not in sent
@@ -36,12 +32,7 @@ def test_commands_of_the_pipe_are_left_out() -> None:
 
 def test_oldest_messages_of_a_long_chat_are_left_out() -> None:
     """The model and the person are told."""
-    messages = [
-        {"role": role, "content": "Hi"}
-        for _ in range(4100)
-        for role in ("user", "assistant")
-    ]
-    messages.append({"role": "user", "content": "And now?"})
+    messages = chat(*["Hi"] * 8201)["messages"]
     provider = ScriptedProvider([message("9", "Hello.")])
 
     events = asyncio.run(events_of(question(messages=messages), provider))
@@ -56,12 +47,10 @@ def test_more_images_than_a_request_takes_leave_a_note() -> None:
     """Of the oldest; the server would refuse the whole chat."""
     image = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
     content = [{"type": "text", "text": "Which is it?"}, *[image] * 1501]
+    messages = [{"role": "user", "content": content}]
 
-    request = prepare_run(
-        question(messages=[{"role": "user", "content": content}])
-    ).request
+    [asked] = prepare_run(question(messages=messages)).request.input
 
-    [asked] = request.input
     assert sum(part["type"] == "input_image" for part in asked["content"]) == 1500
     assert "1500 images" in asked["content"][1]["text"]
 
