@@ -222,12 +222,7 @@ def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
 
 def test_a_result_is_waited_for(bridge: AsyncBridge) -> None:
     """Work without pieces hands over what it comes to."""
-
-    async def answer() -> int:
-        await asyncio.sleep(0)
-        return 42
-
-    assert bridge.run(answer()) == 42
+    assert bridge.run(asyncio.sleep(0, result=42)) == 42
 
 
 def test_closing_ends_a_wait(bridge: AsyncBridge, work: Work) -> None:
@@ -292,15 +287,6 @@ def test_signal_that_ends_the_server_closes_the_bridge_first() -> None:
         bridge.close()
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_second_close_changes_nothing() -> None:
-    """Signal and server both close; the loop is closed before its thread ends."""
-    bridge = AsyncBridge(LAST, Work().at_end)
-    bridge.run(asyncio.sleep(0))
-    bridge.close()
-
-    bridge.close()
 
 
 def test_signal_that_somebody_else_took_is_left_to_them() -> None:

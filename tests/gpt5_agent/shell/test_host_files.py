@@ -24,12 +24,21 @@ OWNER_CHECK = ("account-check.bin", "application/octet-stream", b"-")
 """What shows whose account a key is."""
 
 
-class Host:
-    """Keeps files as Open WebUI does, for the owner of the key."""
+Respond = Callable[[], web.Response]
 
-    def __init__(self, owner: str = "agent", status: int = 200) -> None:
+
+class Host:
+    """Keeps files as Open WebUI does, for the owner of the key.
+
+    With `respond` it answers any call in that way.
+    """
+
+    def __init__(
+        self, owner: str = "agent", status: int = 200, respond: Respond | None = None
+    ) -> None:
         self.status = status
         self.owner = owner
+        self.respond = respond
         self.checks: list[tuple[str, str, bytes]] = []
         self.uploads: list[tuple[str, str, bytes]] = []
         self.removed: list[str] = []
@@ -39,6 +48,8 @@ class Host:
     async def answer(self, request: web.Request) -> web.Response:
         """Answer any call."""
         self.paths.append(request.path)
+        if self.respond:
+            return self.respond()
         if request.headers["Authorization"] != f"Bearer {KEY}":
             return web.Response(status=401)
         if request.path.endswith("/content"):
@@ -169,54 +180,41 @@ async def test_refusal_is_one_sentence(status: int) -> None:
         assert await files.read("f-1") == told
 
 
-def packed(content: bytes) -> web.Response:
-    """A small answer that becomes this large one."""
-    headers = {"Content-Encoding": "gzip"}
-    return web.Response(body=gzip.compress(content, 1), headers=headers)
+def packed(content: bytes, encoding: str = "gzip") -> Respond:
+    """What answers with this packed content."""
+    headers = {"Content-Encoding": encoding}
+    return lambda: web.Response(body=content, headers=headers)
 
 
-HOSTILE: dict[str, tuple[Callable[[], web.Response], str]] = {
-    "choices": (
-        lambda: web.Response(status=300),
-        "Open WebUI redirects requests (HTTP 300)",
-    ),
-    "redirection": (
-        lambda: web.Response(status=307, headers={"Location": "/elsewhere"}),
-        "Open WebUI redirects requests (HTTP 307)",
-    ),
-    "compressed in an unknown way": (
-        lambda: web.Response(
-            body=b"\x1f\x9d bomb", headers={"Content-Encoding": "compress"}
+def redirecting(status: int) -> Respond:
+    """What sends the key elsewhere."""
+    return lambda: web.Response(status=status, headers={"Location": "/elsewhere"})
+
+
+NO_HOST = "OPEN_WEBUI_URL is not the address of Open WebUI."
+
+
+@pytest.mark.parametrize(
+    ("respond", "beginning"),
+    [
+        (redirecting(300), "Open WebUI redirects requests (HTTP 300)"),
+        (redirecting(307), "Open WebUI redirects requests (HTTP 307)"),
+        (packed(b"\x1f\x9d bomb", "compress"), "Open WebUI sent a compressed answer"),
+        (packed(gzip.compress(b"<html>")), NO_HOST),
+        (
+            lambda: web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+            "Open WebUI sent more than 8388608 bytes",
         ),
-        "Open WebUI sent a compressed answer",
-    ),
-    "a packed page": (
-        lambda: packed(b"<html>"),
-        "OPEN_WEBUI_URL is not the address of Open WebUI.",
-    ),
-    "endless": (
-        lambda: web.Response(body=bytes(8 * 1024 * 1024 + 1)),
-        "Open WebUI sent more than 8388608 bytes",
-    ),
-    "another server": (
-        lambda: web.Response(text="<html>"),
-        "OPEN_WEBUI_URL is not the address of Open WebUI.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-async def test_hostile_answer_is_not_read(case: str) -> None:
+        (lambda: web.Response(text="<html>"), NO_HOST),
+    ],
+    ids=[
+        *("choices", "redirection", "compressed in an unknown way", "a packed page"),
+        *("endless", "another server"),
+    ],
+)
+async def test_hostile_answer_is_not_read(respond: Respond, beginning: str) -> None:
     """The key follows no redirection, and no answer fills the memory."""
-    respond, beginning = HOSTILE[case]
-
-    class Hostile(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            return respond()
-
-    host = Hostile()
+    host = Host(respond=respond)
     async with files_of(host) as files:
         assert str(await files.read("f-1")).startswith(beginning)
 
@@ -227,13 +225,7 @@ async def test_bomb_is_not_unpacked() -> None:
     """It is left where it is too long: a small piece of it could be anything."""
     bomb = gzip.compress(bytes(100_000_000), 1)
 
-    class Bomb(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            return web.Response(body=bomb, headers={"Content-Encoding": "gzip"})
-
-    async with files_of(Bomb()) as files:
+    async with files_of(Host(respond=packed(bomb))) as files:
         tracemalloc.start()
         told = await files.read("f-1")
         _, peak_bytes = tracemalloc.get_traced_memory()
@@ -273,14 +265,7 @@ async def test_empty_blocks_of_a_packed_file_have_a_limit() -> None:
     begin = packer.compress(b"{}") + packer.flush(zlib.Z_SYNC_FLUSH)
     blocks = b"\x00\x00\x00\xff\xff" * 2_000_000
 
-    class Endless(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            headers = {"Content-Encoding": "gzip"}
-            return web.Response(body=begin + blocks, headers=headers)
-
-    async with files_of(Endless()) as files:
+    async with files_of(Host(respond=packed(begin + blocks))) as files:
         assert "more than 8388608 bytes" in str(await files.read("f-1"))
 
 

@@ -61,9 +61,7 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
 
 
 async def test_sandbox_that_cannot_start_is_not_offered(
-    pool: OwnToolPool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so, and the answer goes on."""
 
@@ -169,9 +167,7 @@ async def test_model_is_told_once_that_the_workspace_is_gone(
 
 
 async def test_why_there_is_no_sandbox_is_told_once(
-    pool: OwnToolPool,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    pool: OwnToolPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the log; each answer has it for administrators, and nothing is tried again."""
     monkeypatch.setenv("PATH", "/nowhere")

@@ -54,9 +54,8 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
     assert valves.VERIFY_SSL
     assert valves.OPEN_WEBUI_URL == ""
-    with pytest.raises(
-        InvalidRequest, match="does not allow the address in BASE_URL"
-    ) as refused:
+    told = "does not allow the address in BASE_URL"
+    with pytest.raises(InvalidRequest, match=told) as refused:
         build_endpoint(valves, AgentLog("ID"))
     assert refused.value.remedy == "setup"
     assert len(problems) == 11

@@ -26,15 +26,6 @@ LOOKING = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
 PIXEL = "data:image/png;base64,AA=="
 
 
-class PictureTool(WeatherTool):
-    """A tool that draws."""
-
-    async def execute(self, args: Json) -> object:
-        """Return a picture and a file."""
-        link = {"type": "image_link", "url": PIXEL}
-        return [link, {"type": "blob", "data": "AA==", "name": "a.txt"}]
-
-
 def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentEvent]:
     """What the agent reports of these answers of a model."""
     asked = question(tool or WeatherTool(), **more)
@@ -146,7 +137,9 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
 
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
     """A note tells of other files, next to the answer; the output has no picture."""
-    events = reported(LOOKING, [SAID], tool=PictureTool())
+    link = {"type": "image_link", "url": PIXEL}
+    file = {"type": "blob", "data": "AA==", "name": "a.txt"}
+    events = reported(LOOKING, [SAID], tool=WeatherTool(result=[link, file]))
     chunks, view = on_page(events)
     plain, _ = in_client(events)
 

@@ -238,9 +238,6 @@ async def test_text_from_elsewhere_asks_nothing(is_thought: bool) -> None:
         await desk.sees("Bern\n  May ls be called?\n  y or n: ")
 
 
-# ---------------------------------------------------------------- a real one
-
-
 class RealTerminal:
     """A program that thinks it is in a terminal."""
 

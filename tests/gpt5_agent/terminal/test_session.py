@@ -8,12 +8,7 @@ import pytest
 
 from agents.sample import WeatherTool, calls, question
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.events import (
-    AgentEvent,
-    AgentState,
-    NewMessage,
-    ToolCallRequested,
-)
+from gpt5_agent.events import AgentEvent, AgentState, NewMessage, ToolCallRequested
 from gpt5_agent.ports import UserInterface
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.session import Session
