@@ -119,19 +119,14 @@ def error_of(chunk: Any) -> str:
     return message
 
 
-# -------------------------------------------------------------------------- the server
-
-
 async def test_two_agents_are_offered() -> None:
     """As a manifold, whose id the file's name gives (R7)."""
     made = Pipeline()
 
     assert made.type == "manifold"
     assert not hasattr(made, "id")
-    assert [model["id"] for model in made.pipelines()] == [
-        "gpt5_function_calling",
-        "gpt5_react",
-    ]
+    ids = [model["id"] for model in made.pipelines()]
+    assert ids == ["gpt5_function_calling", "gpt5_react"]
 
 
 async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
@@ -226,9 +221,6 @@ async def test_what_is_wrong_with_a_valve_is_in_the_log_at_the_start(
         assert caplog.text.count(told) == 1
 
 
-# ------------------------------------------------------------------------- the answers
-
-
 async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
     """The server writes its text form at its usual level."""
     answer = await result(pipeline, "hello")
@@ -236,8 +228,6 @@ async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
     assert "This is turn 1." in json.dumps(answer)
     assert "This is turn 1." not in f"{answer} {answer!r}"
 
-
-# ----------------------------------------------------------------- what a request says
 
 DEAR: Json = {
     "agent_model": "gpt-5.2-pro",
@@ -305,7 +295,6 @@ async def test_request_sets_the_keys_that_the_valve_opens(
 async def test_unknown_caller_keys_are_reported_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once in a chat and once in the log; a title shows nothing."""
     words = "context, Verbosity, store, servce_tier"
     pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
     admin = {"role": "admin"}
@@ -322,7 +311,6 @@ async def test_unknown_caller_keys_are_reported_to_administrators(
 async def test_sandbox_that_does_not_work_is_told_to_administrators(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Above the answer, with what is missing; others get their answer without it."""
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
     pipeline.valves.SANDBOX = True
@@ -334,9 +322,6 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
 
     assert "bwrap is not installed" not in for_user
     assert "The tools of the sandbox are not offered: bubblewrap" in for_admin
-
-
-# --------------------------------------------------------------------------- the tasks
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -454,25 +439,34 @@ async def test_audit_log_has_a_line_for_request_and_end(
     await result(pipeline, f"sim:{scenario} my diary", metadata)
 
     lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
-    lines = [line for line in lines if "event" in line]
-    assert [line["event"] for line in lines] == [
-        "responses_api_request",
-        f"responses_api_{end}",
-    ]
-    assert lines[0]["run_id"] == lines[1]["run_id"]
-    assert lines[0]["request_id"] is None
-    assert lines[1]["request_id"].startswith("req_")
+    began, ended = [line for line in lines if "event" in line]
+    assert began["event"] == "responses_api_request"
+    assert ended["event"] == f"responses_api_{end}"
+    assert began["run_id"] == ended["run_id"]
+    assert began["request_id"] is None
+    assert ended["request_id"].startswith("req_")
     assert "diary" not in json.dumps(lines)
 
 
-@pytest.mark.parametrize("why", ["no messages", "refused", "no key"])
+@pytest.mark.parametrize(
+    ("messages", "key", "word"),
+    [
+        pytest.param([], {}, "nothing was sent", id="no messages"),
+        pytest.param(
+            question_messages("sim:chat,status=401"), {}, "HTTP 401", id="refused"
+        ),
+        pytest.param(HELLO, {"API_KEY": ""}, "nothing was sent", id="no key"),
+    ],
+)
 async def test_a_failed_task_is_empty(
-    why: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+    messages: list[Json],
+    key: Json,
+    word: str,
+    pipeline: Pipeline,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The host would take the text of an error for a title (R25); the log says why."""
-    if why == "no key":
-        pipeline.valves = pipeline.Valves()
-    messages = question_messages("sim:chat,status=401") if why != "no messages" else []
+    set_valves(pipeline, **key)
 
     answer = await asked(pipeline, messages, TITLE, stream=False)
     streamed = await asked(pipeline, messages, TITLE)
@@ -482,11 +476,7 @@ async def test_a_failed_task_is_empty(
     *chunks, done = await asyncio.to_thread(list, streamed)
     assert plain_text(chunks) == ""
     assert done == "data: [DONE]"
-    word = "HTTP 401" if why == "refused" else "nothing was sent"
     assert word in caplog.text
-
-
-# ---------------------------------------------------------------------- what goes wrong
 
 
 async def test_format_without_a_schema_is_refused(
@@ -539,7 +529,6 @@ DEMO_WORDS = {
 async def test_words_of_the_demo_work(
     word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the valves that it sets."""
     require_mark("sandbox")
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     set_valves(pipeline, **demo.AGENT_TOOLS)
@@ -549,19 +538,6 @@ async def test_words_of_the_demo_work(
     assert DEMO_WORDS[word] in json.dumps(chunks)
     has_error = any(isinstance(chunk, dict) and "error" in chunk for chunk in chunks)
     assert has_error is (word == "failed")
-
-
-async def test_failed_answer_is_found_in_the_log(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
-) -> None:
-    """By its error id: the status and OpenAI's id of the request, for administrators."""
-    chunks = await pieces(pipeline, "sim:quota")
-
-    (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
-    _, _, error_id = message.removesuffix(")").partition("(Error id: ")
-    assert error_id
-    lines = [line for line in caplog.messages if line.startswith(error_id)]
-    assert any("HTTP 429" in line and "request id req_" in line for line in lines)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -738,35 +714,28 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     assert caplog.text.count(line) == (2 if expected.skipped else 0)
 
 
-# ------------------------------------------------------------------ in a channel
-
-
 CHANNEL = {**METADATA, "chat_id": "channel:talk"}
 
 
 @pytest.mark.parametrize(
-    ("scenario", "reason"),
-    [("quota", "no credit"), ("cut", "broke before"), ("incomplete", "length limit")],
+    ("scenario", "valves", "reason"),
+    [
+        ("quota", {}, "no credit"),
+        ("cut", {}, "broke before"),
+        ("incomplete", {}, "length limit"),
+        ("chat", {"PRESET": "none of ours"}, "Error id"),
+    ],
 )
 async def test_channel_reads_how_an_answer_ended_in_its_text(
-    scenario: str, reason: str, pipeline: Pipeline
+    scenario: str, valves: Json, reason: str, pipeline: Pipeline
 ) -> None:
     """It shows neither errors nor status lines."""
-    told = await pieces(pipeline, f"sim:{scenario}", CHANNEL)
+    set_valves(pipeline, **valves)
 
-    chunks = [piece for piece in told if isinstance(piece, dict)]
+    *chunks, _ = await pieces(pipeline, f"sim:{scenario}", CHANNEL)
+
     assert reason in plain_text(chunks)
     assert not [chunk for chunk in chunks if "error" in chunk]
-
-
-async def test_channel_reads_a_refusal_in_its_text(pipeline: Pipeline) -> None:
-    """Nothing was sent."""
-    set_valves(pipeline, PRESET="none of ours")
-
-    told = await pieces(pipeline, "sim:chat", CHANNEL)
-
-    chunks = [piece for piece in told if isinstance(piece, dict)]
-    assert "Error id" in plain_text(chunks)
 
 
 async def test_sources_are_links_in_the_text_of_a_channel(pipeline: Pipeline) -> None:

@@ -95,7 +95,6 @@ def test_answer_of_which_nothing_is_seen_says_so() -> None:
 
 
 def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
-    """History grows by exactly what came and what was answered."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), looking(2), [SAID])
 
@@ -112,7 +111,6 @@ def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
 
 
 def test_r13_outputs_keep_the_order_of_their_calls() -> None:
-    """The first call takes longer than the last, and one is refused between them."""
     slow, fast = WeatherTool("slow", seconds=5), WeatherTool("fast")
     requested = [calls("slow", 1), calls("nobody", 2), calls("fast", 3, "Basel")]
     provider = ScriptedProvider(requested, [SAID])
@@ -167,7 +165,6 @@ def test_r10_at_the_limit_calls_are_told_so_and_one_answer_without_tools_follows
 
 
 def test_r21_failure_is_remembered_over_the_rounds() -> None:
-    """The same call is not made again, another one is."""
     tool = WeatherTool(failing=True)
     same = [looking(number, city="Bern") for number in (1, 2)]
     events = told(question(tool), *same, looking(3, city="Basel"), [SAID])
@@ -189,7 +186,6 @@ def test_r20_what_only_the_server_may_know_is_not_told() -> None:
 
 
 def test_own_tool_replaces_host_tool_of_same_name() -> None:
-    """A name means one tool."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), [SAID])
     asked = question(tool, body={"tools": [host_tool("get_weather")]})
@@ -208,7 +204,6 @@ def test_own_tool_replaces_host_tool_of_same_name() -> None:
     ],
 )
 def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, words: str) -> None:
-    """The model is told what it does not get."""
     tool = WeatherTool(seconds=1, result="rain " * 100)
     own = OwnToolSettings(tools=[tool], limits=limits_)
 
@@ -318,7 +313,6 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
-    """Otherwise it has neither a prompt nor an argument."""
     log = KeptLog()
     asked = question(WeatherTool(), text="a prompt", log=log, debug=debug)
 
@@ -330,7 +324,6 @@ def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
 
 
 def test_memory_policy_that_drops_turns_adds_a_note() -> None:
-    """The note comes before the answer; memories come first."""
     memories = ("The boat is red.",)
     guide = Guide(
         system_prompt="", memory_policy="sliding-window:1", initial_memories=memories

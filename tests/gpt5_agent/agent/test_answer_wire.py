@@ -151,7 +151,6 @@ async def test_temperature_of_a_guide_goes_where_the_model_takes_it(desk: Desk) 
 async def test_r25_what_cannot_be_asked_is_an_ending(
     more: dict[str, Any], words: str, desk: Desk
 ) -> None:
-    """With a message; nothing is sent, nothing raised."""
     events = await desk.ask("Hi", **more)
 
     assert ending_of(events).kind == "invalid"

@@ -17,7 +17,6 @@ CITY = {"city": "Bern"}
 
 
 def test_approval_of_a_call_counts_once() -> None:
-    """A call of the same id and arguments, made again, is not allowed by it."""
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
     own = OwnToolSettings(
         tools=(WeatherTool("ask_weather"),),

@@ -102,7 +102,6 @@ def crew_of(*names: str) -> Crew:
 
 
 def test_task_is_a_run_of_its_own() -> None:
-    """With its own context and tools; its answer is the output, its cost is counted."""
     tool = WeatherTool()
     other = WeatherTool("get_news")
     task = {**NORTH, "tools": ["get_weather"], "rounds": 2}
@@ -140,7 +139,6 @@ def test_rounds_of_a_task_are_at_most_those_of_its_agent(
 
 @pytest.mark.parametrize("name", ["delegate", "functions.delegate"])
 def test_task_may_take_longer_than_a_call(name: str) -> None:
-    """However the model spells the name of the tool."""
     twice = [[calls("get_weather", number)] for number in (1, 2)]
     [given] = delegating(NORTH)
     answers = [[{**given, "name": name}], [SAID]]
@@ -174,7 +172,6 @@ def test_steps_of_a_task_are_shown_below_its_round() -> None:
 
 
 def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
-    """The fourth waits; the tool is not offered to a task."""
     tool = Slow()
     crew = crew_of("a", "b", "c", "d", "e")
 
@@ -196,7 +193,6 @@ def test_task_gets_no_tool_that_needs_an_approval() -> None:
 
 
 def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
-    """Its calls are refused, it finishes without tools, and so does the answer."""
     tool = WeatherTool()
     crew = Crew(delegating(NORTH), [SAID], north=looking_then("No tokens left."))
 
@@ -241,7 +237,6 @@ def test_tools_that_a_task_may_use_are_named() -> None:
     ("seconds", "most"), [(0.0, 600.0), (3600.0, 600.0), (5.0, 5.0)]
 )
 def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
-    """After ten minutes, or at the time limit of the answer if that comes first."""
     answers = [[calls("get_weather", n)] for n in range(9)]
     crew = Crew(delegating(NORTH), [SAID], north=answers)
 
@@ -253,7 +248,6 @@ def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
 
 
 def test_task_that_fails_is_told_to_the_model() -> None:
-    """A failed task is an error for the model to read; the answer goes on."""
     crew = Crew(delegating(NORTH), [SAID], north=[[]])
 
     events = crew.run(WeatherTool())

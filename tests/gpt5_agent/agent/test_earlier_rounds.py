@@ -95,7 +95,6 @@ def assert_prefixes(chat: HostChat) -> None:
 def test_round_trip_sends_what_was_sent_and_what_came_of_it(
     emits: bool, chat_of: ChatMaker
 ) -> None:
-    """Two calls of the host's, then the answer; a later turn goes on from there."""
     chat = chat_of(
         looking(1, "host_weather", "host_news"),
         looking(2),
@@ -179,7 +178,6 @@ def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) 
 
 
 def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
-    """Only the last call of the agent ends the answer."""
     chat = chat_of(looking(1), [SAID])
 
     events = chat.talk("Weather?")
@@ -266,7 +264,6 @@ def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None
 def test_r10_rounds_of_the_host_count(
     limits: Json, told: str, chat_of: ChatMaker
 ) -> None:
-    """The call of the last round is answered by us, never delegated."""
     chat = chat_of(looking(1), looking(2), [SAID], **limits)
 
     events = chat.talk("Weather?")
@@ -398,7 +395,6 @@ def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> N
 
 
 def test_picture_stays_in_sight_after_a_round_of_the_host(chat_of: ChatMaker) -> None:
-    """Until the answer is complete; nothing of it is kept then."""
     pictures = PictureMemory()
     chat = chat_of(
         looking(1, "own_plot"),
@@ -444,7 +440,6 @@ def test_pictures_of_all_rounds_of_an_answer_share_one_limit(
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     chat_of: ChatMaker,
 ) -> None:
-    """The page, the rules and the host know only these; requests stay as they were."""
     tool = WeatherTool("ask:weather")
     names = ToolNames(("ask:weather", "host:weather"))
     answer = looking(1, *map(names.sent_name, ("ask:weather", "host:weather")))
@@ -712,7 +707,6 @@ def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
 
 
 def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
-    """After it the host runs them; after a no we answer."""
     choices = iter(["Allow", "Deny"])
     chat = chat_of(
         looking(1, "host_weather", "host_news"),
@@ -732,8 +726,6 @@ def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
 def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
     change: str, asking: ChatMaker
 ) -> None:
-    """Not with other arguments, with another account's key, for another chat or user."""
-
     def allow_meanwhile(_: Json) -> str:
         match change:
             case "arguments":
@@ -793,7 +785,6 @@ def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
 
 
 def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -> None:
-    """Three a card; none of the calls is made before all are answered."""
     tool = WeatherTool("ask_weather")
     chat = asking(looking(1, *["ask_weather"] * 5), [SAID], tools=[tool])
 
@@ -808,7 +799,6 @@ def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -
 
 
 def test_nobody_is_asked_about_a_call_that_cannot_be_made(asking: ChatMaker) -> None:
-    """It is refused first."""
     tool = WeatherTool("ask_weather")
     call = {**calls("ask_weather", 1), "arguments": "{}"}
     chat = asking([reasoning("1"), call], [SAID], tools=[tool])

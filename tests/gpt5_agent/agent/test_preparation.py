@@ -31,7 +31,6 @@ def test_commands_of_the_pipe_are_left_out() -> None:
 
 
 def test_oldest_messages_of_a_long_chat_are_left_out() -> None:
-    """The model and the person are told."""
     messages = chat(*["Hi"] * 8201)["messages"]
     provider = ScriptedProvider([message("9", "Hello.")])
 

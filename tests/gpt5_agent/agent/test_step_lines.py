@@ -36,7 +36,6 @@ def test_line_has_no_word_of_the_log(
 
 
 def test_line_has_the_tokens() -> None:
-    """It counts those that the model used in this step."""
     step = StepStarted(id="1", parent="", kind="model", name="gpt-5")
     ended = StepEnded(step, 2, usage=Usage(input=1000, output=500, total=1500))
     assert describe_step(ended) == "gpt-5 answered in 2 s · 1,500 tokens"

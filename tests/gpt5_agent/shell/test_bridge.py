@@ -107,7 +107,6 @@ def first_piece(reading: Iterator[AnswerPiece]) -> AnswerPiece:
 
 
 def test_pieces_arrive_in_order(bridge: AsyncBridge, work: Work) -> None:
-    """What the work yields is what the reader gets, then the end, again and again."""
     reading = bridge.stream(work.pieces("one", "two", "three"))
 
     assert not hasattr(reading, "send")  # after one, the server puts its own end
@@ -137,7 +136,6 @@ def test_beat_of_a_program_has_a_choice(bridge: AsyncBridge, work: Work) -> None
 
 
 def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -> None:
-    """Without a pull for the time of the lease it is cancelled."""
     hasty.stream(work.pieces("one", then="silence"))
 
     assert work.closed.wait(60)
@@ -174,7 +172,6 @@ def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
 
 
 def test_a_failure_ends_the_answer(bridge: AsyncBridge, work: Work) -> None:
-    """Work that raises has told all that it will."""
     reading = bridge.stream(work.pieces("one", then="failure"))
 
     assert without_beats(reading) == ["one"]
@@ -212,7 +209,6 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
 
 
 def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
-    """A question that comes late starts no thread that no one would end."""
     bridge.close()
 
     with pytest.raises(BridgeClosed):
@@ -221,13 +217,10 @@ def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
 
 
 def test_a_result_is_waited_for(bridge: AsyncBridge) -> None:
-    """Work without pieces hands over what it comes to."""
     assert bridge.run(asyncio.sleep(0, result=42)) == 42
 
 
 def test_closing_ends_a_wait(bridge: AsyncBridge, work: Work) -> None:
-    """Who waits for a result is not left waiting."""
-
     async def forever() -> None:
         work.begun.set()
         await asyncio.Event().wait()

@@ -127,7 +127,6 @@ def test_a_query_is_the_question_of_a_chat() -> None:
 
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_person_is_asked_only_where_there_is_a_chat(is_asked: bool) -> None:
-    """Elsewhere a call that needs a yes is refused."""
     page = PipelineCaller(chat_id="c-1", message_id="m-1", streams=True)
     caller = page if is_asked else PipelineCaller()
 
@@ -196,7 +195,6 @@ def test_unreadable_approval_rule_asks_and_is_reported() -> None:
 
 @pytest.mark.parametrize(("given", "meant"), [(99, 30), (None, 4), (2.9, 2)])
 def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
-    """As those of the valves (R5)."""
     request = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)
 
     assert request.parameters.maximum_iterations == meant
@@ -204,7 +202,6 @@ def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
 
 @pytest.mark.parametrize("nothing", ["  ", 7])
 def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
-    """A client that sends an empty field has not chosen anything."""
     request = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
 
     assert request.parameters.instruction == "A"
@@ -212,7 +209,6 @@ def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
 
 
 def test_half_a_character_names_a_model_that_no_server_has() -> None:
-    """Half a character is no text that could be checked, or sent."""
     request = asked({"agent_model": "gpt\ud83d", "instruction": "Sell \ud83d."})
 
     assert request.model.id == "gpt?"
@@ -220,7 +216,6 @@ def test_half_a_character_names_a_model_that_no_server_has() -> None:
 
 
 def test_a_preset_is_looked_up(tmp_path: Path) -> None:
-    """Built in, or from the folder; another name is refused with a message."""
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
 
     built_in = asked(PRESET="researcher").parameters.guide

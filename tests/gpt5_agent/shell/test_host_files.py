@@ -88,7 +88,6 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
 
 
 async def test_file_belongs_to_who_asked() -> None:
-    """The owner of the key has asked."""
     host = Host("u-1")
     content = b"a\r\n--b\0"
     async with files_of(host) as files:
@@ -116,7 +115,6 @@ async def test_file_of_somebody_else_is_not_sent() -> None:
 
 
 async def test_owner_may_change_while_an_answer_runs() -> None:
-    """The row of each file is read."""
     host = Host("u-1")
     async with files_of(host) as files:
         await files.store("a.csv", b"a")
@@ -171,7 +169,6 @@ async def test_largest_file_is_read_whole() -> None:
 
 @pytest.mark.parametrize("status", [400, 413])
 async def test_refusal_is_one_sentence(status: int) -> None:
-    """Neither the key nor a body is in it."""
     host = Host("u-1", status)
     told = f"Open WebUI answered with HTTP {status}."
     async with files_of(host) as files:
@@ -270,7 +267,6 @@ async def test_empty_blocks_of_a_packed_file_have_a_limit() -> None:
 
 
 async def test_host_that_is_down_is_one_sentence() -> None:
-    """The answer of the agent goes on."""
     files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
 
     assert await files.read("f-1") == (
@@ -290,7 +286,6 @@ async def test_host_that_is_down_is_one_sentence() -> None:
 async def test_missing_setting_refuses_the_upload(
     url: str, key: str, user: str, told: str
 ) -> None:
-    """The error names what is missing; nothing is sent."""
     files = HostFiles(url, key, user)
 
     with pytest.raises(HostFileError, match=told):

@@ -63,8 +63,6 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
 async def test_sandbox_that_cannot_start_is_not_offered(
     pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says so, and the answer goes on."""
-
     def refuse(*_: object, **__: object) -> None:
         raise SubprocessError("no child today")
 

@@ -102,7 +102,6 @@ async def test_listener_starts_emits_stops_and_releases(kind: Kind) -> None:
 
 @BOTH
 async def test_stopping_cancels_unanswered_input(kind: Kind) -> None:
-    """Nothing goes on for a listener that is gone."""
     ear = Ear(is_slow=True)
     async with kind() as (listener, emit):
         await listener.on_start(ear)
@@ -213,7 +212,6 @@ def _write_all(descriptor: int, size: int) -> None:
 async def test_post_that_is_none_is_refused(
     body: bytes, token: str, status: int
 ) -> None:
-    """Without the token before all else."""
     ear = Ear()
     listener = HttpListener(TOKEN)
     await listener.on_start(ear)
@@ -225,7 +223,6 @@ async def test_post_that_is_none_is_refused(
 
 
 async def test_taken_port_raises() -> None:
-    """Whoever starts it has to choose another."""
     first = HttpListener(TOKEN)
     await first.on_start(Ear())
     port = int(first.address.split(":")[2].split("/")[0])

@@ -87,7 +87,6 @@ class Conversation:
 
 
 def test_interface_gets_every_event() -> None:
-    """In their order, with all that a person needs to know."""
     talk = Conversation(LOOKING, [SAID])
 
     run_skipping(talk.session.submit_user_input("Weather?"))
@@ -116,7 +115,6 @@ def test_interface_gets_every_event() -> None:
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_r33_confirmation_counts_once(approves: bool) -> None:
-    """A no is told to the model; no one waits for a second answer."""
     talk = Conversation(LOOKING, [SAID], approves=approves)
 
     run_skipping(talk.session.submit_user_input("Weather?"))
@@ -129,7 +127,6 @@ def test_r33_confirmation_counts_once(approves: bool) -> None:
 
 
 def test_later_input_replays_the_conversation_with_reasoning() -> None:
-    """The reasoning too, byte for byte."""
     talk = Conversation(LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
 
     async def work() -> None:
@@ -159,7 +156,6 @@ def test_inputs_are_answered_one_after_the_other() -> None:
 
 
 def test_cancelled_input_waits_for_nobody() -> None:
-    """The next one can be answered."""
     talk = Conversation(LOOKING, [SAID], approves=None)
 
     async def work() -> None:

@@ -26,7 +26,6 @@ def card_and_block(arguments: Json, name: str = "python_execute") -> tuple[str, 
 
 
 def test_short_call_is_whole_on_the_card() -> None:
-    """It needs no block of code above the card."""
     assert card_and_block({"city": "Zürich"}, "get_weather") == (
         'May get_weather be called? With: {"city": "Zürich"}',
         "",

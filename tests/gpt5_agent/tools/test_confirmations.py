@@ -71,7 +71,6 @@ def test_clear_yes_is_a_yes() -> None:
     ],
 )
 def test_anything_else_is_a_no(answer: object) -> None:
-    """Also what looks like a yes."""
     assert given(answer) == "deny"
 
 
@@ -85,7 +84,6 @@ def test_anything_else_is_a_no(answer: object) -> None:
     ],
 )
 def test_question_that_was_not_answered_is_a_no(content: object) -> None:
-    """Timeouts, rejections, errors and nonsense allow nothing."""
     message, [question] = asked(CALL)
 
     assert read_confirmations([message, host_result(message, content)], SIGN) == {
@@ -134,7 +132,6 @@ def test_question_of_another_chat_has_no_answer() -> None:
 def test_answer_is_bound_to_call_name_and_arguments(
     other: tuple[str, str, Json],
 ) -> None:
-    """No other call can use it."""
     assert compute_confirmation_id(*other) != compute_confirmation_id(*BOUND)
 
 
@@ -230,7 +227,6 @@ def test_approval_for_the_chat_is_not_offered_for_a_name_that_hides_something() 
 
 
 def test_permission_is_bound_to_chat_tool_and_target() -> None:
-    """Other texts of the call may differ."""
     permission = compute_permission("u/c", "write", {"path": "/a", "text": "x"})
 
     assert permission == compute_permission("u/c", "write", {"path": "/a", "text": "y"})
@@ -240,7 +236,6 @@ def test_permission_is_bound_to_chat_tool_and_target() -> None:
 
 
 def test_questions_are_taken_out_of_the_chat() -> None:
-    """Other calls of the same message stay; so do the model's own questions."""
     message, _ = asked(CALL)
     own = {"id": "call_9", "type": "function", "function": {"name": "ask_user"}}
     both = {**message, "tool_calls": [own, *message["tool_calls"]]}

@@ -56,7 +56,6 @@ def answer(result: object, store: StoreFile | None = None) -> ToolResult:
 def test_r24_text_is_told_as_it_is_other_values_as_json(
     result: object, text: str
 ) -> None:
-    """Nothing is shown next to it."""
     assert answer(result) == ToolResult(text)
 
 
@@ -72,7 +71,6 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
     ],
 )
 def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
-    """One line for each part."""
     assert answer([part, {"type": "text", "text": "End."}]) == ToolResult(
         f"{text}\nEnd."
     )
@@ -112,7 +110,6 @@ def test_r24_pictures_are_shown_told_of_and_seen(
 
 
 def test_model_sees_a_bounded_number_of_pictures() -> None:
-    """In all calls of an answer together; people see all of them."""
     tools = OwnTools([Returning([{"type": "image", "data": PIXEL}] * 15)], None)
 
     first, second = (run_skipping(tools.call("own", {})) for _ in range(2))
@@ -122,7 +119,6 @@ def test_model_sees_a_bounded_number_of_pictures() -> None:
 
 
 def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
-    """The model sees what fits, whatever came before."""
     large = PNG + bytes(5_000_000 - len(PNG))
     pictures = [{"type": "image", "data": data} for data in [large] * 4 + [PNG]]
 
@@ -136,7 +132,6 @@ def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_pictures_of_earlier_rounds_take_room(more: int) -> None:
-    """The last character is still used."""
     seen = ["x" * (24 * 1024 * 1024 - len(PIXEL_URL) + more)]
     tools = OwnTools([Returning([{"type": "image", "data": PIXEL}])], None, seen)
 
@@ -206,7 +201,6 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
 def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
     content: bytes, shown: str
 ) -> None:
-    """The reason is told to the user and to the model."""
     part = {"type": "blob", "data": base64.b64encode(content).decode()}
     result = [{**part, "name": "full.csv"}]
 
@@ -240,7 +234,6 @@ def test_file_of_a_plain_client_is_not_stored() -> None:
 
 
 def test_result_of_mcp_says_itself_whether_it_failed() -> None:
-    """Its text reaches the model."""
     content = [{"type": "text", "text": "No such city."}]
 
     assert answer({"isError": True, "content": content}) == ToolResult(
@@ -251,7 +244,6 @@ def test_result_of_mcp_says_itself_whether_it_failed() -> None:
 
 
 def test_file_that_is_no_base64_is_refused() -> None:
-    """The message is for the model."""
     refused = answer([{"type": "image", "data": "no base64!"}])
 
     assert refused.failed
@@ -260,7 +252,6 @@ def test_file_that_is_no_base64_is_refused() -> None:
 
 
 def test_tool_of_the_port_is_described() -> None:
-    """By its name, with what it wants."""
     tool = Returning("Rain.")
 
     assert OwnTools([tool], None).schemas == {"own": {}}
@@ -283,7 +274,6 @@ def test_r23_no_path_of_a_tool_is_read(tmp_path: Path) -> None:
 
 
 def test_r23_file_over_5_mb_is_refused() -> None:
-    """One of exactly that size is not."""
     limit = 5 * 1024 * 1024
     parts = [
         {"type": "blob", "data": base64.b64encode(bytes(size)).decode()}
