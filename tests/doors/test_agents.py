@@ -184,15 +184,6 @@ async def test_titles_are_tasks(door: Door) -> None:
     assert turn.metadata == []
 
 
-async def test_a_model_without_functions_is_refused(door: Door) -> None:
-    """Nothing is sent; the message names the model, and what it took is nothing."""
-    [turn] = await door.talk("Hi", parameters={"model": "chatgpt-image-latest"})
-
-    assert turn.requests == []
-    assert "chatgpt-image-latest" in turn.error
-    assert [reported["rounds"] for reported in turn.metadata] == [0]
-
-
 @pytest.mark.parametrize(
     ("valve", "value"),
     [

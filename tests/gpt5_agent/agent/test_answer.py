@@ -50,10 +50,6 @@ from strategies.guard import TOOL_FAILED_TEXT
 from strategies.guide import Guide
 
 SAID = message("9", "It rains.")
-LIMIT = (
-    "Maximum iteration limit ({}) reached. Cannot call tool 'get_weather'. "
-    "Please consider increasing the iteration limit."
-)
 
 
 def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item]:
@@ -143,25 +139,6 @@ def test_r12_calls_merge_by_id_and_those_without_name_are_dropped() -> None:
     assert len(started) == 3
     sent = [item["type"] for item in provider.asked[1][0] if item.get("call_id")]
     assert sent == ["function_call"] * 2 + ["function_call_output"] * 2
-
-
-@pytest.mark.parametrize(("asked_for", "rounds"), [(2, 2), (99, 30)])
-def test_r10_at_the_limit_calls_are_told_so_and_one_answer_without_tools_follows(
-    asked_for: int, rounds: int
-) -> None:
-    """More than 30 rounds are never made (R5)."""
-    tool = WeatherTool()
-    answers = [looking(number) for number in range(1, rounds + 1)]
-    provider = ScriptedProvider(*answers, [SAID])
-    asked = question(tool, maximum_iterations=asked_for)
-
-    events = run_skipping(events_of(asked, provider))
-
-    assert len(tool.called) == rounds - 1
-    assert answered(events)[-1] == LIMIT.format(rounds)
-    assert [names for _, names in provider.asked] == [["get_weather"]] * rounds + [[]]
-    assert ending_of(events).kind == "completed"
-    assert NewMessage("It rains.") in events
 
 
 def test_r21_failure_is_remembered_over_the_rounds() -> None:

@@ -28,9 +28,7 @@ from openai_responses.transport.stream import ItemDone
 from runs.against_server import limits, simulated
 from simulator import Simulator
 from simulator.faults import FailedStart
-from strategies.context import ContextSource
 from strategies.guide import Guide
-from strategies.policy import build_system_instruction
 from upstream.odd_streams import sending
 from upstream.server import Upstream
 
@@ -104,39 +102,6 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     [line] = [line for line in log.lines if "128" in line]
     assert line.startswith("Left out: 14 of this chat's 142 tools")
     assert line in [event.message for event in events if isinstance(event, Status)]
-
-
-async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
-    """Guide, valve, chat; policies, overrides; then what there is to read."""
-    guide = Guide(system_prompt="You sail.", temperature=0.5)
-    persona = {
-        "instruction": "Be brief.",
-        "prompt_policy_overrides": '{"extra_policy": "Last."}',
-        "guide": guide,
-    }
-    messages = [
-        {"role": "system", "content": "In German."},
-        {"role": "user", "content": "Weather?"},
-    ]
-
-    events = await desk.ask("", messages=messages, context="It froze.", **persona)
-
-    [body] = desk.bodies
-    base = "You sail.\n\nBe brief.\n\nIn German."
-    policies = build_system_instruction(base, '{"extra_policy": "Last."}')
-    entry = '<entry name="Context 1">\nIt froze.\n</entry>'
-    assert body["instructions"] == f"{policies}\n\n<context>\n{entry}\n</context>"
-    assert body["input"][0]["content"] == [{"type": "input_text", "text": "Weather?"}]
-    assert "temperature" not in body
-    assert [e.name for e in events if isinstance(e, ContextSource)] == ["Context 1"]
-
-
-async def test_temperature_of_a_guide_goes_where_the_model_takes_it(desk: Desk) -> None:
-    guide = Guide(system_prompt="You sail.", temperature=0.5)
-
-    await desk.ask("Hi", model="gpt-4.1", settings=Settings(), guide=guide)
-
-    assert [body["temperature"] for body in desk.bodies] == [0.5]
 
 
 @pytest.mark.parametrize(

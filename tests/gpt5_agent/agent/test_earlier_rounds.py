@@ -27,7 +27,6 @@ from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
-from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
 from measures.kept_memory import kept_container
 from openai_responses.endpoint import Endpoint
@@ -73,11 +72,7 @@ def chat_of(host_functions: HostFunctions) -> ChatMaker:
             k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more
         }
         rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
-        host_names = more.pop("host_names", HostToolNames())
-        approver = Approver(
-            rules, other_names=host_names.other_names, may_match=host_names.may_match
-        )
-        own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
+        own = OwnToolSettings(tools=tools, approver=Approver(rules), asks_in_chat=True)
         asked = question(own=own, **{"body": BODY, **more})
         return HostChat(host_functions, asked, ScriptedProvider(*answers), **held)
 
@@ -533,40 +528,6 @@ def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
     assert chat.ran == ([] if rules else ["call_tool"])
 
 
-@pytest.mark.parametrize(
-    ("name", "rules", "runs"),
-    [
-        pytest.param("host_delete_file", "delete_*=deny", False, id="longer"),
-        pytest.param("host_news", "delete_*=deny", True, id="another tool"),
-        pytest.param("delete_file", "kit_delete_*=deny", False, id="shorter"),
-        pytest.param("delete_file", "host_delete_*=deny", True, id="another server"),
-        pytest.param(
-            "host_look_into_the_archive_of_all_customers_and_then_re_0d1f2a3b",
-            "*_remove_them=deny",
-            False,
-            id="cut",
-        ),
-    ],
-)
-def test_rule_holds_for_a_tool_that_the_host_renamed(
-    name: str, rules: str, runs: bool, chat_of: ChatMaker
-) -> None:
-    """A toolkit `kit` and an MCP server `host` are attached to the chat."""
-    names = HostToolNames(frozenset({"kit"}), mcp_ids=frozenset({"host"}))
-    chat = chat_of(
-        [calls(name)],
-        [SAID],
-        rules=rules,
-        body={"tools": [host_tool(name)]},
-        host_names=names,
-    )
-
-    events = chat.talk("Weather?")
-
-    assert chat.ran == ([name] if runs else [])
-    assert ("does not allow" in str(answered(events))) is not runs
-
-
 def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     """Not even when the model behind the agent does."""
     chat = chat_of([reasoning("1"), SAID], policy_style="auto")
@@ -620,26 +581,6 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     assert (asked.tool_name, asked.args) == ("ask_weather", {"city": "Bern 1"})
     [question_] = chat.questions
     assert question_["id"] == asked.confirmation_id
-
-
-def test_r33_yes_counts_once_and_for_its_own_call(asking: ChatMaker) -> None:
-    tool = WeatherTool("ask_weather")
-    choices = iter(["Allow", "Deny"])
-    chat = asking(
-        looking(1, "ask_weather", city="Bern"),
-        looking(2, "ask_weather", city="Bern"),
-        [SAID],
-        tools=[tool],
-        person=lambda _: next(choices),
-    )
-
-    events = chat.talk("Weather?")
-
-    assert len(tool.called) == 1
-    assert len(chat.questions) == 2
-    assert len({question["id"] for question in chat.questions}) == 2
-    assert_prefixes(chat)
-    assert "did not approve" in str(answered(events)[-1])
 
 
 @pytest.mark.parametrize(

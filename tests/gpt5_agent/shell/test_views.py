@@ -173,23 +173,13 @@ def test_error_keeps_what_was_shown() -> None:
 
 
 @pytest.mark.parametrize(("show", "prompt_tokens"), [(on_page, 10), (in_client, 20)])
-def test_usage_of_a_plain_client_is_the_sum_of_all_rounds(
-    show: Any, prompt_tokens: int
-) -> None:
-    """In a stream and in one piece; the page shows how full the last request was."""
-    chunks, view = show(reported(LOOKING, [SAID]))
+def test_r27_result_is_complete(show: Any, prompt_tokens: int) -> None:
+    """The answer alone is its content; thoughts are apart.
 
-    [in_stream] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
-    at_once = view.result("m")["usage"]
-    for usage in (in_stream, at_once):
-        assert usage["prompt_tokens"] == prompt_tokens
-        assert usage["total_tokens"] == 30
-
-
-@pytest.mark.parametrize("show", [on_page, in_client])
-def test_r27_result_is_complete(show: Any) -> None:
-    """The answer alone is its content; thoughts are apart."""
-    _, view = show(reported(LOOKING, [reasoning("2"), SAID]))
+    A plain client gets the tokens of all rounds, in a stream as well; the page shows how
+    full the last request was.
+    """
+    chunks, view = show(reported(LOOKING, [reasoning("2"), SAID]))
 
     result = view.result("m")
 
@@ -198,7 +188,10 @@ def test_r27_result_is_complete(show: Any) -> None:
     assert choice["message"]["content"] == "It rains."
     assert choice["message"]["reasoning_content"] == "Thinking.\n\nI look.\n\nThinking."
     assert "tool_calls" not in choice["message"]
-    assert result["usage"]["total_tokens"] == 30
+    [in_stream] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
+    for usage in (in_stream, result["usage"]):
+        assert usage["prompt_tokens"] == prompt_tokens
+        assert usage["total_tokens"] == 30
     assert result["execution_metadata"]["tool_calls"] == 1
     assert result["id"].startswith("chatcmpl-")
     assert result["model"] == "m"

@@ -498,15 +498,6 @@ async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
 
 
-async def test_sum_that_cannot_be_read_refuses(desk: Desk) -> None:
-    """Without limits on amounts the sum is not read."""
-    desk.database.failing = 2
-
-    assert "Something in this pipe went wrong" in await desk.refusal()
-    desk.limit()
-    assert not errors(await desk.chunks(chat("Hi")))
-
-
 async def test_unwritten_usage_is_written_with_the_next_answer(desk: Desk) -> None:
     """The answer is not touched, and an administrator is told at the next one."""
     desk.limit()

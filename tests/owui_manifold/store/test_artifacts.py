@@ -224,23 +224,15 @@ async def test_picture_in_the_output_of_code_is_stored(desk: Desk) -> None:
     assert "base64" not in str(desk.host.kept)
 
 
-async def test_expired_file_leaves_a_note_below_the_text(desk: Desk) -> None:
-    events = await desk.ask("sim:count-late")
-
-    (card,) = cards(events)
-    (note,) = card["notes"]
-    assert note.startswith("*people.csv could not be fetched: the container")
-    assert desk.files == []
-
-
 @pytest.mark.parametrize(
     ("content", "status", "sentence"),
     [
         (b"{}", 500, "could not be fetched from where the code ran"),
+        (b"{}", 404, "could not be fetched: the container"),
         (bytes(33 * 1024**2), 200, "larger than 32 MB"),
         (bytes(20_000), 200, "could not be stored in Open WebUI"),
     ],
-    ids=["broken", "large", "refused by the host"],
+    ids=["broken", "expired", "large", "refused by the host"],
 )
 async def test_failed_download_leaves_a_note(
     content: bytes, status: int, sentence: str, desk: Desk
