@@ -18,8 +18,8 @@ Json = dict[str, Any]
 PIXEL = base64.b64encode(PNG).decode()
 PIXEL_URL = f"data:image/png;base64,{PIXEL}"
 NOTE = base64.b64encode(b"rain").decode()
-
-
+WEBP_URL = f"data:image/webp;base64,{NOTE}"
+GIF_URL = f"data:image/gif;base64,{NOTE}"
 IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 
@@ -77,36 +77,29 @@ def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "url", "seen"),
+    ("part", "url", "is_seen"),
     [
-        ({"type": "image", "data": PIXEL}, PIXEL_URL, PIXEL_URL),
+        ({"type": "image", "data": PIXEL}, PIXEL_URL, True),
+        ({"type": "image", "data": NOTE, "mimeType": "image/webp"}, WEBP_URL, False),
+        ({"type": "blob", "data": PIXEL, "name": "a.png"}, PIXEL_URL, True),
+        ({"type": "blob", "data": NOTE, "name": "a.gif"}, GIF_URL, False),
         (
-            {"type": "image", "data": PIXEL, "mimeType": "image/webp"},
-            f"data:image/webp;base64,{PIXEL}",
-            "",
+            {"type": "image_link", "url": "https://a.example/b"},
+            "https://a.example/b",
+            False,
         ),
-        ({"type": "blob", "data": PIXEL, "name": "a.png"}, PIXEL_URL, PIXEL_URL),
-        (
-            {"type": "blob", "data": NOTE, "name": "a.gif"},
-            f"data:image/gif;base64,{NOTE}",
-            "",
-        ),
-        ({"type": "image_link", "url": "https://a.example/b.png"}, None, ""),
     ],
 )
 def test_r24_pictures_are_shown_told_of_and_seen(
-    part: Json, url: str | None, seen: str
+    part: Json, url: str, is_seen: bool
 ) -> None:
     """The page gets it, and so does the model, if the API can read it."""
     result = answer([part])
 
-    assert result.card == {"images": [url or part["url"]]}
-    image = {"type": "input_image", "detail": "auto", "image_url": seen}
+    assert result.card == {"images": [url]}
+    image = {"type": "input_image", "detail": "auto", "image_url": url}
     text = {"type": "input_text", "text": IMAGE_SENT_TEXT}
-    if seen:
-        assert result.output == [text, image]
-    else:
-        assert result.output == IMAGE_SENT_TEXT
+    assert result.output == ([text, image] if is_seen else IMAGE_SENT_TEXT)
 
 
 def test_model_sees_a_bounded_number_of_pictures() -> None:
@@ -172,14 +165,9 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
         ("no-ending", b"rain"),
         ("empty", b""),
     ]
-    assert outcome.card == {
-        "notes": [
-            "[a_note\\[1\\].txt](/files/1)",
-            "[file](/files/2)",
-            "[no-ending](/files/3)",
-            "[empty](/files/4)",
-        ]
-    }
+    links = ["[a_note\\[1\\].txt]", "[file]", "[no-ending]", "[empty]"]
+    notes = [f"{link}(/files/{number})" for number, link in enumerate(links, 1)]
+    assert outcome.card == {"notes": notes}
     for file in (
         "a_note[1].txt (text/plain, 4 bytes)",
         "file (application/x-own, 4 bytes)",

@@ -105,7 +105,6 @@ async def test_end_of_the_model_for_tasks_is_in_the_log(
 
 
 async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
-    """As soon as the list of models has told it."""
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
     more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
     pipe.valves = pipe.valves.model_copy(update=more)
@@ -139,7 +138,6 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     "options", ["no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
 async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
-    """A notice is only about a model that will be shut down."""
     given = {"IMAGE_GENERATION_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=given)
 
@@ -170,7 +168,6 @@ async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
 
 
 async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None:
-    """To an administrator; the search runs without it."""
     options = '{"return_token_budget": "unlimited"}'
     more = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
     pipe.valves = pipe.valves.model_copy(update=more)
@@ -374,7 +371,6 @@ async def notices_for(call: CheckedCall) -> list[str]:
 async def test_legacy_tools_are_reported_to_an_administrator_once(
     host: StandInHost,
 ) -> None:
-    """In the chat and in the log; what to do is said, and nothing is changed."""
     models = with_table(host, function_calling="legacy")
     call = asking()
 
@@ -445,7 +441,6 @@ async def test_a_users_own_choice_is_left_alone(
 
 
 async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:
-    """As for every name of the host."""
     host.provide("models.models")
     with pytest.raises(InvalidRequest, match=r"models\.models"):
         await notices_for(asking(AUTO_NATIVE_TOOLS=True))

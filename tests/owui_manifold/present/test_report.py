@@ -17,10 +17,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import (
-    report_end,
-    report_request,
-)
+from owui_manifold.present.report import report_end, report_request
 from runs.sample import call, message, output
 from stand_in.host import StandInHost
 from strategies.parameters import StrategyParameters
@@ -69,7 +66,6 @@ async def test_request_is_logged_as_counts(host: StandInHost) -> None:
 
 
 async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
-    """Of the body's keys, and of what the user chose for another model."""
     body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
     prepared = await build_chat_request(
@@ -112,7 +108,6 @@ async def test_share_of_the_window_is_that_of_the_last_response(
 
 
 async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
-    """Once, and only where they are much of the input."""
     wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}
     names = [f"get_{number}" for number in range(28)]
     tools = [{"type": "function", "function": {**wide, "name": n}} for n in names]
@@ -224,12 +219,7 @@ BY_OPENAI = "by OpenAI's prices"
         (STATED, {}, 0.75, "api.openai.com says so"),
         (STATED, {"BASE_URL": GATEWAY}, 0.75, "gateway.example says so"),
         (STATED, OWN_PRICES, 0.25, "CUSTOM_MODEL_PRICING_JSON"),
-        (
-            ENDED,
-            {"BASE_URL": GATEWAY, **OWN_PRICES},
-            0.25,
-            "CUSTOM_MODEL_PRICING_JSON",
-        ),
+        (ENDED, {"BASE_URL": GATEWAY, **OWN_PRICES}, 0.25, "CUSTOM_MODEL_PRICING_JSON"),
         (ENDED, {"BASE_URL": GATEWAY}, None, ""),
         (ENDED, {"BASE_URL": GATEWAY, "COMPATIBILITY": "openai"}, 1.0, BY_OPENAI),
         (ENDED, {"BASE_URL": "https://me.openai.azure.com"}, 1.0, BY_OPENAI),
@@ -242,11 +232,7 @@ BY_OPENAI = "by OpenAI's prices"
     ],
 )
 async def test_who_says_what_an_answer_costs(
-    ended: RunDone,
-    given: Json,
-    dollars: float | None,
-    source: str,
-    host: StandInHost,
+    ended: RunDone, given: Json, dollars: float | None, source: str, host: StandInHost
 ) -> None:
     """The administrator, then the server, then the catalog; the log names the source."""
     valves = Valves.model_validate({"API_KEY": KEY, "SHOW_COST": True, **given})

@@ -91,7 +91,6 @@ def is_text(event: AnswerEvent) -> bool:
 
 
 async def test_marker_stands_before_the_first_text(desk: Desk) -> None:
-    """And names what the chat holds by then."""
     pairs = await desk.ask("Hi")
 
     [line] = markers_of(pairs)
@@ -149,7 +148,6 @@ async def test_stop_right_after_the_first_text_loses_no_record(desk: Desk) -> No
 async def test_exception_of_the_database_ends_no_answer_that_goes_on(
     monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """What could not be written next to the text is written at the end."""
     write = desk.host.chats.update_chat_by_id
     failures = [OSError("canary")]
 
@@ -232,7 +230,6 @@ async def test_reasoning_that_is_not_kept_is_in_no_row(desk: Desk) -> None:
 
 
 async def test_calls_of_a_plain_caller_are_the_callers(desk: Desk) -> None:
-    """They stay open, and nothing is kept."""
     caller = Caller(MODEL, "user-1", streams=True)
     body = chat("sim:tool", tools=[TOOL])
 

@@ -56,7 +56,6 @@ async def findings(
 
 
 async def test_working_setup_passes_every_check(sim: Simulator) -> None:
-    """Every line says so, and what was sent is small and stored nowhere."""
     text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
 
     bodies = [request.body for request in sim.requests if request.body]
@@ -95,7 +94,6 @@ async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
 
 
 async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
-    """How much of it and why, since the pipe was started."""
     dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
     text = await findings(sim.base_url, sim.api_key, dropped)
 
@@ -106,7 +104,6 @@ async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
 
 
 async def test_models_that_the_key_lacks_are_named(sim: Simulator) -> None:
-    """They are named in words, before a user finds out."""
     names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
     text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
@@ -179,7 +176,6 @@ async def test_unverified_organization_is_told_what_is_missing(
 
 
 async def test_refused_hosted_tools_are_named() -> None:
-    """It is named by its type, a remote server by its label."""
     servers = '{"server_label": "wiki", "server_url": "https://wiki.example/mcp"}'
     tools = {"ENABLE_WEB_SEARCH": True, "REMOTE_MCP_SERVERS_JSON": servers}
     async with Upstream(refusing("tools", "invalid_value")) as upstream:
@@ -209,7 +205,6 @@ async def test_server_without_a_list_of_models_passes() -> None:
 
 
 async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
-    """The same request is tried without it, before it counts as failed."""
     too_low = {"message": "max_output_tokens must be at least 64"}
     server = serving(
         lambda body: too_low if "max_output_tokens" in body else None, status=500
@@ -359,8 +354,6 @@ async def test_two_mistakes_are_two_lines(desk: Desk) -> None:
 async def test_functions_that_cannot_be_listed(
     monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """The rest of the check goes on."""
-
     async def fail(_: str) -> None:
         raise OSError("disk")
 
@@ -392,7 +385,6 @@ async def test_each_entry_of_the_endpoints_is_asked(desk: Desk) -> None:
 
 
 async def test_task_model_that_does_not_answer(desk: Desk) -> None:
-    """That of the valve, and one that Open WebUI no longer has."""
     desk.host.settings.values["task.model.external"] = "my_pipe.gone"
     text = await desk.check(TASK_MODEL="gpt-99-unheard-of")
 

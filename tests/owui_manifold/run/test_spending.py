@@ -186,7 +186,6 @@ async def test_nothing_is_counted_without_the_valve(
 
 
 async def test_answers_add_up_in_one_row(desk: Desk) -> None:
-    """A row for a user, a day and a model, with the sums that the API told."""
     await desk.chunks(chat("Hi"))
     second = {**IDS, "message_id": "m-2"}
     chunks = await desk.chunks(chat("Hi"), __metadata__=second)
@@ -287,7 +286,6 @@ async def test_answer_that_fails_is_estimated(way: str, desk: Desk) -> None:
 
 
 async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> None:
-    """Its container is paid for, although no word came."""
     started = {"type": "response.output_item.added", "output_index": 0, "item": RAN}
     stream = streaming(f"data: {json.dumps(started)}\n\n".encode())
     async with Upstream(stream) as upstream:
@@ -350,7 +348,6 @@ async def test_own_key_at_a_gateway_counts(desk: Desk) -> None:
 async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     desk: Desk,
 ) -> None:
-    """Nothing is sent, a title neither, and others go on."""
     await spent(SPENT)
     desk.limit({"group": "students", "money": 2, "per": "day"})
 
@@ -386,7 +383,6 @@ async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
 
 
 async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
-    """A model is refused, an effort lowered, a tool left out."""
     desk.limit(
         {"efforts": ["none", "low"], "tools": ["file_search"]},
         {"role": "admin", "models": ["gpt-6-*"]},
@@ -405,7 +401,6 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
 async def test_log_says_what_limits_took(
     caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
-    """A tool that the user switched on, an effort that was asked for; each once."""
     desk.limit({"efforts": ["none", "low"], "tools": ["file_search"]})
     search = UserValves(WEB_SEARCH="on")
     given = {**NATIVE, "__user__": {**USER, "valves": search}}
@@ -479,7 +474,6 @@ async def test_title_of_a_research_chat_is_no_research(desk: Desk) -> None:
 
 
 async def test_money_needs_a_price(desk: Desk) -> None:
-    """What cannot be counted is not sent."""
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
 
     message = await desk.refusal(body)
@@ -522,7 +516,6 @@ async def until_written(asked: Filter) -> None:
 
 
 async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
-    """No model is asked, and no one sees others."""
     await spent(SPENT)
     await spent(SPENT._replace(user_id="user-2", model="secret"))
 

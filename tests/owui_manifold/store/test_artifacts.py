@@ -170,7 +170,6 @@ async def test_file_of_a_channel_is_for_all_its_members(desk: Desk) -> None:
 
 
 async def test_without_a_request_of_the_host_nothing_can_be_stored(desk: Desk) -> None:
-    """The answer goes on without a card."""
     context = host_context(request=None)
     call = call_of(chat("sim:draw"), valves_for(desk.sim, **ON), SAVED, host=context)
 
@@ -202,7 +201,6 @@ async def test_refused_picture_is_reported_and_not_kept(desk: Desk) -> None:
 
 
 async def test_files_of_code_are_fetched_and_linked(desk: Desk) -> None:
-    """The table by its address, the chart as a picture."""
     events = await desk.ask("sim:count")
 
     (card,) = cards(events)
@@ -237,7 +235,6 @@ async def test_picture_in_the_output_of_code_is_stored(desk: Desk) -> None:
 async def test_failed_download_leaves_a_note(
     content: bytes, status: int, sentence: str, desk: Desk
 ) -> None:
-    """The server fails, the file is too large for us, or for the host."""
     stream = transcript("count-late.sse")
     kind = "application/octet-stream"
     events = await desk.ask_for_file(stream, content, status, kind)
@@ -252,7 +249,6 @@ async def test_failed_download_leaves_a_note(
 async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     is_refused: bool, desk: Desk
 ) -> None:
-    """A chart is in the output of the code, and the text cites it as well."""
     desk.host.files.most_bytes = 10 if is_refused else 10_000
     cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
     url = f"data:image/png;base64,{draw_picture(90)}"
@@ -432,7 +428,6 @@ async def test_picture_is_replayed_only_to_its_owner(
 async def test_picture_whose_bytes_are_lost_is_left_out(
     sim: Simulator, host: StandInHost, drawn: str
 ) -> None:
-    """The rest goes on as before."""
     (row,) = host.files.rows.values()
     host.files.lose(row.id)
 

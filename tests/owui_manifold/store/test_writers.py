@@ -335,7 +335,6 @@ OTHER = LeaveOutItem("a" * 32)
 async def test_repair_is_stored_with_the_message_that_needed_it(
     host: StandInHost,
 ) -> None:
-    """And holds for every message of the chat; the others are not written again."""
     await (await row_writer()).write(record("1"))
     refused = await row_writer(LATER)
 
@@ -352,7 +351,6 @@ async def test_repair_is_stored_with_the_message_that_needed_it(
 
 
 async def test_repairs_add_up(host: StandInHost) -> None:
-    """Of several runs and messages, each once."""
     first = await row_writer()
     for repair in (REPAIR, OTHER, REPAIR):
         await first.add_repair(repair)
@@ -414,7 +412,6 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
 
 
 async def test_replaced_record_keeps_its_sent_context(host: StandInHost) -> None:
-    """A record is written again where its text is not shown as the model wrote it."""
     writer = await output_writer(sent=SENT)
     amended = record("1")._replace(shown="x" * 32)
 
@@ -428,7 +425,6 @@ async def test_replaced_record_keeps_its_sent_context(host: StandInHost) -> None
 async def test_sent_context_is_stored_once_in_the_answer(
     records: tuple[NewRecord, ...], host: StandInHost
 ) -> None:
-    """With the first record, or at the end where there is none."""
     writer = await output_writer(sent=SENT)
 
     stored = [item for each in records for item in writer.add(each)]
@@ -446,7 +442,6 @@ async def test_sent_context_is_stored_once_in_the_answer(
 async def test_items_of_deleted_messages_go_with_the_next_write(
     host: StandInHost,
 ) -> None:
-    """In one write; those of the others stay."""
     for message_id, name in (("m-0", "0"), ("m-1", "1")):
         caller = CALLER._replace(message_id=message_id)
         await (await row_writer(caller)).write(record(name, message_id))
@@ -525,7 +520,6 @@ async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
 
 
 async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
-    """Outputs of answers and kept records count."""
     output = [{"type": "message"}] * 500
     history = {"messages": {"m-1": {"role": "assistant", "output": output}}}
     key = {message_key("m-0"): {"items": dict.fromkeys(map(str, range(300)))}}
