@@ -33,6 +33,7 @@ KEY = "agent_context"
 METADATA = {"chat_id": "c-1", "message_id": "m-1"}
 TITLE = {**METADATA, "task": "title_generation"}
 AGENT = "gpt5_function_calling"
+ADMIN = {"role": "admin"}
 
 
 class BrokenMessages(list[Json]):
@@ -151,9 +152,8 @@ async def test_context_that_no_inlet_wrote_is_a_plain_clients(
 ) -> None:
     """Open WebUI has a route for its users that calls no inlet."""
     desk.pipeline.valves.API_KEY = key
-    ours = (await desk.pipeline.inlet({"metadata": {**METADATA, "user_id": "u-1"}}))[
-        KEY
-    ]
+    metadata = {**METADATA, "user_id": "u-1"}
+    ours = (await desk.pipeline.inlet({"metadata": metadata}))[KEY]
     forged = {**ours, "user_id": "u-2"}
     bare = {name: ours[name] for name in ours if name != "signature"}
 
@@ -184,47 +184,30 @@ async def test_more_answers_may_wait_at_once(desk: Desk) -> None:
     assert current_default_thread_limiter().total_tokens >= 100
 
 
-async def test_valves_that_have_no_effect_are_told_at_the_start(
-    caplog: pytest.LogCaptureFixture, desk: Desk
-) -> None:
-    """In the log, and above an administrator's next answer: here is no `/check`."""
-    stored = {**desk.pipeline.valves.model_dump(), "MAX_RETRIES": 4}
-    desk.pipeline.valves = Pipeline.Valves(**stored)
-    told = "The stored valve MAX_RETRIES has no effect. Set `max_retries`"
-
-    await desk.pipeline.on_startup()
-    at_start = caplog.text
-    admin = {"role": "admin"}
-    shown = json.dumps(await desk.pieces("sim:short hello", user=admin))
-
-    assert told in at_start
-    assert told in shown
-    assert caplog.text.count(told) == 1
-
-
 @pytest.mark.parametrize(
-    ("valves", "told"),
+    ("valves", "told", "count"),
     [
-        ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'"),
-        ({"PRESET": "nobody"}, "The preset nobody is neither"),
-        ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not"),
-        ({"API_KEY": "sealed:lost"}, "The secret in API_KEY cannot be read"),
+        ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'", 1),
+        ({"MAX_RETRIES": 4}, "MAX_RETRIES has no effect. Set `max_retries`", 1),
+        # These refuse each question.
+        ({"PRESET": "nobody"}, "The preset nobody is neither", 3),
+        ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not", 3),
+        ({"API_KEY": "sealed:lost"}, "The secret in API_KEY cannot be read", 3),
     ],
 )
 async def test_what_is_wrong_with_a_valve_is_in_the_log_at_the_start(
-    valves: Json, told: str, caplog: pytest.LogCaptureFixture, desk: Desk
+    valves: Json, told: str, count: int, caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
-    """Once, before anybody asks; no question repeats it there."""
+    """Once, before anybody asks: here is no `/check`. Administrators read it as well."""
     desk.set_valves(**valves)
 
     await desk.pipeline.on_startup()
     at_start = caplog.text
-    for _ in range(2):
-        await desk.pieces("sim:short hello")
+    shown = [await desk.pieces("sim:short hello", user=ADMIN) for _ in range(2)]
 
     assert at_start.count(told) == 1
-    if "TOOL_APPROVAL" in valves:  # the others refuse each question, with an error id
-        assert caplog.text.count(told) == 1
+    assert caplog.text.count(told) == count
+    assert told in json.dumps(shown[0], ensure_ascii=False).replace('\\"', '"')
 
 
 async def test_a_whole_answer_is_not_logged(desk: Desk) -> None:
@@ -298,9 +281,8 @@ async def test_unknown_caller_keys_are_reported_to_administrators(
 ) -> None:
     words = "context, Verbosity, store, servce_tier"
     desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
-    admin = {"role": "admin"}
     shown = list[bool]()
-    for metadata, user in [(METADATA, {}), (TITLE, admin), *[(METADATA, admin)] * 2]:
+    for metadata, user in [(METADATA, {}), (TITLE, ADMIN), *[(METADATA, ADMIN)] * 2]:
         chunks = await desk.pieces("hello", metadata, user=user)
         shown.append("caller_may_set" in json.dumps(chunks))
 
@@ -317,8 +299,7 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     desk.pipeline.valves.SANDBOX = True
 
     for_user, for_admin = [
-        json.dumps(await desk.pieces("sim:short", user=user))
-        for user in ({}, {"role": "admin"})
+        json.dumps(await desk.pieces("sim:short", user=user)) for user in ({}, ADMIN)
     ]
 
     assert "bwrap is not installed" not in for_user

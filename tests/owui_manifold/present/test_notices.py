@@ -24,10 +24,17 @@ Json = dict[str, Any]
 ADMIN = {**USER, "role": "admin"}
 
 
-async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> list[str]:
+def set_valves(pipe: Pipe, **valves: Any) -> None:
+    """Set some, as an administrator does."""
+    pipe.valves = pipe.valves.model_copy(update=valves)
+
+
+async def lines(
+    pipe: Pipe, user: Json = ADMIN, body: Json | None = None, **metadata: Any
+) -> list[str]:
     """Return the status lines of an answer."""
     given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
-    return statuses(await chunks_of(pipe, chat("Hi"), **given))
+    return statuses(await chunks_of(pipe, body or chat("Hi"), **given))
 
 
 RETIRED = "GPT-5.6 Sol was switched off on 2026-01-01."
@@ -38,7 +45,7 @@ async def test_shutdown_is_announced_once_in_each_chat(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It hides what an answer took; the log has it once a day."""
-    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": RETIRING})
+    set_valves(pipe, MODEL_OVERRIDES_JSON=RETIRING)
 
     shown = [
         await lines(pipe, USER),
@@ -57,7 +64,7 @@ async def test_chat_that_was_told_before_a_restart_is_not_told_again(
     told: str, pipe: Pipe, host: StandInHost
 ) -> None:
     """Open WebUI stores the lines with the answer; a broken row is none."""
-    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": RETIRING})
+    set_valves(pipe, MODEL_OVERRIDES_JSON=RETIRING)
     answer = {"role": "assistant", "statusHistory": [None, {"description": told}]}
     messages = {"a1": answer, "a2": None, "a3": {"statusHistory": "x"}}
     host.chats.rows["chat-1"].chat = {"history": {"messages": messages}}
@@ -80,13 +87,11 @@ async def test_of_an_agent_the_model_is_named(
         "AGENT_JSON": '{"model": "gpt-5"}',
         "MODEL_OVERRIDES_JSON": json.dumps(overrides),
     }
-    pipe.valves = pipe.valves.model_copy(update=settings)
+    set_valves(pipe, **settings)
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
-    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
-
     expected = f"{shown} was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
-    assert statuses(chunks)[-1] == expected
+    assert (await lines(pipe, USER, body))[-1] == expected
 
 
 async def test_end_of_the_model_for_tasks_is_in_the_log(
@@ -94,7 +99,7 @@ async def test_end_of_the_model_for_tasks_is_in_the_log(
 ) -> None:
     """Its answers are not seen; what it has logged, the chat has not yet been told."""
     settings = {"TASK_MODEL": "gpt-5.6-sol", "MODEL_OVERRIDES_JSON": RETIRING}
-    pipe.valves = pipe.valves.model_copy(update=settings)
+    set_valves(pipe, **settings)
     given = {"__user__": USER, "__metadata__": IDS, "__task__": "tags_generation"}
 
     for _ in range(2):
@@ -106,16 +111,13 @@ async def test_end_of_the_model_for_tasks_is_in_the_log(
 
 async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
-    more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
-    pipe.valves = pipe.valves.model_copy(update=more)
-    body = chat("Hi")
-    given = {"__user__": USER, "__metadata__": IDS}
-    body["model"] = "my_pipe.gpt-5"
-    assert statuses(await chunks_of(pipe, body, **given)) == []
+    set_valves(pipe, MODEL_OVERRIDES_JSON=never, MODEL_ID="auto")
+    body = chat("Hi", model="my_pipe.gpt-5")
+    assert await lines(pipe, USER, body) == []
 
     await pipe.pipes()
 
-    [status] = statuses(await chunks_of(pipe, body, **given))
+    [status] = await lines(pipe, USER, body)
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status
 
 
@@ -123,7 +125,7 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     pipe: Pipe,
 ) -> None:
     options = {"IMAGE_GENERATION_OPTIONS": '{"model": "gpt-image-1.5-2025-12-16"}'}
-    pipe.valves = pipe.valves.model_copy(update=options)
+    set_valves(pipe, **options)
 
     assert await lines(pipe, USER) == []
     [line] = await lines(pipe)
@@ -139,7 +141,7 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
 )
 async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
     given = {"IMAGE_GENERATION_OPTIONS": options}
-    pipe.valves = pipe.valves.model_copy(update=given)
+    set_valves(pipe, **given)
 
     assert "switched off" not in str(await lines(pipe))
 
@@ -147,7 +149,7 @@ async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) ->
 async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
     wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
-    pipe.valves = pipe.valves.model_copy(update=wrong)
+    set_valves(pipe, **wrong)
     wishes = {"version": 99}
 
     third, second, first = await lines(pipe, openai_responses=wishes)
@@ -170,12 +172,10 @@ async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
 async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None:
     options = '{"return_token_budget": "unlimited"}'
     more = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
-    pipe.valves = pipe.valves.model_copy(update=more)
-    body = chat("Hi") | {"model": "my_pipe.gpt-4.1"}
-    given = {"__user__": ADMIN, "__metadata__": IDS}
+    set_valves(pipe, **more)
+    body = chat("Hi", model="my_pipe.gpt-4.1")
 
-    first = statuses(await chunks_of(pipe, body, **given))
-    second = statuses(await chunks_of(pipe, body, **given))
+    first, second = [await lines(pipe, ADMIN, body) for _ in range(2)]
 
     told = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
     assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [told]
@@ -211,7 +211,7 @@ async def test_a_notice_is_the_last_line(
     pipe: Pipe, user: Any, tools: list[Any], valves: dict[str, Any], told: str
 ) -> None:
     """The page shows that one; the others are there after a click."""
-    pipe.valves = pipe.valves.model_copy(update=valves)
+    set_valves(pipe, **valves)
     given = {"__user__": user, "__metadata__": IDS}
     chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
     shown = host_events(chunks, "status")
@@ -231,7 +231,7 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(
         "REMOTE_MCP_SERVERS_JSON": "{",
         "MODEL_OVERRIDES_JSON": RETIRING,
     }
-    pipe.valves = pipe.valves.model_copy(update=wrong)
+    set_valves(pipe, **wrong)
 
     [*others, last] = await lines(pipe)
 
@@ -258,7 +258,7 @@ async def test_refused_setting_leaves_the_last_line(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is told once, above what the answer took."""
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "nothing"})
+    set_valves(pipe, USER_MAY_CHANGE="nothing")
     user = {**USER, "valves": UserValves(VERBOSITY="low")}
     given = {"__user__": user, "__metadata__": IDS}
     shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
