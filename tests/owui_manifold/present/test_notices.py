@@ -184,39 +184,29 @@ async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None
 
 NAMES = [f"tool_{number}" for number in range(130)]
 FUNCTION: Any = TOOL["function"]
+AT_MOST = (
+    "because the API takes at most 128. Switch off tools that this chat does not need."
+)
 TOO_MANY = [{**TOOL, "function": {**FUNCTION, "name": name}} for name in NAMES]
 
 
 @pytest.mark.parametrize(
-    ("user", "tools", "valves", "told"),
+    ("user", "tools", "told"),
     [
-        pytest.param(
-            ADMIN,
-            [],
-            {"USER_MAY_CHANGE": "efort"},
-            "USER_MAY_CHANGE contains unknown names: efort",
-            id="mistake of an administrator",
-        ),
-        pytest.param(
-            USER,
-            TOO_MANY,
-            {},
-            "Left out: 2 of this chat's 130 tools, because the API takes at most 128. "
-            "Switch off tools that this chat does not need.",
-            id="what a user can change",
-        ),
+        (ADMIN, [], "USER_MAY_CHANGE contains unknown names: efort"),
+        (USER, TOO_MANY, f"Left out: 2 of this chat's 130 tools, {AT_MOST}"),
     ],
+    ids=["mistake of an administrator", "what a user can change"],
 )
 async def test_a_notice_is_the_last_line(
-    pipe: Pipe, user: Any, tools: list[Any], valves: dict[str, Any], told: str
+    pipe: Pipe, user: Any, tools: list[Any], told: str
 ) -> None:
     """The page shows that one; the others are there after a click."""
-    set_valves(pipe, **valves)
+    set_valves(pipe, USER_MAY_CHANGE="efort")
     given = {"__user__": user, "__metadata__": IDS}
     chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
-    shown = host_events(chunks, "status")
 
-    finished, notice = [line["description"] for line in shown]
+    finished, notice = [line["description"] for line in host_events(chunks, "status")]
     assert finished.startswith("Finished in")
     assert notice.startswith(told)
 
@@ -261,9 +251,9 @@ async def test_refused_setting_leaves_the_last_line(
     set_valves(pipe, USER_MAY_CHANGE="nothing")
     user = {**USER, "valves": UserValves(VERBOSITY="low")}
     given = {"__user__": user, "__metadata__": IDS}
-    shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
+    chunks = await chunks_of(pipe, chat("Hi"), **given)
 
-    refused, finished = [line["description"] for line in shown]
+    refused, finished = [line["description"] for line in host_events(chunks, "status")]
     assert refused.startswith("No effect, because only administrators may change it")
     assert "user user-1 may not change VERBOSITY" in caplog.text
     assert finished.startswith("Finished in")

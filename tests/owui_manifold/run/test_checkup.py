@@ -281,24 +281,21 @@ async def test_rule_that_cannot_be_read_is_named(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("valves", "message"),
+    ("agent", "message"),
     [
-        ({"AGENT_JSON": "{"}, "AGENT_JSON"),
-        (
-            {
-                "MODEL_ID": f"{MODEL}, gpt5_react",
-                "AGENT_JSON": '{"model": "chatgpt-image-latest"}',
-            },
+        pytest.param("{", "AGENT_JSON", id="unreadable"),
+        pytest.param(
+            '{"model": "chatgpt-image-latest"}',
             "the model chatgpt-image-latest cannot call tools",
+            id="an agent's model without tools",
         ),
     ],
-    ids=["unreadable", "an agent's model without tools"],
 )
 async def test_valves_that_keep_from_answers_are_named(
-    valves: dict[str, str], message: str, desk: Desk
+    agent: str, message: str, desk: Desk
 ) -> None:
     """Also those of agents, while the administrator's own model answers."""
-    text = await desk.check(**valves)
+    text = await desk.check(MODEL_ID=f"{MODEL}, gpt5_react", AGENT_JSON=agent)
 
     problem = "- ❌ **Problem: Valves.** "
     [line] = [line for line in text.splitlines() if line.startswith(problem)]
