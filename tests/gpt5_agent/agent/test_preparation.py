@@ -15,6 +15,8 @@ from owui_chat.messages import LEFT_OUT
 from owui_chat.wording import USAGE_HEADING
 from runs.sample import message
 from runs.scripted import ScriptedProvider
+from strategies.guide import Guide
+from strategies.policy import build_system_instruction
 
 
 def test_commands_of_the_pipe_are_left_out() -> None:
@@ -72,3 +74,29 @@ def test_open_webuis_own_tools_are_named_where_it_offers_them() -> None:
     assert "`create_tasks`" in str(in_open_webui.request.instructions)
     assert "`ask_user`" not in str(in_open_webui.request.instructions)
     assert "<host_tools>" not in str(of_client.request.instructions)
+
+
+def test_r8_request_says_who_the_agent_is() -> None:
+    """Guide, valve, chat; policies, overrides; then what there is to read."""
+    overrides = '{"extra_policy": "Last."}'
+    messages = chat("Weather?")["messages"]
+    messages.insert(0, {"role": "system", "content": "In German."})
+
+    prepared = prepare_run(
+        question(
+            model="gpt-4.1",
+            guide=Guide(system_prompt="You sail.", temperature=0.5),
+            instruction="Be brief.",
+            prompt_policy_overrides=overrides,
+            context="It froze.",
+            messages=messages,
+        )
+    )
+
+    base = "You sail.\n\nBe brief.\n\nIn German."
+    policies = build_system_instruction(base, overrides)
+    entry = '<entry name="Context 1">\nIt froze.\n</entry>'
+    told = f"{policies}\n\n<context>\n{entry}\n</context>"
+    assert prepared.request.instructions == told
+    assert prepared.request.temperature == 0.5
+    assert [source.name for source in prepared.sources] == ["Context 1"]
