@@ -11,7 +11,6 @@ from strategies.guide import Guide
 
 
 def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
-    """All of its keys are read."""
     members = {
         "systemPrompt": "You sail.",
         "temperature": 0.5,
@@ -75,7 +74,6 @@ def test_file_that_is_no_guide_is_refused_by_a_sentence(
 
 @pytest.mark.parametrize("name", ["unknown", "../outside", "link", "a\0b"])
 def test_only_files_of_the_folder_are_read(name: str, tmp_path: Path) -> None:
-    """Neither a path nor a link leads out of it."""
     folder = tmp_path / "presets"
     folder.mkdir()
     (tmp_path / "outside.json").write_text('{"systemPrompt": "Out."}', "utf-8")

@@ -97,7 +97,6 @@ def test_no_header_names_another_server(
 
 
 def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
 
     settings = usable_settings(Valves(**REACHING))

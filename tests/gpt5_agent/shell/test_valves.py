@@ -55,7 +55,6 @@ def test_the_help_shows_both_forms_of_overrides() -> None:
 
 
 def test_every_effort_of_a_model_can_be_chosen() -> None:
-    """Nothing chosen is the empty text."""
     efforts = get_args(Valves.model_fields["REASONING_EFFORT"].annotation)
 
     assert set(efforts) == {"", *REASONING_EFFORTS}

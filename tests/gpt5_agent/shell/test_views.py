@@ -7,18 +7,17 @@ from typing import Any
 import pytest
 
 from agents.sample import WeatherTool, calls, events_of, host_tool, question
+from calls.outcomes import host_events
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.loop.events import Status
-from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 from shells.caller import ChatCaller
 from stand_in.signing import SIGN
-from strategies.metadata import RunMetadata
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")
@@ -32,34 +31,23 @@ def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentE
     return run_skipping(events_of(asked, ScriptedProvider(*answers)))
 
 
-def on_page(
-    events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], HostRenderer]:
+def on_page(events: Sequence[AgentEvent]) -> tuple[list[Json], HostRenderer]:
     """The chunks that Open WebUI gets."""
-    view = HostRenderer(emits, Origin("gpt-5", "127.0.0.1"), SIGN)
+    view = HostRenderer(True, Origin("gpt-5", "127.0.0.1"), SIGN)
     chunks = [chunk for event in events for chunk in view.show(event)]
     assert json.dumps(chunks)
     return chunks, view
 
 
-def in_client(
-    events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], ClientRenderer]:
+def in_client(events: Sequence[AgentEvent]) -> tuple[list[Json], ClientRenderer]:
     """The chunks that a plain client gets."""
-    view = ClientRenderer(emits, ChatCaller("m"))
-    chunks = [chunk for event in events for chunk in view.show(event)]
-    return chunks, view
-
-
-def host_events(chunks: Sequence[Json], kind: str) -> list[Json]:
-    """What is told through the host's events of a type."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [event["data"] for event in events if event["type"] == kind]
+    view = ClientRenderer(True, ChatCaller("m"))
+    return [chunk for event in events for chunk in view.show(event)], view
 
 
 def statuses(chunks: Sequence[Json], action: str) -> list[Json]:
     """The status lines of an action."""
-    told = host_events(chunks, "status")
+    told = host_events([*chunks], "status")
     return [status for status in told if status.get("action") == action]
 
 
@@ -69,7 +57,6 @@ def deltas_of(chunks: Sequence[Json]) -> list[Json]:
 
 
 def test_page_gets_native_events_of_all_rounds() -> None:
-    """Thoughts, the card of the tool, the answer; one numbering."""
     chunks, view = on_page(reported(LOOKING, [reasoning("2"), SAID]))
 
     items = view.result("m")["output"]
@@ -81,20 +68,6 @@ def test_page_gets_native_events_of_all_rounds() -> None:
     ids = [item["id"] for item in items]
     assert len(set(ids)) == len(ids)
     assert all(chunk.get("choices") is not None for chunk in chunks)
-
-
-def test_run_metadata_is_described_in_one_line() -> None:
-    """Numbers as in the lines of the pipe; a tiny price has no exponent."""
-    used = Usage(input=13_000, output=946, total=13_946)
-    took = RunMetadata(
-        "gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, Cost(0.00002), used
-    )
-
-    line = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
-    assert took.describe() == line
-    free = took._replace(cost=Cost(0.0))  # nothing was answered
-    assert free.describe() == took._replace(cost=None).describe()
-    assert "$" not in free.describe()
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:

@@ -32,7 +32,6 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_arguments_fail_with_one_message(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit status is that of a failure."""
     assert run_conversation(arguments) == 1
 
     assert told in capsys.readouterr().err

@@ -87,7 +87,6 @@ async def sitting(*answers: list[Item], **more: Any) -> AsyncIterator[Desk]:
 
 
 async def test_thoughts_calls_and_answers_are_shown() -> None:
-    """In the order in which they come."""
     tool = WeatherTool()
     looking = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
     async with sitting(looking, [SAID], tool=tool) as desk:
@@ -205,7 +204,6 @@ async def test_listener_input_is_answered_and_approves_nothing() -> None:
 
 
 async def test_input_that_nobody_answers_any_more_is_let_go() -> None:
-    """Whoever waits for it is told."""
     desk = Desk()
     desk.terminal.end()
     task = asyncio.create_task(desk.terminal.emit_input("Hello?"))
@@ -334,7 +332,6 @@ async def test_real_terminal_types_approves_stops_and_leaves(
 
 
 async def test_terminal_remembers_refused_parameter(sim: Simulator) -> None:
-    """The second answer takes one request."""
     sim.faults.append(refuse_parameter("reasoning.context"))
     options = (f"--set=BASE_URL={sim.base_url}",)
     environment = {"OPENAI_API_KEY": sim.api_key}

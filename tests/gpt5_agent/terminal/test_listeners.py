@@ -83,7 +83,6 @@ Kind = Callable[[], AbstractAsyncContextManager[tuple[Listener, Emit]]]
 
 @BOTH
 async def test_listener_starts_emits_stops_and_releases(kind: Kind) -> None:
-    """After that the same can be listened to again."""
     async with kind() as (listener, emit):
         assert listener.name in ("stdin", "http")
         await listener.on_stop()  # somebody else may have failed to start
@@ -163,7 +162,6 @@ async def test_terminal_that_is_gone_has_no_more_lines() -> None:
 
 
 async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
-    """A file on a disk cannot be waited for."""
     path = tmp_path / "lines"
     path.write_text("one\ntwo\n", "utf-8")
     ended = asyncio.Event()
