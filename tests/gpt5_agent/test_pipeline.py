@@ -92,7 +92,6 @@ class Desk:
     async def result(
         self, text: str, metadata: Json | None = METADATA, **more: Any
     ) -> Json:
-        """A whole answer."""
         messages = question_messages(text)
         answer = await self.asked(messages, metadata, stream=False, **more)
         assert isinstance(answer, dict)

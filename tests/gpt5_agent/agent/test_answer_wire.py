@@ -54,12 +54,10 @@ class Desk:
         return question(self.tool, text=text, **{**self._to, **usual, **more})
 
     async def ask(self, text: str, **more: Any) -> list[AgentEvent]:
-        """All that the agent reports."""
         return await events_of(self.asked(text, **more))
 
     @property
     def bodies(self) -> Sequence[Any]:
-        """What was sent."""
         return [request.body for request in self.sim.requests]
 
 

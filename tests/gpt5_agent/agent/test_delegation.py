@@ -47,7 +47,6 @@ class Slow(WeatherTool):
         self.most = 0
 
     async def execute(self, args: dict[str, Any]) -> object:
-        """Say that it rains, in a while."""
         self.running += 1
         self.most = max(self.most, self.running)
         try:
@@ -73,14 +72,12 @@ class Crew:
         self.requests: list[AgentRequest] = []
 
     def provide(self, asked: AgentRequest, prepared: PreparedRun) -> ScriptedProvider:
-        """Return the model of a run."""
         text = str(asked.messages[-1]["content"])
         self.asked[text] = prepared
         self.requests.append(asked)
         return self.providers.get(text, self.main)
 
     def run(self, *tools: Any, rules: str = "", **more: Any) -> list[AgentEvent]:
-        """All that the agent reports."""
         approver = Approver(read_rules(rules, PIPELINE_SHELL)[0])
         own = OwnToolSettings(
             tools=tools, delegates=True, approver=approver, asks_in_chat=True

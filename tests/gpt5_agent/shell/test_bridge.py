@@ -46,7 +46,6 @@ class Work:
             self.closed.set()
 
     async def rounds(self) -> AsyncGenerator[AnswerPiece, None]:
-        """Ask, and show what came, again and again."""
         try:
             while True:
                 self.calls += 1
@@ -55,7 +54,6 @@ class Work:
             self.closed.set()
 
     async def flood(self) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield without an end."""
         try:
             self.begun.set()
             while True:
@@ -65,7 +63,6 @@ class Work:
             self.closed.set()
 
     async def at_end(self) -> None:
-        """What the bridge awaits last."""
         self.at_ends += 1
 
 

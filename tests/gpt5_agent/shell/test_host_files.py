@@ -46,7 +46,6 @@ class Host:
         self.content = b"rain"
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer any call."""
         self.paths.append(request.path)
         if self.respond:
             return self.respond()
@@ -244,7 +243,6 @@ async def test_proxy_before_the_host(pack: Callable[[bytes], bytes]) -> None:
 
     class BehindProxy(Host):
         async def answer(self, request: web.Request) -> web.Response:
-            """Answer through a proxy."""
             plain = await super().answer(request)
             assert isinstance(plain.body, bytes)
             return web.Response(body=pack(plain.body), headers=headers)

@@ -190,7 +190,6 @@ class WritingSandbox:
     def __init__(self, *_: object, **__: object) -> None: ...
 
     async def specs(self) -> list[dict[str, Any]]:
-        """Offer one tool."""
         return [{"name": "python_execute", "description": "", "parameters": {}}]
 
     async def receive(self, _key: WorkspaceKey, _files: object) -> list[str]:
@@ -200,7 +199,6 @@ class WritingSandbox:
     async def call(
         self, _key: WorkspaceKey, _name: str, _args: object
     ) -> SandboxResult:
-        """Hand out the files."""
         return SandboxResult("written", files=self.files)
 
     async def close(self) -> None:

@@ -41,7 +41,6 @@ class SlowTool(WeatherTool):
         self.ended = asyncio.Event()
 
     async def execute(self, args: dict[str, Any]) -> object:
-        """Wait."""
         self.called.append(args)
         try:
             await asyncio.Event().wait()
@@ -254,7 +253,6 @@ class RealTerminal:
             asyncio.get_running_loop().remove_reader(self._master)
 
     def types(self, text: str) -> None:
-        """Press keys."""
         os.write(self._master, text.encode())
 
     async def sees(self, text: str) -> None:

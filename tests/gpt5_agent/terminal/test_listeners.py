@@ -28,7 +28,6 @@ class Ear:
         self._is_slow = is_slow
 
     async def emit_input(self, text: str) -> None:
-        """Write it down."""
         self.heard.append(text)
         try:
             await (asyncio.Event().wait() if self._is_slow else asyncio.sleep(0))
@@ -37,7 +36,6 @@ class Ear:
             raise
 
     async def hears(self, text: str) -> None:
-        """Wait until that is what was heard last."""
         await until(lambda: self.heard[-1:] == [text])
 
 

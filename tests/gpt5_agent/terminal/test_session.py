@@ -31,20 +31,16 @@ class Notebook:
         self._answer = answer
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Write an answer down."""
         self.told.append(message)
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Write a request down, and answer it."""
         self.told.append(request)
         self._answer(request)
 
     def on_ready_for_input(self) -> None:
-        """Write down that it is the person's turn."""
         self.told.append("ready")
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Write a state down."""
         self.told.append(state)
 
 

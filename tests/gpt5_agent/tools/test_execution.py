@@ -34,7 +34,6 @@ class Returning:
         self._result = result
 
     async def execute(self, args: Json) -> object:
-        """Return it."""
         return self._result
 
 
@@ -140,7 +139,6 @@ class Storing:
         self.stored: list[tuple[str, bytes]] = []
 
     async def store(self, name: str, content: bytes) -> str:
-        """Remember it."""
         if "full" in name:
             raise HostFileError("Open WebUI answered with HTTP 413.")
         self.stored.append((name, content))

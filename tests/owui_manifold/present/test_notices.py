@@ -291,7 +291,6 @@ class Params:
         self.params = params
 
     def model_dump(self) -> Json:
-        """Return them as the host's own model does."""
         return dict(self.params)
 
 
@@ -309,7 +308,6 @@ class Models:
         return self if id == self.id else None
 
     def model_dump(self, include: set[str]) -> Json:
-        """Return some fields of the row."""
         row: Json = {
             "id": self.id,
             "name": "One",

@@ -68,7 +68,6 @@ class Desk:
     async def ask(
         self, text: str, caller: Caller | None = None, **valves: Any
     ) -> list[Pair]:
-        """The answer to a text."""
         return await self.answer(
             call_of(chat(text), valves_for(self.sim, **valves), caller)
         )

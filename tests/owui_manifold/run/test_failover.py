@@ -64,7 +64,6 @@ class Desk:
         self.host.filters.valves = {FILTER_ID: {"ENDPOINTS_JSON": json.dumps(given)}}
 
     def set_valves(self, **valves: Any) -> None:
-        """Set some of the pipe's."""
         self.pipe.valves = self.pipe.valves.model_copy(update=valves)
 
     async def ask(self, *texts: str, **given: Any) -> list[Json]:
@@ -72,7 +71,6 @@ class Desk:
         return await chunks_of(self.pipe, chat(*texts), **{**NATIVE, **given})
 
     async def ask_for_title(self) -> None:
-        """Let the pipe do a task."""
         given = {**NATIVE, "__task__": "title_generation"}
         await result_of(self.pipe, chat("A title"), **given)
 
@@ -92,7 +90,6 @@ class Refusing:
         self._error = {"message": message, "code": code or None}
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Refuse it."""
         self.keys.append(request.headers.get("Authorization"))
         return web.json_response({"error": self._error}, status=self._status)
 

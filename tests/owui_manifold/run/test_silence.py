@@ -26,7 +26,6 @@ class Page:
         self.changed = asyncio.Event()
 
     async def __call__(self, event: dict[str, Any]) -> None:
-        """Take one event."""
         assert event["type"] == "status"
         self.hidden = bool(event["data"].get("hidden"))
         self.lines += [event["data"]["description"]] * (not self.hidden)

@@ -74,19 +74,15 @@ class Desk:
         self.host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
 
     def set_valves(self, **valves: Any) -> None:
-        """Set those of the pipe."""
         self.pipe.valves = valves_for(self.sim, **valves)
 
     async def answer(self, body: Json, **given: Any) -> Any:
-        """What the pipe gives."""
         return await self.pipe.pipe(body, **{**NATIVE, **given})
 
     async def chunks(self, body: Json, **given: Any) -> list[Json]:
-        """All of a stream."""
         return await chunks_of(self.pipe, body, **{**NATIVE, **given})
 
     async def result(self, body: Json, **given: Any) -> Json:
-        """A whole answer."""
         return await result_of(self.pipe, body, **{**NATIVE, **given})
 
     async def refusal(self, body: Json | None = None, **given: Any) -> str:

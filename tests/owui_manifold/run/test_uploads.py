@@ -46,13 +46,11 @@ class Desk:
         ]
 
     def asked(self, **valves: Any) -> CheckedCall:
-        """The question."""
         return asked_as(
             self.sim, "Be brief.", QUESTION, ENABLE_CODE_INTERPRETER=True, **valves
         )
 
     async def answer(self, call: CheckedCall, timeouts: Timeouts | None = None) -> None:
-        """Let it be answered."""
         prepared = await build_chat_request(call)
         if timeouts:
             limits = prepared.limits._replace(timeouts=timeouts)

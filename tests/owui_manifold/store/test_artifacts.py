@@ -73,13 +73,11 @@ class Desk:
         )
 
     async def answer(self, prepared: PreparedRequest) -> list[AnswerEvent]:
-        """What the answer to a request tells."""
         return [event async for event in answer_events(prepared, self.connections)]
 
     async def ask(
         self, text: str, caller: Caller = SAVED, **valves: Any
     ) -> list[AnswerEvent]:
-        """What an answer to `text` tells."""
         return await self.answer(await self.prepared(text, caller, **valves))
 
     async def ask_server(
