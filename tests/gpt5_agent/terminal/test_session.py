@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from openai_responses.requests.replay import replay_output
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 
-Json = dict[str, Any]
 SAID = message("9", "It rains.")
 LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
 
@@ -90,22 +88,14 @@ def test_interface_gets_every_event() -> None:
     events = talk.interface.told
     [request] = [event for event in events if isinstance(event, ToolCallRequested)]
     assert events == [
-        "thinking",
-        "executing_tool",
-        "waiting_for_confirmation",
-        request,
-        "executing_tool",
-        "thinking",
-        NewMessage("It rains.", "markdown"),
-        "idle",
-        "ready",
+        *("thinking", "executing_tool", "waiting_for_confirmation", request),
+        *("executing_tool", "thinking", NewMessage("It rains.", "markdown")),
+        *("idle", "ready"),
     ]
     assert (request.tool_name, request.args) == ("delete_weather", {"city": "Bern"})
     assert request.confirmation_id
-    assert request.security_warning == {
-        "level": "high",
-        "reason": "It can delete things.",
-    }
+    warning = {"level": "high", "reason": "It can delete things."}
+    assert request.security_warning == warning
     assert talk.tool.called == [{"city": "Bern"}]
 
 
