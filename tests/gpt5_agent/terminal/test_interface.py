@@ -265,15 +265,15 @@ class RealTerminal:
 
 
 @asynccontextmanager
-async def program(
-    *arguments: str, environment: dict[str, str]
-) -> AsyncIterator[RealTerminal]:
-    """`python -m gpt5_agent` with a terminal of its own."""
+async def program(sim: Simulator, *valves: str) -> AsyncIterator[RealTerminal]:
+    """`python -m gpt5_agent` with a terminal of its own, and these valves."""
+    arguments = [f"--set={valve}" for valve in (f"BASE_URL={sim.base_url}", *valves)]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "../pipes"}
     master, slave = os.openpty()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gpt5_agent", *arguments),
         cwd=ROOT / "pipelines",
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": "../pipes", **environment},
+        env={**environment, "OPENAI_API_KEY": sim.api_key},
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -296,17 +296,9 @@ async def test_real_terminal_types_approves_stops_and_leaves(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a task for another run; the key is sent, and never shown."""
-    options = (
-        f"--set=BASE_URL={sim.base_url}",
-        "--set=MODEL=gpt-5",
-        "--set=TOOL_APPROVAL=delegate=ask",
-        "--set=DELEGATION=true",
-        "--set=SANDBOX=true",
-    )
+    delegates = ("TOOL_APPROVAL=delegate=ask", "DELEGATION=true", "SANDBOX=true")
     task = json.dumps({"task": "Think."})
-    async with program(
-        *options, environment={"OPENAI_API_KEY": sim.api_key}
-    ) as terminal:
+    async with program(sim, "MODEL=gpt-5", *delegates) as terminal:
         await terminal.sees("> ")
         terminal.types(f"sim:tool {task}\n")
         await terminal.sees("~ **Choosing a tool**")
@@ -331,9 +323,7 @@ async def test_real_terminal_types_approves_stops_and_leaves(
 
 async def test_terminal_remembers_refused_parameter(sim: Simulator) -> None:
     sim.faults.append(refuse_parameter("reasoning.context"))
-    options = (f"--set=BASE_URL={sim.base_url}",)
-    environment = {"OPENAI_API_KEY": sim.api_key}
-    async with program(*options, environment=environment) as terminal:
+    async with program(sim) as terminal:
         for count in (2, 3):
             await terminal.sees("> ")
             terminal.types("sim:short Hi\n")
