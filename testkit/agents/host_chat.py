@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.sample import events_of
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
@@ -52,6 +53,17 @@ class HostChat:
     chunks: list[Json] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     questions: list[Json] = field(default_factory=list)
+
+    def talk(self, *texts: str) -> list[AgentEvent]:
+        """Write one message after the other; return what was reported of the last."""
+
+        async def work() -> list[AgentEvent]:
+            reported: list[AgentEvent] = []
+            for text in texts:
+                reported = await self.say(text)
+            return reported
+
+        return run_skipping(work())
 
     async def say(self, text: str) -> list[AgentEvent]:
         """Write a message; return all that the agent reported until its answer."""

@@ -1,10 +1,12 @@
 """Questions to the agent, with a model that is written down, for tests."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from chats.pictures import PNG
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
 from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
@@ -28,6 +30,8 @@ CITY: Json = {
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
+PICTURE: Json = {"type": "image", "data": PNG, "mimeType": "image/png"}
+"""A part of a tool's result that the model and the person see."""
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
 SIMULATORS = "url:http://127.0.0.1:*"
@@ -55,21 +59,34 @@ class KeptLog(AnswerLog):
 
 
 class WeatherTool:
-    """A tool of the agent's own that notes what it was called with."""
+    """A tool of the agent's own that notes what it was called with.
 
-    def __init__(self, name: str = "get_weather", failing: bool = False) -> None:
+    It takes so many `seconds`, and then returns a `result`, or that it rains.
+    """
+
+    def __init__(
+        self,
+        name: str = "get_weather",
+        *,
+        failing: bool = False,
+        seconds: float = 0,
+        result: object = None,
+    ) -> None:
         self.name = name
         self.description = "Say how the weather is."
         self.args: Mapping[str, Any] = CITY
         self.called: list[Json] = []
         self._failing = failing
+        self._seconds = seconds
+        self._result = result
 
     async def execute(self, args: Json) -> object:
         """Say that it rains."""
         self.called.append(args)
         if self._failing:
             raise ValueError("the password is hunter2")
-        return f"Rain in {args['city']}."
+        await asyncio.sleep(self._seconds)
+        return self._result or f"Rain in {args['city']}."
 
 
 def host_tool(name: str = "host_weather") -> Json:

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["Open WebUI", "Pipelines server"])
 def door(
-    request: pytest.FixtureRequest,
-    sim: "Simulator",
-    host_functions: "HostFunctions",
+    request: pytest.FixtureRequest, sim: "Simulator", host_functions: "HostFunctions"
 ) -> "Door":
     """One of the two."""
     from doors.talk import OpenWebUIDoor, PipelinesDoor

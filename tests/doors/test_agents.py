@@ -49,9 +49,6 @@ POLICIES = (
 )
 
 
-# ------------------------------------------------------------------ what is asked
-
-
 async def test_policies_follow_the_purpose_and_the_system_prompt(door: Door) -> None:
     """The model is that of the parameters; an effort can end its name (R7)."""
     parameters = {"model": "gpt-5.2-high", "instruction": "You know the lake."}
@@ -64,18 +61,17 @@ async def test_policies_follow_the_purpose_and_the_system_prompt(door: Door) -> 
     assert places == sorted(places)
 
 
-OVERRIDES: dict[str, tuple[str, str]] = {
-    "empty": ("", "{rules}"),
-    "nothing in it": (' {"extra_policy": null} ', "{rules}"),
-    "a text": ("Answer in French.", "{rules}\n\nAnswer in French."),
-    "a list": ('["a list"]', '{rules}\n\n["a list"]'),
-}
-
-
-@pytest.mark.parametrize("overrides", OVERRIDES)
-async def test_overrides_add_to_the_policies(door: Door, overrides: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(' {"extra_policy": null} ', "{rules}", id="nothing in it"),
+        ("Answer in French.", "{rules}\n\nAnswer in French."),
+    ],
+)
+async def test_overrides_add_to_the_policies(
+    door: Door, given: str, expected: str
+) -> None:
     """Nothing changes no byte, a text follows (R2, R4)."""
-    given, expected = OVERRIDES[overrides]
     [plain] = await door.talk("Hi")
     [turn] = await door.talk("Hi", parameters={"prompt_policy_overrides": given})
 
@@ -154,7 +150,6 @@ async def test_context_of_a_request(door: Door) -> None:
 
 @pytest.mark.parametrize("asked_for", [2, 9])
 async def test_only_a_lower_limit_may_be_asked_for(door: Door, asked_for: int) -> None:
-    """And not everywhere."""
     question = Question("sim:agent-steps", body={"maximum_iterations": asked_for})
     [turn] = await door.talk(question, parameters={"maximum_iterations": 4})
 
@@ -189,39 +184,26 @@ async def test_titles_are_tasks(door: Door) -> None:
     assert turn.metadata == []
 
 
-async def test_a_model_without_functions_is_refused(door: Door) -> None:
-    """Nothing is sent; the message names the model, and what it took is nothing."""
-    [turn] = await door.talk("Hi", parameters={"model": "chatgpt-image-latest"})
-
-    assert turn.requests == []
-    assert "chatgpt-image-latest" in turn.error
-    assert [reported["rounds"] for reported in turn.metadata] == [0]
-
-
-UNUSABLE: dict[str, Json] = {
-    "no key": {"API_KEY": ""},
-    "no http": {"BASE_URL": "ftp://127.0.0.1/v1"},
-    "a password": {"BASE_URL": "http://someone:secret@127.0.0.1/v1"},
-}
-
-
-@pytest.mark.parametrize("settings", UNUSABLE)
+@pytest.mark.parametrize(
+    ("valve", "value"),
+    [
+        ("API_KEY", ""),
+        ("BASE_URL", "ftp://127.0.0.1/v1"),
+        ("BASE_URL", "http://someone:secret@127.0.0.1/v1"),
+    ],
+)
 @pytest.mark.parametrize("reader", ["page", "plain-whole"])
 async def test_settings_that_cannot_be_used_are_told(
-    door: Door, settings: str, reader: str
+    door: Door, valve: str, value: str, reader: str
 ) -> None:
     """By their names; nothing is sent, no secret is shown, and it took nothing (R15)."""
-    given = UNUSABLE[settings]
-    [turn] = await door.talk("Hi", reader=reader, settings=given)
+    [turn] = await door.talk("Hi", reader=reader, settings={valve: value})
 
     assert turn.requests == []
     assert [each["rounds"] for each in turn.metadata] == [0]
     assert turn.metadata[0]["model"] == "gpt-6.1-sol"
-    assert next(iter(given)) in turn.error
+    assert valve in turn.error
     assert "secret" not in json.dumps(turn.answers)
-
-
-# ------------------------------------------------------------------ what it does
 
 
 async def test_calls_are_answered_round_by_round(door: Door) -> None:
@@ -241,18 +223,18 @@ async def test_calls_are_answered_round_by_round(door: Door) -> None:
     assert ("$" in line) is DIFFERENCES["price in the last line"][door.name]
 
 
-LIMITS: dict[str, tuple[Json, int, str]] = {
-    "rounds": ({"maximum_iterations": 3}, 3, "Maximum iteration limit (3) reached."),
-    "tokens": ({"maximum_tokens": 1}, 1, "Token limit (1) reached."),
-}
-"""Parameters, the rounds that may call, and what the last call is answered."""
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-async def test_a_limit_ends_in_an_answer(door: Door, limit: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "most", "rounds", "problem"),
+    [
+        ("maximum_iterations", 3, 3, "Maximum iteration limit (3) reached."),
+        ("maximum_tokens", 1, 1, "Token limit (1) reached."),
+    ],
+)
+async def test_a_limit_ends_in_an_answer(
+    door: Door, limit: str, most: int, rounds: int, problem: str
+) -> None:
     """The last calls hear of it; then the model answers without tools (R10)."""
-    parameters, rounds, problem = LIMITS[limit]
-    [turn] = await door.talk("sim:agent-steps go", parameters=parameters)
+    [turn] = await door.talk("sim:agent-steps go", parameters={limit: most})
 
     assert not turn.error
     assert turn.text.startswith("This is what I have so far")
@@ -306,9 +288,6 @@ async def test_a_client_runs_its_own_calls(door: Door) -> None:
     assert second.text.startswith("This is turn 2.")
     rounds = DIFFERENCES["rounds of a client's calls"][door.name]
     assert first.metadata[-1]["rounds"] == rounds
-
-
-# ------------------------------------------------------------------ what is shown
 
 
 @pytest.mark.parametrize("shows", [True, False])
@@ -410,7 +389,7 @@ async def test_an_answer_that_breaks_keeps_its_text(
 
 
 async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) -> None:
-    """Beside the error, though there is nothing to read (R15, R27)."""
+    """Though there is nothing to read (R15, R27)."""
     [turn] = await door.talk("sim:failed go", reader="plain-whole")
 
     assert [each["ending"] for each in turn.metadata] == ["failed"]
@@ -432,22 +411,17 @@ async def test_a_model_that_is_gone_has_its_successor(
     assert told == [1, 0]
 
 
-UNREADABLE = "data:image/png;base64,AAAA"
-
-
 async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
     door: Door,
 ) -> None:
     """Nothing is sent: the server would refuse the whole chat."""
-    image = {"type": "image_url", "image_url": {"url": UNREADABLE}}
+    url = "data:image/png;base64,AAAA"
+    image = {"type": "image_url", "image_url": {"url": url}}
     text = {"type": "text", "text": "What is it?"}
     [turn] = await door.talk(Question("What is it?", [text, image]))
 
     assert turn.requests == []
     assert "is in a format that the model cannot read" in turn.error
-
-
-# ------------------------------------------------------------- what a chat remembers
 
 
 def inputs(turn: Turn) -> list[list[Json]]:
@@ -476,7 +450,6 @@ async def test_each_request_begins_with_the_last_one(
 async def test_a_refused_parameter_costs_one_request(
     door: Door, sim: Simulator
 ) -> None:
-    """What the refusal names is left out from then on."""
     sim.faults.append(refuse_parameter("reasoning.summary"))
     turns = await door.talk("Hi", "And now?", "And then?")
 
@@ -509,7 +482,6 @@ async def test_a_busy_server_is_asked_again(door: Door) -> None:
 
 
 async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:
-    """Neither in an answer nor in a message about a failure."""
     turns = await door.talk("Hi", "sim:failed go", "sim:401 go")
 
     assert sim.api_key not in json.dumps([turn.answers for turn in turns])

@@ -27,13 +27,7 @@ from upstream.odd_streams import (
     of_context,
     sending,
 )
-from upstream.server import (
-    Answerer,
-    Upstream,
-    in_turn,
-    streaming,
-    until,
-)
+from upstream.server import Answerer, Upstream, in_turn, streaming, until
 
 pytestmark = pytest.mark.asyncio
 

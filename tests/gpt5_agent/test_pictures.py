@@ -45,7 +45,6 @@ def test_only_the_own_answer_gets_its_pictures() -> None:
 def test_oldest_pictures_go_first(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By number and by size."""
     monkeypatch.setattr(pictures, limit, value)
     memory = PictureMemory()
     for number in range(3):

@@ -33,6 +33,7 @@ KEY = "agent_context"
 METADATA = {"chat_id": "c-1", "message_id": "m-1"}
 TITLE = {**METADATA, "task": "title_generation"}
 AGENT = "gpt5_function_calling"
+ADMIN = {"role": "admin"}
 
 
 class BrokenMessages(list[Json]):
@@ -44,13 +45,65 @@ class BrokenMessages(list[Json]):
     __reversed__ = __iter__
 
 
+class Desk:
+    """A pipeline that talks to the simulator, and who asks it."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self.sim = sim
+        self.pipeline = Pipeline()
+        self.pipeline.valves = Pipeline.Valves(
+            BASE_URL=sim.base_url, API_KEY=sim.api_key
+        )
+
+    def set_valves(self, **valves: Any) -> None:
+        """Save some valves, as the page does."""
+        stored = self.pipeline.valves.model_dump()
+        self.pipeline.valves = Pipeline.Valves(**stored | valves)
+
+    async def asked(
+        self,
+        messages: list[Json],
+        metadata: Json | None,
+        user: Json | None = None,
+        **more: Any,
+    ) -> Any:
+        """What `pipe()` returns after the inlet has seen the body."""
+        body = {"model": f"agents.{AGENT}", "messages": messages, **more}
+        if metadata is not None:
+            body = await self.pipeline.inlet({**body, "metadata": metadata}, user)
+            del body["metadata"]
+        return await asyncio.to_thread(
+            self.pipeline.pipe,
+            user_message=None,
+            model_id=AGENT,
+            messages=messages,
+            body={"stream": True, **body},
+        )
+
+    async def pieces(
+        self, text: str, metadata: Json | None = METADATA, **more: Any
+    ) -> list[Any]:
+        """All that a stream yields, beats left out."""
+        answer = await self.asked(question_messages(text), metadata, **more)
+        pulled = await asyncio.to_thread(list, answer)
+        beats = (KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK)
+        return [piece for piece in pulled if piece not in beats]
+
+    async def result(
+        self, text: str, metadata: Json | None = METADATA, **more: Any
+    ) -> Json:
+        messages = question_messages(text)
+        answer = await self.asked(messages, metadata, stream=False, **more)
+        assert isinstance(answer, dict)
+        return answer
+
+
 @pytest_asyncio.fixture
-async def pipeline(sim: Simulator) -> AsyncIterator[Pipeline]:
-    """A pipeline that talks to it."""
-    made = Pipeline()
-    made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
+async def desk(sim: Simulator) -> AsyncIterator[Desk]:
+    """A desk that is left at the end."""
+    made = Desk(sim)
     yield made
-    await made.on_shutdown()
+    await made.pipeline.on_shutdown()
 
 
 def question_messages(text: str) -> list[Json]:
@@ -59,53 +112,6 @@ def question_messages(text: str) -> list[Json]:
 
 
 HELLO = question_messages("hello")
-
-
-def set_valves(pipeline: Pipeline, **valves: Any) -> None:
-    """Save some valves, as the page does."""
-    pipeline.valves = pipeline.Valves(**pipeline.valves.model_dump() | valves)
-
-
-async def asked(
-    pipeline: Pipeline,
-    messages: list[Json],
-    metadata: Json | None,
-    user: Json | None = None,
-    **more: Any,
-) -> Any:
-    """What `pipe()` returns after the inlet has seen the body."""
-    body = {"model": f"agents.{AGENT}", "messages": messages, **more}
-    if metadata is not None:
-        body = await pipeline.inlet({**body, "metadata": metadata}, user)
-        del body["metadata"]
-    return await asyncio.to_thread(
-        pipeline.pipe,
-        user_message=None,
-        model_id=AGENT,
-        messages=messages,
-        body={"stream": True, **body},
-    )
-
-
-async def pieces(
-    pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
-) -> list[Any]:
-    """All that a stream yields, beats left out."""
-    answer = await asked(pipeline, question_messages(text), metadata, **more)
-    pulled = await asyncio.to_thread(list, answer)
-    beats = (KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK)
-    return [piece for piece in pulled if piece not in beats]
-
-
-async def result(
-    pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
-) -> Json:
-    """A whole answer."""
-    answer = await asked(
-        pipeline, question_messages(text), metadata, stream=False, **more
-    )
-    assert isinstance(answer, dict)
-    return answer
 
 
 def workspaces_in(folder: Path) -> list[Path]:
@@ -119,26 +125,21 @@ def error_of(chunk: Any) -> str:
     return message
 
 
-# -------------------------------------------------------------------------- the server
-
-
 async def test_two_agents_are_offered() -> None:
     """As a manifold, whose id the file's name gives (R7)."""
     made = Pipeline()
 
     assert made.type == "manifold"
     assert not hasattr(made, "id")
-    assert [model["id"] for model in made.pipelines()] == [
-        "gpt5_function_calling",
-        "gpt5_react",
-    ]
+    ids = [model["id"] for model in made.pipelines()]
+    assert ids == ["gpt5_function_calling", "gpt5_react"]
 
 
-async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
+async def test_the_inlet_only_adds(desk: Desk) -> None:
     """The body goes on as it came, with what the pipe needs (R29)."""
     body = {"model": "m", "messages": [], "metadata": METADATA, "tools": [1]}
 
-    seen = await pipeline.inlet(body, None)
+    seen = await desk.pipeline.inlet(body, None)
 
     assert seen.pop("agent_context").items() >= METADATA.items()
     assert seen == body
@@ -146,15 +147,16 @@ async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
 
 @pytest.mark.parametrize("key", ["", "sk-simulator-1"])
 async def test_context_that_no_inlet_wrote_is_a_plain_clients(
-    pipeline: Pipeline, sim: Simulator, key: str
+    key: str, desk: Desk
 ) -> None:
     """Open WebUI has a route for its users that calls no inlet."""
-    pipeline.valves.API_KEY = key
-    ours = (await pipeline.inlet({"metadata": {**METADATA, "user_id": "u-1"}}))[KEY]
+    desk.pipeline.valves.API_KEY = key
+    metadata = {**METADATA, "user_id": "u-1"}
+    ours = (await desk.pipeline.inlet({"metadata": metadata}))[KEY]
     forged = {**ours, "user_id": "u-2"}
     bare = {name: ours[name] for name in ours if name != "signature"}
 
-    valves = usable_secrets(pipeline.valves)
+    valves = usable_secrets(desk.pipeline.valves)
 
     for context in (forged, bare, {**ours, "is_admin": True}, [ours], "u-1", None):
         assert not _is_from_inlet({KEY: context}, valves)
@@ -164,80 +166,56 @@ async def test_context_that_no_inlet_wrote_is_a_plain_clients(
         assert _is_from_inlet({KEY: ours, "user": user}, valves)
 
 
-async def test_context_of_another_user_names_nobody(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_context_of_another_user_names_nobody(desk: Desk) -> None:
     """Neither in the request nor in the folder of a chat's files."""
     victim = {"agent_context": {**METADATA, "user_id": "u-1"}}
-    await pieces(pipeline, "sim:short hello", None, **victim)
+    await desk.pieces("sim:short hello", None, **victim)
 
-    assert "safety_identifier" not in sim.requests[-1].body
+    assert "safety_identifier" not in desk.sim.requests[-1].body
 
 
-async def test_more_answers_may_wait_at_once(pipeline: Pipeline) -> None:
+async def test_more_answers_may_wait_at_once(desk: Desk) -> None:
     """The server's own forty threads would be one for each stream."""
     from anyio.to_thread import current_default_thread_limiter
 
-    await pipeline.on_startup()
+    await desk.pipeline.on_startup()
 
     assert current_default_thread_limiter().total_tokens >= 100
 
 
-async def test_valves_that_have_no_effect_are_told_at_the_start(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
-) -> None:
-    """In the log, and above an administrator's next answer: here is no `/check`."""
-    stored = {**pipeline.valves.model_dump(), "MAX_RETRIES": 4}
-    pipeline.valves = Pipeline.Valves(**stored)
-    told = "The stored valve MAX_RETRIES has no effect. Set `max_retries`"
-
-    await pipeline.on_startup()
-    at_start = caplog.text
-    admin = {"role": "admin"}
-    shown = json.dumps(await pieces(pipeline, "sim:short hello", user=admin))
-
-    assert told in at_start
-    assert told in shown
-    assert caplog.text.count(told) == 1
-
-
 @pytest.mark.parametrize(
-    ("valves", "told"),
+    ("valves", "told", "count"),
     [
-        ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'"),
-        ({"PRESET": "nobody"}, "The preset nobody is neither"),
-        ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not"),
-        ({"API_KEY": "sealed:lost"}, "The secret in API_KEY cannot be read"),
+        ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'", 1),
+        ({"MAX_RETRIES": 4}, "MAX_RETRIES has no effect. Set `max_retries`", 1),
+        # These refuse each question.
+        ({"PRESET": "nobody"}, "The preset nobody is neither", 3),
+        ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not", 3),
+        ({"API_KEY": "sealed:lost"}, "The secret in API_KEY cannot be read", 3),
     ],
 )
 async def test_what_is_wrong_with_a_valve_is_in_the_log_at_the_start(
-    pipeline: Pipeline, valves: Json, told: str, caplog: pytest.LogCaptureFixture
+    valves: Json, told: str, count: int, caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
-    """Once, before anybody asks; no question repeats it there."""
-    set_valves(pipeline, **valves)
+    """Once, before anybody asks: here is no `/check`. Administrators read it as well."""
+    desk.set_valves(**valves)
 
-    await pipeline.on_startup()
+    await desk.pipeline.on_startup()
     at_start = caplog.text
-    for _ in range(2):
-        await pieces(pipeline, "sim:short hello")
+    shown = [await desk.pieces("sim:short hello", user=ADMIN) for _ in range(2)]
 
     assert at_start.count(told) == 1
-    if "TOOL_APPROVAL" in valves:  # the others refuse each question, with an error id
-        assert caplog.text.count(told) == 1
+    assert caplog.text.count(told) == count
+    assert told in json.dumps(shown[0], ensure_ascii=False).replace('\\"', '"')
 
 
-# ------------------------------------------------------------------------- the answers
-
-
-async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
+async def test_a_whole_answer_is_not_logged(desk: Desk) -> None:
     """The server writes its text form at its usual level."""
-    answer = await result(pipeline, "hello")
+    answer = await desk.result("hello")
 
     assert "This is turn 1." in json.dumps(answer)
     assert "This is turn 1." not in f"{answer} {answer!r}"
 
-
-# ----------------------------------------------------------------- what a request says
 
 DEAR: Json = {
     "agent_model": "gpt-5.2-pro",
@@ -255,19 +233,16 @@ RULES: Json = {"MODEL": "gpt-5.2", "INSTRUCTION": "Never speak of prices."}
 
 @pytest.mark.parametrize("metadata", [{**METADATA, "user_id": "u-1"}, None])
 async def test_a_request_cannot_spend_money_or_change_the_rules(
-    pipeline: Pipeline,
-    sim: Simulator,
-    metadata: Json | None,
-    caplog: pytest.LogCaptureFixture,
+    metadata: Json | None, caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
     """What the administrator did not open is left out; the log says it once a caller."""
-    set_valves(pipeline, **RULES)
+    desk.set_valves(**RULES)
 
     for _ in range(2):
-        answer = await asked(pipeline, HELLO, metadata, stream=False, **DEAR)
+        answer = await desk.asked(HELLO, metadata, stream=False, **DEAR)
         assert "error" not in answer
 
-    for request in sim.requests:
+    for request in desk.sim.requests:
         sent = request.body
         assert sent["model"] == "gpt-5.2"
         assert sent["instructions"].startswith("Never speak of prices.")
@@ -281,18 +256,16 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
     assert ("u-1" in line) is (metadata is not None)
 
 
-async def test_request_sets_the_keys_that_the_valve_opens(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_request_sets_the_keys_that_the_valve_opens(desk: Desk) -> None:
     """By the names that the log tells; what a client of chats needs is always open."""
     opened = "agent_model, Reasoning_Effort, service_tier, instruction"
-    set_valves(pipeline, **RULES, EXPERT_JSON=expert(caller_may_set=opened))
+    desk.set_valves(**RULES, EXPERT_JSON=expert(caller_may_set=opened))
     more = {"response_format": {"type": "json_object"}, "max_tokens": 50}
 
     given = {**DEAR, "agent_model": "gpt-5.4", **more}
-    await asked(pipeline, HELLO, METADATA, stream=False, **given)
+    await desk.asked(HELLO, METADATA, stream=False, **given)
 
-    sent = sim.requests[-1].body
+    sent = desk.sim.requests[-1].body
     assert (sent["model"], sent["service_tier"]) == ("gpt-5.4", "priority")
     assert sent["instructions"].startswith("There are no rules.")
     reasoning = {"effort": "xhigh", "summary": "auto", "context": "all_turns"}
@@ -303,15 +276,13 @@ async def test_request_sets_the_keys_that_the_valve_opens(
 
 
 async def test_unknown_caller_keys_are_reported_to_administrators(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
-    """Once in a chat and once in the log; a title shows nothing."""
     words = "context, Verbosity, store, servce_tier"
-    pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
-    admin = {"role": "admin"}
+    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
     shown = list[bool]()
-    for metadata, user in [(METADATA, {}), (TITLE, admin), *[(METADATA, admin)] * 2]:
-        chunks = await pieces(pipeline, "hello", metadata, user=user)
+    for metadata, user in [(METADATA, {}), (TITLE, ADMIN), *[(METADATA, ADMIN)] * 2]:
+        chunks = await desk.pieces("hello", metadata, user=user)
         shown.append("caller_may_set" in json.dumps(chunks))
 
     [line] = [text for text in caplog.messages if "caller_may_set" in text]
@@ -320,37 +291,28 @@ async def test_unknown_caller_keys_are_reported_to_administrators(
 
 
 async def test_sandbox_that_does_not_work_is_told_to_administrators(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """Above the answer, with what is missing; others get their answer without it."""
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     monkeypatch.setenv("PATH", "/nowhere")
-    pipeline.valves.SANDBOX = True
+    desk.pipeline.valves.SANDBOX = True
 
     for_user, for_admin = [
-        json.dumps(await pieces(pipeline, "sim:short", user=user))
-        for user in ({}, {"role": "admin"})
+        json.dumps(await desk.pieces("sim:short", user=user)) for user in ({}, ADMIN)
     ]
 
     assert "bwrap is not installed" not in for_user
     assert "The tools of the sandbox are not offered: bubblewrap" in for_admin
 
 
-# --------------------------------------------------------------------------- the tasks
-
-
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_task_is_answered_without_the_loop(
-    pipeline: Pipeline, sim: Simulator, stream: bool
-) -> None:
+async def test_a_task_is_answered_without_the_loop(stream: bool, desk: Desk) -> None:
     """One short request, whose text is the whole answer (R28)."""
-    pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model")
+    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model")
     prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
 
     more: Json = {"tools": [host_tool()], "agent_model": "gpt-5"}
-    answer = await asked(
-        pipeline, question_messages(prompt), TITLE, stream=stream, **more
-    )
+    answer = await desk.asked(question_messages(prompt), TITLE, stream=stream, **more)
 
     if stream:
         *chunks, done = await asyncio.to_thread(list, answer)
@@ -359,7 +321,7 @@ async def test_a_task_is_answered_without_the_loop(
     else:
         content = answer["choices"][0]["message"]["content"]
     assert json.loads(content) == {"title": "Talking to a Stand-in"}
-    (request,) = sim.requests
+    (request,) = desk.sim.requests
     assert request.body["stream"] is stream
     assert not {"tools", "instructions", "include"} & request.body.keys()
     assert request.body["reasoning"] == {"effort": "minimal"}
@@ -368,29 +330,25 @@ async def test_a_task_is_answered_without_the_loop(
 MERGING = {**TITLE, "task": "moa_response_generation"}
 
 
-async def test_merged_answers_grow_at_the_own_effort_of_the_model(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_merged_answers_grow_at_the_own_effort_of_the_model(desk: Desk) -> None:
     """The person chose it; the page shows the text as it comes."""
-    pipeline.valves.REASONING_EFFORT = "high"
-    chunks = await pieces(pipeline, "sim:chat,delay=5", MERGING)
+    desk.pipeline.valves.REASONING_EFFORT = "high"
+    chunks = await desk.pieces("sim:chat,delay=5", MERGING)
 
     texts = [chunk for chunk in chunks[:-1] if plain_text([chunk])]
     assert len(texts) > 1
     assert plain_text(chunks[:-1]).startswith("This is turn 1.")
-    (request,) = sim.requests
+    (request,) = desk.sim.requests
     assert request.body["reasoning"]["effort"] == "high"
     assert request.body["stream"] is True
 
 
 @pytest.mark.parametrize("changed", [{}, {"API_KEY": ""}], ids=["failed", "no key"])
-async def test_merge_that_fails_says_so_as_text(
-    changed: Json, pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_merge_that_fails_says_so_as_text(changed: Json, desk: Desk) -> None:
     """The page stops at an error without showing it."""
-    pipeline.valves = pipeline.valves.model_copy(update=changed)
+    desk.pipeline.valves = desk.pipeline.valves.model_copy(update=changed)
 
-    *chunks, _ = await pieces(pipeline, "sim:failed", MERGING)
+    *chunks, _ = await desk.pieces("sim:failed", MERGING)
 
     assert not [chunk for chunk in chunks if "error" in chunk]
     assert "(Error id: " in plain_text(chunks)
@@ -401,16 +359,16 @@ async def test_merge_that_fails_says_so_as_text(
     [("context_compaction", None, True), ("title_generation", 1000, False)],
 )
 async def test_summary_that_was_cut_is_used(
-    task: str, limit: int | None, is_used: bool, pipeline: Pipeline, sim: Simulator
+    task: str, limit: int | None, is_used: bool, desk: Desk
 ) -> None:
     """It has no limit of Open WebUI's own; half a title is none."""
-    pipeline.valves.EXPERT_JSON = expert(caller_may_set="max_tokens")
+    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="max_tokens")
     metadata = {**TITLE, "task": task}
 
-    answer = await result(pipeline, "sim:incomplete", metadata, max_tokens=1000)
+    answer = await desk.result("sim:incomplete", metadata, max_tokens=1000)
 
     assert bool(answer["choices"][0]["message"]["content"]) is is_used
-    (request,) = sim.requests
+    (request,) = desk.sim.requests
     assert request.body.get("max_output_tokens") == limit
 
 
@@ -423,15 +381,15 @@ async def test_summary_that_was_cut_is_used(
     ],
 )
 async def test_a_task_that_is_read_as_json_is_held_to_it(
-    pipeline: Pipeline, sim: Simulator, model: str, prompt: str, form: str | None
+    model: str, prompt: str, form: str | None, desk: Desk
 ) -> None:
     """What the chat wants of its answers, a title does not (R28)."""
-    pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
+    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
     more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
 
-    await result(pipeline, prompt, TITLE, agent_model=model, **more)
+    await desk.result(prompt, TITLE, agent_model=model, **more)
 
-    (request,) = sim.requests
+    (request,) = desk.sim.requests
     text = request.body.get("text", {})
     assert text.get("format", {}).get("type") == form
     assert "verbosity" not in text
@@ -442,75 +400,74 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
     [("", "short", "success"), ("title_generation", "quota", "error")],
 )
 async def test_audit_log_has_a_line_for_request_and_end(
-    pipeline: Pipeline,
-    caplog: pytest.LogCaptureFixture,
-    task: str,
-    scenario: str,
-    end: str,
+    caplog: pytest.LogCaptureFixture, task: str, scenario: str, end: str, desk: Desk
 ) -> None:
     """The same events and fields as the pipe's, without a word of the chat."""
-    pipeline.valves.EXPERT_JSON = expert(audit_log=True)
+    desk.pipeline.valves.EXPERT_JSON = expert(audit_log=True)
     metadata = {**METADATA, "task": task}
-    await result(pipeline, f"sim:{scenario} my diary", metadata)
+    await desk.result(f"sim:{scenario} my diary", metadata)
 
     lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
-    lines = [line for line in lines if "event" in line]
-    assert [line["event"] for line in lines] == [
-        "responses_api_request",
-        f"responses_api_{end}",
-    ]
-    assert lines[0]["run_id"] == lines[1]["run_id"]
-    assert lines[0]["request_id"] is None
-    assert lines[1]["request_id"].startswith("req_")
+    began, ended = [line for line in lines if "event" in line]
+    assert began["event"] == "responses_api_request"
+    assert ended["event"] == f"responses_api_{end}"
+    assert began["run_id"] == ended["run_id"]
+    assert began["request_id"] is None
+    assert ended["request_id"].startswith("req_")
     assert "diary" not in json.dumps(lines)
 
 
-@pytest.mark.parametrize("why", ["no messages", "refused", "no key"])
+@pytest.mark.parametrize(
+    ("messages", "key", "word"),
+    [
+        pytest.param([], {}, "nothing was sent", id="no messages"),
+        pytest.param(
+            question_messages("sim:chat,status=401"), {}, "HTTP 401", id="refused"
+        ),
+        pytest.param(HELLO, {"API_KEY": ""}, "nothing was sent", id="no key"),
+    ],
+)
 async def test_a_failed_task_is_empty(
-    why: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+    messages: list[Json],
+    key: Json,
+    word: str,
+    caplog: pytest.LogCaptureFixture,
+    desk: Desk,
 ) -> None:
     """The host would take the text of an error for a title (R25); the log says why."""
-    if why == "no key":
-        pipeline.valves = pipeline.Valves()
-    messages = question_messages("sim:chat,status=401") if why != "no messages" else []
+    desk.set_valves(**key)
 
-    answer = await asked(pipeline, messages, TITLE, stream=False)
-    streamed = await asked(pipeline, messages, TITLE)
+    answer = await desk.asked(messages, TITLE, stream=False)
+    streamed = await desk.asked(messages, TITLE)
 
     assert answer["choices"][0]["message"]["content"] == ""
     assert "error" not in answer
     *chunks, done = await asyncio.to_thread(list, streamed)
     assert plain_text(chunks) == ""
     assert done == "data: [DONE]"
-    word = "HTTP 401" if why == "refused" else "nothing was sent"
     assert word in caplog.text
 
 
-# ---------------------------------------------------------------------- what goes wrong
-
-
-async def test_format_without_a_schema_is_refused(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_format_without_a_schema_is_refused(desk: Desk) -> None:
     """Free text in the place of JSON would tell its reader nothing (R25)."""
     more: Json = {"response_format": {"type": "json_schema"}}
     for metadata in (METADATA, None):
-        streamed = await pieces(pipeline, "hello", metadata, **more)
-        answered = await result(pipeline, "hello", metadata, **more)
+        streamed = await desk.pieces("hello", metadata, **more)
+        answered = await desk.result("hello", metadata, **more)
 
         [failed] = [piece for piece in streamed if "error" in piece]
         for message in (error_of(failed), error_of(answered)):
             assert message.startswith("The setting response_format cannot be sent: ")
-    assert not sim.requests
+    assert not desk.sim.requests
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_no_exception_leaves(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture, stream: bool
+    caplog: pytest.LogCaptureFixture, stream: bool, desk: Desk
 ) -> None:
     """Whatever breaks is a message with an id; the log says where, not what (R25)."""
-    answer = await asked(
-        pipeline, BrokenMessages(question_messages("x")), None, stream=stream
+    answer = await desk.asked(
+        BrokenMessages(question_messages("x")), None, stream=stream
     )
 
     chunk = (await asyncio.to_thread(list, answer))[0] if stream else answer
@@ -537,62 +494,48 @@ DEMO_WORDS = {
 @pytest.mark.sandbox
 @pytest.mark.parametrize("word", [word.word for word in tour.SERVER_AGENT_WORDS])
 async def test_words_of_the_demo_work(
-    word: str, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+    word: str, monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """With the valves that it sets."""
     require_mark("sandbox")
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    set_valves(pipeline, **demo.AGENT_TOOLS)
+    desk.set_valves(**demo.AGENT_TOOLS)
 
-    chunks = await pieces(pipeline, f"sim:{word}")
+    chunks = await desk.pieces(f"sim:{word}")
 
     assert DEMO_WORDS[word] in json.dumps(chunks)
     has_error = any(isinstance(chunk, dict) and "error" in chunk for chunk in chunks)
     assert has_error is (word == "failed")
 
 
-async def test_failed_answer_is_found_in_the_log(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
-) -> None:
-    """By its error id: the status and OpenAI's id of the request, for administrators."""
-    chunks = await pieces(pipeline, "sim:quota")
-
-    (message,) = [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
-    _, _, error_id = message.removesuffix(")").partition("(Error id: ")
-    assert error_id
-    lines = [line for line in caplog.messages if line.startswith(error_id)]
-    assert any("HTTP 429" in line and "request id req_" in line for line in lines)
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_question_after_the_end_is_answered_with_a_sentence(
-    pipeline: Pipeline, stream: bool
+    stream: bool, desk: Desk
 ) -> None:
     """A request that comes while the server loads everything anew."""
-    await pipeline.on_shutdown()
+    await desk.pipeline.on_shutdown()
 
-    answer = await asked(pipeline, HELLO, METADATA, stream=stream)
+    answer = await desk.asked(HELLO, METADATA, stream=stream)
 
     assert "Ask again." in error_of(next(answer) if stream else answer)
 
 
 async def test_the_end_cuts_open_answers(
-    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
     """Their readers are told, upstream nothing goes on, no thread is left.
 
     What they took is in the log, because no one reads any more (R15).
     """
     caplog.set_level(logging.INFO)
-    answer = await asked(pipeline, question_messages("sim:chat,stall=9"), METADATA)
+    answer = await desk.asked(question_messages("sim:chat,stall=9"), METADATA)
     reading = asyncio.create_task(asyncio.to_thread(list, answer))
-    await sim.requested()
+    await desk.sim.requested()
 
-    await pipeline.on_shutdown()
+    await desk.pipeline.on_shutdown()
 
     rest = await reading
     assert "Ask again." in error_of(rest[-1])
-    await sim.closed_early()
+    await desk.sim.closed_early()
     assert "agent" not in {thread.name for thread in threading.enumerate()}
     [line] = [text for text in caplog.messages if "cancelled" in text]
     assert json.loads(line.partition(" execution_metadata ")[2])["rounds"] == 1
@@ -600,29 +543,29 @@ async def test_the_end_cuts_open_answers(
 
 @pytest.mark.sandbox
 async def test_its_own_tools_end_with_it(
-    pipeline: Pipeline, sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
     """A file stays for the chat from round to round; at the end nothing is left."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    set_valves(pipeline, SANDBOX=True)
+    desk.set_valves(SANDBOX=True)
     choice = {"type": "function", "function": {"name": "python_execute"}}
     code = {"code": "open('a.txt', 'a').write('x')\nopen('a.txt').read()"}
     question = f"sim:tool {json.dumps(code)}"
 
     for _ in range(2):
-        answer = await result(pipeline, question, METADATA, tool_choice=choice)
+        answer = await desk.result(question, METADATA, tool_choice=choice)
     folders = workspaces_in(tmp_path)
-    await pipeline.on_shutdown()
+    await desk.pipeline.on_shutdown()
 
     assert len(folders) == 1
-    assert '"result": "xx"' in sim.requests[-1].body["input"][-1]["output"]
+    assert '"result": "xx"' in desk.sim.requests[-1].body["input"][-1]["output"]
     assert "error" not in answer
     assert workspaces_in(tmp_path) == []
 
 
 async def test_the_log_holds_neither_key_nor_words(
-    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
     """It says what happened (R16), at the server's usual level.
 
@@ -630,51 +573,49 @@ async def test_the_log_holds_neither_key_nor_words(
     the name of the model.
     """
     caplog.set_level(logging.INFO)
-    headers = json.dumps({"X-Secret": pipeline.valves.MODEL})
-    set_valves(pipeline, EXTRA_HEADERS=headers)
+    headers = json.dumps({"X-Secret": desk.pipeline.valves.MODEL})
+    desk.set_valves(EXTRA_HEADERS=headers)
 
-    await pieces(pipeline, "sim:short tell nobody of the canary")
+    await desk.pieces("sim:short tell nobody of the canary")
 
     assert "[redacted]" in caplog.text
-    for hidden in ("canary", sim.api_key, pipeline.valves.MODEL):
+    for hidden in ("canary", desk.sim.api_key, desk.pipeline.valves.MODEL):
         assert hidden not in caplog.text
 
 
 async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
-    pipeline: Pipeline, sim: Simulator
+    desk: Desk,
 ) -> None:
     """The host shows no card there, so no one could answer (R33)."""
-    set_valves(pipeline, TOOL_APPROVAL="*=ask")
+    desk.set_valves(TOOL_APPROVAL="*=ask")
 
-    answer = await result(pipeline, "sim:tool weather?", tools=[host_tool()])
+    answer = await desk.result("sim:tool weather?", tools=[host_tool()])
 
     assert "ask_user" not in json.dumps(answer)
-    assert len(sim.requests) == 2
-    sent = sim.requests[-1].body["input"][-1]
+    assert len(desk.sim.requests) == 2
+    sent = desk.sim.requests[-1].body["input"][-1]
     assert sent["type"] == "function_call_output"
     assert "this client cannot be asked" in sent["output"]
 
 
-async def ask_as(pipeline: Pipeline, sim: Simulator, user: str, **more: Any) -> int:
+async def ask_as(desk: Desk, user: str, **more: Any) -> int:
     """Ask as a user; return how many requests the answer took."""
-    sim.requests.clear()
-    await pieces(pipeline, "sim:short Hi", {**METADATA, "user_id": user}, **more)
-    assert sim.requests[-1].status == 200
-    return len(sim.requests)
+    desk.sim.requests.clear()
+    await desk.pieces("sim:short Hi", {**METADATA, "user_id": user}, **more)
+    assert desk.sim.requests[-1].status == 200
+    return len(desk.sim.requests)
 
 
-async def test_refused_parameter_is_remembered_for_all_users(
-    pipeline: Pipeline, sim: Simulator
-) -> None:
+async def test_refused_parameter_is_remembered_for_all_users(desk: Desk) -> None:
     """For all users what the server named; with tools of the chat for one of them."""
-    sim.faults.append(refuse_parameter("reasoning.summary"))
+    desk.sim.faults.append(refuse_parameter("reasoning.summary"))
     tools = {"tools": [host_tool()]}
 
-    assert await ask_as(pipeline, sim, "u-1", **tools) == 2
-    assert await ask_as(pipeline, sim, "u-1", **tools) == 1
-    assert await ask_as(pipeline, sim, "u-2", **tools) == 2
-    assert await ask_as(pipeline, sim, "u-3") == 2
-    assert await ask_as(pipeline, sim, "u-4", **tools) == 1
+    assert await ask_as(desk, "u-1", **tools) == 2
+    assert await ask_as(desk, "u-1", **tools) == 1
+    assert await ask_as(desk, "u-2", **tools) == 2
+    assert await ask_as(desk, "u-3") == 2
+    assert await ask_as(desk, "u-4", **tools) == 1
 
 
 @pytest.mark.parametrize(
@@ -690,40 +631,37 @@ async def test_refused_parameter_is_remembered_for_all_users(
     ],
 )
 async def test_refused_parameter_costs_one_answer_a_second_request(
-    pipeline: Pipeline,
-    sim: Simulator,
     parameter: str,
     metadata: Json | None,
     valves: Json,
     monkeypatch: pytest.MonkeyPatch,
+    desk: Desk,
 ) -> None:
     """Also for unknown clients, with the pipeline's own tools, and in tasks."""
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
-    set_valves(pipeline, **valves)
-    sim.faults.append(refuse_parameter(parameter))
+    desk.set_valves(**valves)
+    desk.sim.faults.append(refuse_parameter(parameter))
     counts = []
     for _ in range(2):
-        sim.requests.clear()
-        await pieces(pipeline, "sim:short Hi", metadata)
-        counts.append(len(sim.requests))
+        desk.sim.requests.clear()
+        await desk.pieces("sim:short Hi", metadata)
+        counts.append(len(desk.sim.requests))
 
     assert counts == [2, 1]
 
 
 @pytest.mark.parametrize("name", ["error-that-is-a-text", "unreadable-lines-between"])
 async def test_disturbed_stream_is_shown_as_what_it_is(
-    name: str, pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+    name: str, caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
     """As by the pipe: a gateway is in front of both."""
     caplog.set_level(logging.INFO)
     expected = STREAMS[name]
     async with Upstream(sending(wire_of(name))) as upstream:
-        set_valves(
-            pipeline, BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2)
-        )
-        *plain, _ = await pieces(pipeline, "Hi", None)
+        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
+        *plain, _ = await desk.pieces("Hi", None)
         assert len(upstream.requests) == expected.requests
-        title = await result(pipeline, "Hi", TITLE)
+        title = await desk.result("Hi", TITLE)
 
     assert expected.shown in plain_text(plain)
     shown = [error_of(piece) for piece in plain if "error" in piece]
@@ -738,40 +676,33 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     assert caplog.text.count(line) == (2 if expected.skipped else 0)
 
 
-# ------------------------------------------------------------------ in a channel
-
-
 CHANNEL = {**METADATA, "chat_id": "channel:talk"}
 
 
 @pytest.mark.parametrize(
-    ("scenario", "reason"),
-    [("quota", "no credit"), ("cut", "broke before"), ("incomplete", "length limit")],
+    ("scenario", "valves", "reason"),
+    [
+        ("quota", {}, "no credit"),
+        ("cut", {}, "broke before"),
+        ("incomplete", {}, "length limit"),
+        ("chat", {"PRESET": "none of ours"}, "Error id"),
+    ],
 )
 async def test_channel_reads_how_an_answer_ended_in_its_text(
-    scenario: str, reason: str, pipeline: Pipeline
+    scenario: str, valves: Json, reason: str, desk: Desk
 ) -> None:
     """It shows neither errors nor status lines."""
-    told = await pieces(pipeline, f"sim:{scenario}", CHANNEL)
+    desk.set_valves(**valves)
 
-    chunks = [piece for piece in told if isinstance(piece, dict)]
+    *chunks, _ = await desk.pieces(f"sim:{scenario}", CHANNEL)
+
     assert reason in plain_text(chunks)
     assert not [chunk for chunk in chunks if "error" in chunk]
 
 
-async def test_channel_reads_a_refusal_in_its_text(pipeline: Pipeline) -> None:
-    """Nothing was sent."""
-    set_valves(pipeline, PRESET="none of ours")
-
-    told = await pieces(pipeline, "sim:chat", CHANNEL)
-
-    chunks = [piece for piece in told if isinstance(piece, dict)]
-    assert "Error id" in plain_text(chunks)
-
-
-async def test_sources_are_links_in_the_text_of_a_channel(pipeline: Pipeline) -> None:
+async def test_sources_are_links_in_the_text_of_a_channel(desk: Desk) -> None:
     """It shows none beside it, as a chat does."""
-    told = await pieces(pipeline, "sim:annotations", CHANNEL)
+    told = await desk.pieces("sim:annotations", CHANNEL)
 
     ended = "[1] [The chronicle](<http://127.0.0.1/chronicle>)"
     assert ended in json.dumps(told)

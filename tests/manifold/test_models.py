@@ -56,20 +56,15 @@ def test_end_of_a_model_is_told_from_a_month_before(
     assert all(words in notice for words in said)
 
 
+USE = "Use GPT-6.1 Sol instead."
+
+
 @pytest.mark.parametrize(
     ("endpoint", "last_day", "told"),
     [
-        (
-            OPENAI,
-            "2026-01-01",
-            "was switched off on 2026-01-01. Use GPT-6.1 Sol instead.",
-        ),
-        (
-            AZURE,
-            "2026-01-01",
-            "was switched off on 2026-01-01. Use GPT-6.1 Sol instead.",
-        ),
-        (OPENAI, None, "switched off on 2026-12-11. Use GPT-6.1 Sol instead."),
+        (OPENAI, "2026-01-01", f"was switched off on 2026-01-01. {USE}"),
+        (AZURE, "2026-01-01", f"was switched off on 2026-01-01. {USE}"),
+        (OPENAI, None, f"switched off on 2026-12-11. {USE}"),
         (AZURE, None, ""),
     ],
 )

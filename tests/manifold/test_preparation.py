@@ -24,7 +24,6 @@ OUTPUT: Item = {"type": "function_call_output", "call_id": "c", "output": LONG}
 
 
 def test_outputs_of_calls_keep_their_beginning_and_their_end() -> None:
-    """Of nothing else; what was cut before stays as it is."""
     call, output = fit_history([CALL, OUTPUT], 1000)
 
     assert call == CALL

@@ -2,11 +2,7 @@
 
 import pytest
 
-from manifold.request_settings import (
-    call_limits,
-    request_timeouts,
-    settings_of_valves,
-)
+from manifold.request_settings import call_limits, request_timeouts, settings_of_valves
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings

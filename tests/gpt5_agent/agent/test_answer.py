@@ -4,11 +4,11 @@ import asyncio
 import json
 from contextlib import aclosing
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from agents.sample import (
+    PICTURE,
     REPEATED,
     KeptLog,
     WeatherTool,
@@ -21,10 +21,11 @@ from agents.sample import (
     question,
     states,
 )
-from chats.pictures import PIXEL, PNG
+from chats.pictures import PIXEL
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import (
+    AgentEvent,
     ExecutionEnded,
     NewMessage,
     ReadyForInput,
@@ -45,16 +46,10 @@ from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
-from runs.tools import endless
 from strategies.guard import TOOL_FAILED_TEXT
 from strategies.guide import Guide
-from strategies.parameters import STRATEGY_NAMES
 
 SAID = message("9", "It rains.")
-LIMIT = (
-    "Maximum iteration limit ({}) reached. Cannot call tool 'get_weather'. "
-    "Please consider increasing the iteration limit."
-)
 
 
 def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item]:
@@ -62,11 +57,15 @@ def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item
     return [reasoning(str(number)), calls(name, number, city or f"Bern {number}")]
 
 
-# ---------------------------------------------------------------- rounds
+def told(
+    asked: AgentRequest, *answers: list[Item], is_cut: bool = False
+) -> list[AgentEvent]:
+    """All that the agent reports whose model gives these answers."""
+    provider = ScriptedProvider(*answers, is_cut=is_cut)
+    return run_skipping(events_of(asked, provider))
 
 
 def test_r9_answer_without_calls_ends_the_loop() -> None:
-    """It is told as a whole, then the agent is ready."""
     provider = ScriptedProvider([SAID])
 
     events = run_skipping(events_of(question(WeatherTool()), provider))
@@ -78,35 +77,20 @@ def test_r9_answer_without_calls_ends_the_loop() -> None:
     assert ending_of(events).kind == "completed"
 
 
-def test_text_of_an_answer_that_fails_is_no_whole_message() -> None:
-    """What arrived of it stays on the page; the line below says what happened."""
-    events = run_skipping(events_of(question(), ScriptedProvider([SAID], is_cut=True)))
+def test_answer_of_which_nothing_is_seen_says_so() -> None:
+    """Small models think, and end. After a tool it is no failure: nobody tries again."""
+    nothing = [reasoning("1")]
 
-    assert not any(isinstance(event, NewMessage) for event in events)
-    assert states(events) == ["thinking", "failed"]
-
-
-@pytest.mark.parametrize("item", [reasoning("1"), message("1", " \n")])
-def test_answer_of_which_nothing_is_seen_says_so(item: Item) -> None:
-    """As in the pipe: small models think, and end."""
-    events = run_skipping(events_of(question(), ScriptedProvider([item])))
+    events = told(question(), nothing)
 
     message = ending_of(events).message
     assert message.startswith("The model ended without an answer.")
     assert states(events)[-1] == "failed"
-
-
-def test_nothing_to_add_after_a_tool_is_no_failure() -> None:
-    """Whoever tries again would run the tool once more."""
-    provider = ScriptedProvider(looking(1), [message("9", "")])
-
-    events = run_skipping(events_of(question(WeatherTool()), provider))
-
-    assert ending_of(events).kind == "completed"
+    after_a_tool = told(question(WeatherTool()), looking(1), nothing)
+    assert ending_of(after_a_tool).kind == "completed"
 
 
 def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
-    """History grows by exactly what came and what was answered."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), looking(2), [SAID])
 
@@ -123,28 +107,16 @@ def test_calls_are_answered_and_next_round_gets_their_outputs() -> None:
 
 
 def test_r13_outputs_keep_the_order_of_their_calls() -> None:
-    """The first call takes longer than the second, and one is refused between them."""
-
-    class SlowTool(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            await asyncio.sleep(5.0 if args["city"] == "A" else 0.0)
-            return await super().execute(args)
-
-    tool = SlowTool()
-    requested = [
-        calls("get_weather", 1, "A"),
-        calls("nobody", 2),
-        calls("get_weather", 3, "B"),
-    ]
+    slow, fast = WeatherTool("slow", seconds=5), WeatherTool("fast")
+    requested = [calls("slow", 1), calls("nobody", 2), calls("fast", 3, "Basel")]
     provider = ScriptedProvider(requested, [SAID])
 
-    events = run_skipping(events_of(question(tool), provider))
+    events = run_skipping(events_of(question(slow, fast), provider))
 
-    assert [args["city"] for args in tool.called] == ["B", "A"]
     assert answered(events) == [
-        "Rain in A.",
+        "Rain in Bern.",
         "there is not a tool named nobody",
-        "Rain in B.",
+        "Rain in Basel.",
     ]
     outputs = [item for item in provider.asked[1][0] if is_call_output(item)]
     assert [item["call_id"] for item in outputs] == ["call_1", "call_2", "call_3"]
@@ -169,50 +141,10 @@ def test_r12_calls_merge_by_id_and_those_without_name_are_dropped() -> None:
     assert sent == ["function_call"] * 2 + ["function_call_output"] * 2
 
 
-@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
-def test_r7_both_strategies_are_one_loop(strategy: str) -> None:
-    """Only the metadata tell them apart."""
-    provider = ScriptedProvider(looking(1), [SAID])
-    asked = question(WeatherTool())._replace(strategy=strategy)
-
-    events = run_skipping(events_of(asked, provider))
-
-    assert answered(events) == ["Rain in Bern 1."]
-    assert metadata_of(events).strategy == strategy
-
-
-# ---------------------------------------------------------------- limits
-
-
-@pytest.mark.parametrize(("asked_for", "rounds"), [(2, 2), (99, 30)])
-def test_r10_at_the_limit_calls_are_told_so_and_one_answer_without_tools_follows(
-    asked_for: int, rounds: int
-) -> None:
-    """More than 30 rounds are never made (R5)."""
-    tool = WeatherTool()
-    answers = [looking(number) for number in range(1, rounds + 1)]
-    provider = ScriptedProvider(*answers, [SAID])
-    asked = question(tool, maximum_iterations=asked_for)
-
-    events = run_skipping(events_of(asked, provider))
-
-    assert len(tool.called) == rounds - 1
-    assert answered(events)[-1] == LIMIT.format(rounds)
-    assert [names for _, names in provider.asked] == [["get_weather"]] * rounds + [[]]
-    assert ending_of(events).kind == "completed"
-    assert NewMessage("It rains.") in events
-
-
-# ---------------------------------------------------------------- the guard
-
-
 def test_r21_failure_is_remembered_over_the_rounds() -> None:
-    """The same call is not made again, another one is."""
     tool = WeatherTool(failing=True)
     same = [looking(number, city="Bern") for number in (1, 2)]
-    provider = ScriptedProvider(*same, looking(3, city="Basel"), [SAID])
-
-    events = run_skipping(events_of(question(tool), provider))
+    events = told(question(tool), *same, looking(3, city="Basel"), [SAID])
 
     failed = f"{TOOL_FAILED_TEXT}\nValueError: the password is hunter2"
     assert answered(events) == [failed, REPEATED, failed]
@@ -221,12 +153,9 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
 def test_r20_what_only_the_server_may_know_is_not_told() -> None:
     """A secret in a tool's error reaches neither the model nor the page."""
-    asked = question(
-        WeatherTool(failing=True),
-        log=KeptLog("hunter2"),
-    )
+    asked = question(WeatherTool(failing=True), log=KeptLog("hunter2"))
 
-    events = run_skipping(events_of(asked, ScriptedProvider(looking(1), [SAID])))
+    events = told(asked, looking(1), [SAID])
 
     [failed] = answered(events)
     assert str(failed).endswith("the password is [redacted]")
@@ -234,7 +163,6 @@ def test_r20_what_only_the_server_may_know_is_not_told() -> None:
 
 
 def test_own_tool_replaces_host_tool_of_same_name() -> None:
-    """A name means one tool."""
     tool = WeatherTool()
     provider = ScriptedProvider(looking(1), [SAID])
     asked = question(tool, body={"tools": [host_tool("get_weather")]})
@@ -253,30 +181,18 @@ def test_own_tool_replaces_host_tool_of_same_name() -> None:
     ],
 )
 def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, words: str) -> None:
-    """The model is told what it does not get."""
+    tool = WeatherTool(seconds=1, result="rain " * 100)
+    own = OwnToolSettings(tools=[tool], limits=limits_)
 
-    class LastingTool(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            await asyncio.sleep(0.4 if limits_.seconds > 1 else 60.0)
-            return "rain " * 100
-
-    provider = ScriptedProvider(looking(1), [SAID])
-    asked = question(own=OwnToolSettings(tools=[LastingTool()], limits=limits_))
-
-    events = run_skipping(events_of(asked, provider))
+    events = told(question(own=own), looking(1), [SAID])
 
     assert words in str(answered(events))
     assert NewMessage("It rains.") in events
 
 
-# ---------------------------------------------------------------- endings
-
-
 def test_r15_metadata_come_once_also_after_an_error() -> None:
-    """They tell what was used until then."""
-    provider = ScriptedProvider(looking(1), [])
-
-    events = run_skipping(events_of(question(WeatherTool()), provider))
+    """They tell what was used until then; text that was cut is no whole message."""
+    events = told(question(WeatherTool()), looking(1), [SAID], is_cut=True)
 
     metadata = metadata_of(events)
     assert metadata.ending == "cut"
@@ -300,14 +216,15 @@ def test_r15_metadata_tell_what_an_answer_took(
     model: str, address: str, price: float
 ) -> None:
     """Tokens and price are those of all rounds; a price is never guessed."""
-    provider = ScriptedProvider(looking(1), [SAID])
     endpoint = Endpoint(address, "sk-1")
-
     asked = question(WeatherTool(), model=model, endpoint=endpoint)
-    events = run_skipping(events_of(asked, provider))
+    asked = asked._replace(strategy="gpt5_react")
+
+    events = told(asked, looking(1), [SAID])
 
     metadata = metadata_of(events)
     assert (metadata.model, metadata.ending) == (model, "completed")
+    assert metadata.strategy == "gpt5_react"
     assert (metadata.rounds, metadata.tool_calls) == (2, 1)
     assert metadata.usage == Usage(20, 10, 30)
     assert metadata.wire()["total_price"] == pytest.approx(price)
@@ -318,7 +235,7 @@ def test_r15_metadata_tell_what_an_answer_took(
 
 
 async def stopped(asked: AgentRequest, provider: ScriptedProvider) -> None:
-    """Let the agent work until it waits, then stop it."""
+    """Let the agent work until it waits, then stop it; nothing of it goes on."""
 
     async def read() -> None:
         async with aclosing(run_agent(asked, lambda *_: provider)) as events:
@@ -326,55 +243,31 @@ async def stopped(asked: AgentRequest, provider: ScriptedProvider) -> None:
                 pass
 
     task = asyncio.create_task(read())
-    for _ in range(99):
-        await asyncio.sleep(0)
+    await asyncio.sleep(1)
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+    assert len(asyncio.all_tasks()) == 1
 
 
 def test_r15_metadata_are_told_once_after_a_cancel() -> None:
-    """To who asked; the reader has left."""
-
-    class EndlessProvider(ScriptedProvider):
-        async def generate(self, *_: Any) -> Any:
-            await asyncio.Event().wait()
-            yield
-
+    """To who asked; the reader has left. Closing the generator stops the tool."""
+    tool = WeatherTool(seconds=1e6)
     log = KeptLog()
 
-    run_skipping(stopped(question(WeatherTool(), log=log), EndlessProvider()))
+    run_skipping(stopped(question(tool, log=log), ScriptedProvider(looking(1))))
 
+    assert len(tool.called) == 1
     [metadata] = log.metadata
     assert (metadata["ending"], metadata["rounds"]) == ("cancelled", 1)
-
-
-def test_stop_stops_the_tool_that_runs() -> None:
-    """Closing the generator is enough."""
-    left: list[str] = []
-
-    class LastingTool(WeatherTool):
-        async def execute(self, args: dict[str, Any]) -> object:
-            try:
-                return await endless(args)
-            finally:
-                left.append(self.name)
-
-    run_skipping(stopped(question(LastingTool()), ScriptedProvider(looking(1))))
-
-    assert left == ["get_weather"]
-
-
-# ---------------------------------------------------------------- the log
 
 
 def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
     """ROUND n > model Thought > CALL tool; each that begins also ends."""
     log = KeptLog()
-    provider = ScriptedProvider(looking(1), [SAID])
     asked = question(WeatherTool(), log=log)
 
-    events = run_skipping(events_of(asked, provider))
+    events = told(asked, looking(1), [SAID])
 
     began = {e.id: e for e in events if isinstance(e, StepStarted)}
     ended = [e for e in events if isinstance(e, StepEnded)]
@@ -397,53 +290,33 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
-    """Otherwise it has neither a prompt nor an argument."""
     log = KeptLog()
-    provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
     asked = question(WeatherTool(), text="a prompt", log=log, debug=debug)
 
-    events = run_skipping(events_of(asked, provider))
+    events = told(asked, looking(1, city="Atlantis"), [SAID])
 
     steps = [e for e in events if isinstance(e, StepStarted | StepEnded)]
     assert ("Atlantis" in repr([*steps, *log.lines])) is debug
     assert "a prompt" not in repr([*steps, *log.lines])
 
 
-# ---------------------------------------------------------------- what is given
-
-
 def test_memory_policy_that_drops_turns_adds_a_note() -> None:
-    """The note comes before the answer; memories come first."""
+    memories = ("The boat is red.",)
     guide = Guide(
-        system_prompt="You sail.",
-        temperature=0.5,
-        memory_policy="sliding-window:1",
-        initial_memories=("The boat is red.",),
+        system_prompt="", memory_policy="sliding-window:1", initial_memories=memories
     )
-    messages = [
-        {"role": "user", "content": "One?"},
-        {"role": "assistant", "content": "One."},
-        {"role": "user", "content": "Two?"},
-    ]
+    roles = ("user", "assistant", "user")
+    messages = [{"role": role, "content": f"{n}?"} for n, role in enumerate(roles)]
     provider = ScriptedProvider([SAID])
-    asked = question(messages=messages, guide=guide)
 
-    events = run_skipping(events_of(asked, provider))
+    events = run_skipping(events_of(question(messages=messages, guide=guide), provider))
 
     [note] = [event for event in events if isinstance(event, Status)]
     assert "1 earlier turn was left out" in note.message
     [(history, _)] = provider.asked
     assert len(history) == 2
     assert "The boat is red." in repr(history[0])
-    assert "Two?" in repr(history[1])
-
-
-class PlotTool(WeatherTool):
-    """A tool of the agent's own that draws."""
-
-    async def execute(self, args: dict[str, Any]) -> object:
-        """Return a picture."""
-        return [{"type": "image", "data": PNG, "mimeType": "image/png"}]
+    assert "2?" in repr(history[1])
 
 
 def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
@@ -453,7 +326,8 @@ def test_pictures_of_an_answer_are_forgotten_with_its_end() -> None:
     """
     pictures = PictureMemory()
     part = {"type": "input_image", "image_url": PIXEL}
-    asked = question(PlotTool("own_plot"), chat="u-1/c-1", pictures=pictures)
+    plot = WeatherTool("own_plot", result=[PICTURE])
+    asked = question(plot, chat="u-1/c-1", pictures=pictures)
     other = asked.caller._replace(message_id="m-2").answer
     pictures.keep(other, {"call_id": "call_1", "output": [part]})
     provider = ScriptedProvider([calls("own_plot")], [message("9", "Here it is.")])

@@ -18,7 +18,7 @@ from agents.sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.events import AgentEvent, NewMessage
+from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.items import is_call, is_call_output, is_reasoning
 from openai_responses.loop.events import Status
@@ -26,19 +26,15 @@ from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
 from runs.against_server import limits, simulated
-from runs.sample import message
 from simulator import Simulator
 from simulator.faults import FailedStart
-from strategies.context import ContextSource
 from strategies.guide import Guide
-from strategies.policy import build_system_instruction
 from upstream.odd_streams import sending
 from upstream.server import Upstream
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-HELLO = message("1", "Hello.")
 
 
 class Desk:
@@ -58,12 +54,10 @@ class Desk:
         return question(self.tool, text=text, **{**self._to, **usual, **more})
 
     async def ask(self, text: str, **more: Any) -> list[AgentEvent]:
-        """All that the agent reports."""
         return await events_of(self.asked(text, **more))
 
     @property
     def bodies(self) -> Sequence[Any]:
-        """What was sent."""
         return [request.body for request in self.sim.requests]
 
 
@@ -108,70 +102,18 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     assert line in [event.message for event in events if isinstance(event, Status)]
 
 
-async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
-    """Guide, valve, chat; policies, overrides; then what there is to read."""
-    guide = Guide(system_prompt="You sail.", temperature=0.5)
-    persona = {
-        "instruction": "Be brief.",
-        "prompt_policy_overrides": '{"extra_policy": "Last."}',
-        "guide": guide,
-    }
-    messages = [
-        {"role": "system", "content": "In German."},
-        {"role": "user", "content": "Weather?"},
-    ]
-
-    events = await desk.ask("", messages=messages, context="It froze.", **persona)
-
-    [body] = desk.bodies
-    base = "You sail.\n\nBe brief.\n\nIn German."
-    policies = build_system_instruction(base, '{"extra_policy": "Last."}')
-    entry = '<entry name="Context 1">\nIt froze.\n</entry>'
-    assert body["instructions"] == f"{policies}\n\n<context>\n{entry}\n</context>"
-    assert body["input"][0]["content"] == [{"type": "input_text", "text": "Weather?"}]
-    assert "temperature" not in body
-    assert [e.name for e in events if isinstance(e, ContextSource)] == ["Context 1"]
-
-
-async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
-    desk: Desk,
-) -> None:
-    """A temperature that the caller gives wins over that of the guide."""
-    guide = Guide(system_prompt="You sail.", temperature=0.5)
-    plain = {"model": "gpt-4.1", "settings": Settings(), "guide": guide}
-
-    await desk.ask("Hi", **plain)
-    await desk.ask("Hi", body={"temperature": 0.1}, **plain)
-
-    assert [body["temperature"] for body in desk.bodies] == [0.5, 0.1]
-
-
-async def test_tool_that_had_to_be_called_has_been_after_a_round(desk: Desk) -> None:
-    """The model may answer then."""
-    named = {"type": "function", "function": {"name": "get_weather"}}
-
-    await desk.ask("sim:tool", body={"tool_choice": named})
-
-    choices = [body.get("tool_choice") for body in desk.bodies]
-    assert choices == [{"type": "function", "name": "get_weather"}, None]
-
-
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         ({"messages": []}, "There is no message to answer"),
         ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
-        (
-            {"guide": Guide(system_prompt="A.", memory_policy="vector-db")},
-            "vector-db",
-        ),
+        ({"guide": Guide(system_prompt="A.", memory_policy="vector-db")}, "vector-db"),
         ({"messages": ["no message"]}, "not an object with a role"),
     ],
 )
 async def test_r25_what_cannot_be_asked_is_an_ending(
     more: dict[str, Any], words: str, desk: Desk
 ) -> None:
-    """With a message; nothing is sent, nothing raised."""
     events = await desk.ask("Hi", **more)
 
     assert ending_of(events).kind == "invalid"
@@ -206,18 +148,6 @@ async def test_long_work_is_compacted_between_two_rounds(desk: Desk) -> None:
     assert kinds[0] == "compaction"
     assert kinds[-2:] == ["function_call", "function_call_output"]
     assert len(desk.tool.called) == 1
-
-
-async def test_safety_stop_ends_the_run(desk: Desk) -> None:
-    """The call that had arrived whole is not made, and nothing more is asked."""
-    events = await desk.ask("sim:misaligned")
-
-    assert len(desk.bodies) == 1
-    assert desk.tool.called == []
-    ending = ending_of(events)
-    assert ending.code == "misalignment_policy_violation"
-    assert "“Ask before you read **secrets**.”" in ending.message
-    assert not any(isinstance(event, NewMessage) for event in events)
 
 
 async def test_calls_that_are_numbered_anew_in_each_response(desk: Desk) -> None:

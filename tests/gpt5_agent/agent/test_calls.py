@@ -17,7 +17,6 @@ CITY = {"city": "Bern"}
 
 
 def test_approval_of_a_call_counts_once() -> None:
-    """A call of the same id and arguments, made again, is not allowed by it."""
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
     own = OwnToolSettings(
         tools=(WeatherTool("ask_weather"),),
@@ -37,12 +36,8 @@ def test_approval_of_a_call_counts_once() -> None:
             await approver.refusal("call_1", "ask_weather", CITY),
         ]
 
-    assert [why is None for why in asyncio.run(refusals())] == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    allowed = [why is None for why in asyncio.run(refusals())]
+    assert allowed == [False, False, True, False]
 
 
 async def allow(asked: Sequence[AskedCall]) -> list[bool]:
@@ -52,29 +47,23 @@ async def allow(asked: Sequence[AskedCall]) -> list[bool]:
 
 NOBODY = "ask_weather needs an approval, and this client cannot be asked."
 TOO_LONG = "this call is too long to be shown to a person."
-ASKED: dict[str, tuple[OwnToolSettings, int, bool, str]] = {
-    "in a chat": (OwnToolSettings(asks_in_chat=True), 4, True, ""),
-    "in a chat, too long": (
-        OwnToolSettings(asks_in_chat=True),
-        30_000,
-        False,
-        TOO_LONG,
-    ),
-    "terminal": (OwnToolSettings(approver=Approver(ask=allow)), 4, False, ""),
-    "terminal, however long": (
-        *(OwnToolSettings(approver=Approver(ask=allow)), 30_000, False, ""),
-    ),
-    "plain client": (OwnToolSettings(), 4, False, NOBODY),
-}
-"""Where a call needs a yes, how long its text is; whether a chat asks, why it is refused."""
+IN_CHAT = OwnToolSettings(asks_in_chat=True)
+TERMINAL = OwnToolSettings(approver=Approver(ask=allow))
 
 
-@pytest.mark.parametrize("case", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(
+    ("settings", "size", "is_asked", "why"),
+    [
+        pytest.param(IN_CHAT, 4, True, "", id="in a chat"),
+        pytest.param(IN_CHAT, 30_000, False, TOO_LONG, id="in a chat, too long"),
+        pytest.param(TERMINAL, 30_000, False, "", id="terminal, however long"),
+        pytest.param(OwnToolSettings(), 4, False, NOBODY, id="plain client"),
+    ],
+)
 def test_person_is_asked_where_one_can_answer(
-    case: tuple[OwnToolSettings, int, bool, str],
+    settings: OwnToolSettings, size: int, is_asked: bool, why: str
 ) -> None:
     """A terminal asks when the call is made, and can show all of it."""
-    settings, size, is_asked, why = case
     approver = Approver([("ask_*", "ask")], ask=settings.approver.ask)
     own = settings._replace(tools=(WeatherTool("ask_weather"),), approver=approver)
     asked = question(own=own)
@@ -91,21 +80,19 @@ def test_person_is_asked_where_one_can_answer(
     assert bool(refusal) == bool(why)
 
 
-HOLDS: list[tuple[bool, list[tuple[str, Approval]], Approval, str, bool]] = [
-    (True, [], "auto", "call_tool", False),
-    (True, [("delete_*", "ask")], "auto", "call_tool", True),
-    (True, [("delete_*", "deny")], "auto", "call_tool", False),
-    (True, [], "ask", "call_tool", True),
-    (True, [("delete_*", "ask")], "auto", "get_weather", False),
-    (True, [("get_*", "ask")], "auto", "get_weather", True),
-    (True, [("own_*", "ask")], "auto", "get_weather", True),
-    (True, [], "ask", "get_weather", True),
-    (False, [("*", "ask")], "ask", "call_tool", False),
-]
-"""Whether a chat asks, rules, the default, a tool of the host; whether calls may wait."""
-
-
-@pytest.mark.parametrize(("asks", "rules", "default", "tool", "holds"), HOLDS)
+@pytest.mark.parametrize(
+    ("asks", "rules", "default", "tool", "holds"),
+    [
+        (True, [], "auto", "call_tool", False),
+        (True, [("delete_*", "ask")], "auto", "call_tool", True),
+        (True, [("delete_*", "deny")], "auto", "call_tool", False),
+        (True, [], "ask", "call_tool", True),
+        (True, [("delete_*", "ask")], "auto", "get_weather", False),
+        (True, [("get_*", "ask")], "auto", "get_weather", True),
+        (True, [("own_*", "ask")], "auto", "get_weather", True),
+        (False, [("*", "ask")], "ask", "call_tool", False),
+    ],
+)
 def test_calls_wait_only_where_one_may_need_a_yes(
     asks: bool,
     rules: list[tuple[str, Approval]],

@@ -1,6 +1,5 @@
 """Rounds in which Open WebUI runs the tools, or asks a person: nothing is kept here."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ import pytest
 
 from agents.host_chat import HostChat
 from agents.sample import (
+    PICTURE,
     REPEATED,
     WeatherTool,
     answered,
@@ -21,14 +21,12 @@ from agents.sample import (
     question,
     states,
 )
-from chats.pictures import PIXEL, PNG
-from event_loops.skipping_loop import run_skipping
+from chats.pictures import PIXEL
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
-from gpt5_agent.tools.host_calls import HostToolNames
 from hosts.servers.functions import HostFunctions
 from measures.kept_memory import kept_container
 from openai_responses.endpoint import Endpoint
@@ -74,11 +72,7 @@ def chat_of(host_functions: HostFunctions) -> ChatMaker:
             k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more
         }
         rules, _ = read_rules(more.pop("rules", ""), PIPELINE_SHELL)
-        host_names = more.pop("host_names", HostToolNames())
-        approver = Approver(
-            rules, other_names=host_names.other_names, may_match=host_names.may_match
-        )
-        own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
+        own = OwnToolSettings(tools=tools, approver=Approver(rules), asks_in_chat=True)
         asked = question(own=own, **{"body": BODY, **more})
         return HostChat(host_functions, asked, ScriptedProvider(*answers), **held)
 
@@ -92,14 +86,10 @@ def assert_prefixes(chat: HostChat) -> None:
         assert after[: len(before)] == before
 
 
-# ---------------------------------------------------------------- delegation
-
-
 @pytest.mark.parametrize("emits", [True, False])
 def test_round_trip_sends_what_was_sent_and_what_came_of_it(
     emits: bool, chat_of: ChatMaker
 ) -> None:
-    """Two calls of the host's, then the answer; a later turn goes on from there."""
     chat = chat_of(
         looking(1, "host_weather", "host_news"),
         looking(2),
@@ -108,12 +98,8 @@ def test_round_trip_sends_what_was_sent_and_what_came_of_it(
         emits_thoughts=emits,
     )
 
-    async def work() -> None:
-        events = await chat.say("Weather?")
-        assert NewMessage("It rains.") in events
-        await chat.say("And now?")
-
-    run_skipping(work())
+    assert NewMessage("It rains.") in chat.talk("Weather?")
+    chat.talk("And now?")
 
     assert chat.ran == ["host_weather", "host_news", "host_weather"]
     assert_prefixes(chat)
@@ -151,11 +137,7 @@ def test_plain_reasoning_goes_back_until_the_answer_is_complete(
         rules=rules,
     )
 
-    async def work() -> None:
-        await chat.say("Weather?")
-        await chat.say("And now?")
-
-    run_skipping(work())
+    chat.talk("Weather?", "And now?")
 
     assert chat.ran == ["host_weather", "host_weather"]
     *rounds, next_turn = [history for history, _ in chat.provider.asked]
@@ -182,7 +164,7 @@ def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) 
 
     chat = chat_of([plain_thought(1), calls("host_weather")], [SAID], tool=change_it)
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     _, last = [history for history, _ in chat.provider.asked]
     assert [item["type"] for item in last[1:]] == [
@@ -191,10 +173,9 @@ def test_plain_reasoning_of_others_is_not_sent(change: str, chat_of: ChatMaker) 
 
 
 def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
-    """Only the last call of the agent ends the answer."""
     chat = chat_of(looking(1), [SAID])
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     first, last = chat.calls
     assert states(first)[-1] == "waiting_for_tools"
@@ -211,13 +192,9 @@ def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
 def test_notices_are_the_last_lines_of_the_whole_answer(chat_of: ChatMaker) -> None:
     """The page shows one line; a round that the host goes on with would hide them."""
     notices = ["Correct it."]
+    chat = chat_of(looking(1), [SAID], take_notices=lambda: [notices.pop()])
 
-    def take_notices() -> list[str]:
-        return [notices.pop()]
-
-    chat = chat_of(looking(1), [SAID], take_notices=take_notices)
-
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     first, last = chat.calls
     assert [event for event in first if isinstance(event, Status)] == []
@@ -242,7 +219,7 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
     chat = chat_of(*answers, [SAID], emits_thoughts=emits)
     chat.provider.cost = 0.25
 
-    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+    metadata = metadata_of(chat.talk("Weather?"))
 
     assert (metadata.rounds, metadata.tool_calls) == (3, 3)
     assert metadata.usage == Usage(30, 15, 45, cost=0.75)
@@ -260,15 +237,12 @@ def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None
     )
     chat.provider.input_tokens = 80_000
 
-    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+    metadata = metadata_of(chat.talk("Weather?"))
 
     assert metadata.usage.input == 400_000
     assert metadata.cost
-    millionths_per_token = {"input": 2.5, "output": 15.0}
-    dollars = (
-        400_000 * millionths_per_token["input"] + 25 * millionths_per_token["output"]
-    ) / 1_000_000
-    assert metadata.cost.dollars == pytest.approx(dollars)
+    millionths = 400_000 * 2.5 + 25 * 15.0
+    assert metadata.cost.dollars == pytest.approx(millionths / 1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -285,24 +259,14 @@ def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None
 def test_r10_rounds_of_the_host_count(
     limits: Json, told: str, chat_of: ChatMaker
 ) -> None:
-    """The call of the last round is answered by us, never delegated."""
     chat = chat_of(looking(1), looking(2), [SAID], **limits)
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert chat.ran == ["host_weather"]
     assert told in str(answered(events))
     assert [bool(names) for _, names in chat.provider.asked] == [True, True, False]
     assert NewMessage("It rains.") in events
-
-
-class SlowTool(WeatherTool):
-    """A tool of the agent's own that takes 50 seconds."""
-
-    async def execute(self, args: Json) -> object:
-        """Say after that time that it rains."""
-        await asyncio.sleep(50)
-        return await super().execute(args)
 
 
 @pytest.mark.parametrize(
@@ -321,53 +285,41 @@ def test_seconds_of_own_tools_count_in_later_rounds(
         looking(1, *tools),
         looking(2),
         [SAID],
-        tools=[SlowTool("own_slow")],
+        tools=[WeatherTool("own_slow", seconds=50)],
         rules=rules,
         maximum_seconds=60,
     )
 
-    metadata = metadata_of(run_skipping(chat.say("Weather?")))
+    metadata = metadata_of(chat.talk("Weather?"))
 
     assert metadata.latency == pytest.approx(50, abs=1)
     assert_prefixes(chat)
 
 
-def test_limit_of_one_makes_one_round_of_the_host(chat_of: ChatMaker) -> None:
-    """The next call of the agent may call nothing."""
-    chat = chat_of(looking(1), [SAID], maximum_iterations=1)
-
-    run_skipping(chat.say("Weather?"))
-
-    assert chat.ran == ["host_weather"]
-    assert [bool(names) for _, names in chat.provider.asked] == [True, False]
-
-
 def test_limits_begin_anew_with_a_message_of_the_user(chat_of: ChatMaker) -> None:
-    """What the turn before took does not count."""
     chat = chat_of(
-        looking(1),
-        [SAID],
-        looking(3),
-        [SAID],
-        maximum_iterations=2,
-        maximum_tokens=40,
+        looking(1), [SAID], looking(3), [SAID], maximum_iterations=2, maximum_tokens=40
     )
 
-    async def work() -> Any:
-        await chat.say("One?")
-        return await chat.say("Two?")
-
-    metadata = metadata_of(run_skipping(work()))
+    metadata = metadata_of(chat.talk("One?", "Two?"))
 
     assert len(chat.ran) == 2
     assert (metadata.rounds, metadata.usage.total) == (2, 30)
 
 
 @pytest.mark.parametrize(
-    "failure", ['{"error": "boom"}', f"{TOOL_FAILED_TEXT}\nValueError: boom"]
+    ("output", "is_repeated"),
+    [
+        ('{"error": "boom"}', False),
+        (f"{TOOL_FAILED_TEXT}\nValueError: boom", False),
+        # A person who said no may say yes; a server that was busy may answer.
+        ("Error: tool call rejected by user.", True),
+        ('{"error": "rate limited", "retry_after": 2}', True),
+        (f"It says:\n{TOOL_FAILED_TEXT}", True),
+    ],
 )
 def test_r21_failures_of_the_host_s_tools_are_rebuilt(
-    failure: str, chat_of: ChatMaker
+    output: str, is_repeated: bool, chat_of: ChatMaker
 ) -> None:
     """The host writes so what a tool raised. Another call is delegated."""
     chat = chat_of(
@@ -375,49 +327,22 @@ def test_r21_failures_of_the_host_s_tools_are_rebuilt(
         looking(2, city="Bern"),
         looking(3, city="Basel"),
         [SAID],
-        tool=lambda _name, _arguments: failure,
+        tool=lambda _name, _arguments: output,
     )
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
-    assert len(chat.ran) == 2
-    assert REPEATED in answered(events)
-
-
-@pytest.mark.parametrize(
-    "fine",
-    [
-        "Error: tool call rejected by user.",
-        "Error: rate limited, try again",
-        '{"error": "rate limited", "retry_after": 2}',
-        '{"a": 1}',
-        f"It says:\n{TOOL_FAILED_TEXT}",
-    ],
-)
-def test_r21_what_did_not_raise_may_be_called_again(
-    fine: str, chat_of: ChatMaker
-) -> None:
-    """A person who said no may say yes; a server that was busy may answer."""
-    same = [looking(number, city="Bern") for number in (1, 2)]
-    chat = chat_of(*same, [SAID], tool=lambda _name, _args: fine)
-
-    run_skipping(chat.say("Weather?"))
-
-    assert len(chat.ran) == 2
+    assert len(chat.ran) == 2 + is_repeated
+    assert (REPEATED in answered(events)) is not is_repeated
 
 
-class RefusingTool(WeatherTool):
-    """A tool that says itself that it failed."""
-
-    async def execute(self, args: Json) -> object:
-        """Return a failure, as MCP servers do."""
-        self.called.append(args)
-        content = [{"type": "text", "text": "No such city."}]
-        return {"isError": True, "content": content}
+FAILURE = {"isError": True, "content": [{"type": "text", "text": "No such city."}]}
+"""As MCP servers return it."""
 
 
 @pytest.mark.parametrize(
-    ("tool", "calls_made"), [(WeatherTool(failing=True), 1), (RefusingTool(), 2)]
+    ("tool", "calls_made"),
+    [(WeatherTool(failing=True), 1), (WeatherTool(result=FAILURE), 2)],
 )
 def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
     tool: WeatherTool, calls_made: int, chat_of: ChatMaker
@@ -431,20 +356,19 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
         tools=[tool],
     )
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert len(tool.called) == calls_made
     assert (answered(events)[-1] == REPEATED) is (calls_made == 1)
 
 
 def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> None:
-    """The other calls of the round are."""
     bad = {**calls("host_news", 11), "arguments": '{"city": 7}'}
     broken = {**calls("host_news", 12), "arguments": '{"city'}
     answer = [reasoning("1"), calls("host_weather", 10), bad, broken]
     chat = chat_of(answer, [SAID])
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert chat.ran == ["host_weather"]
     refusals = [str(output).split(":", 1)[0] for output in answered(events)]
@@ -453,76 +377,32 @@ def test_call_that_the_guard_refuses_is_never_delegated(chat_of: ChatMaker) -> N
     assert len(outputs) == 3
 
 
-class PlotTool(WeatherTool):
-    """A tool of the agent's own that draws."""
-
-    async def execute(self, args: Json) -> object:
-        """Return a picture of the weather."""
-        self.called.append(args)
-        return [{"type": "image", "data": PNG, "mimeType": "image/png"}]
-
-
-def test_picture_stays_in_sight_after_a_round_of_the_host(chat_of: ChatMaker) -> None:
-    """Until the answer is complete; nothing of it is kept then."""
-    pictures = PictureMemory()
-    chat = chat_of(
-        looking(1, "own_plot"),
-        looking(2),
-        looking(3),
-        [SAID],
-        tools=[PlotTool("own_plot")],
-        chat="u-1/c-1",
-        pictures=pictures,
-    )
-
-    run_skipping(chat.say("Plot it."))
-
-    assert len(chat.ran) == 2
-    assert_prefixes(chat)
-    [*_, last] = [history for history, _ in chat.provider.asked]
-    assert PIXEL in json.dumps(last)
-    assert not kept_container(pictures)
-
-
-class AlbumTool(WeatherTool):
-    """A tool of the agent's own that draws twelve pictures."""
-
-    async def execute(self, args: Json) -> object:
-        """Return them."""
-        self.called.append(args)
-        return [{"type": "image", "data": PNG, "mimeType": "image/png"}] * 12
-
-
 def test_pictures_of_all_rounds_of_an_answer_share_one_limit(
     chat_of: ChatMaker,
 ) -> None:
     """Each request sends those of the earlier rounds again; the next answer has none."""
+    pictures = PictureMemory()
+    both = ("own_album", "host_weather")
     chat = chat_of(
-        looking(1, "own_album", "host_weather"),
-        looking(2, "own_album", "host_weather"),
-        looking(3, "own_album", "host_weather"),
-        [SAID],
-        looking(5, "own_album"),
-        [SAID],
-        tools=[AlbumTool("own_album")],
+        *(looking(1, *both), looking(2, *both), looking(3, *both), looking(4), [SAID]),
+        *(looking(5, "own_album"), [SAID]),
+        tools=[WeatherTool("own_album", result=[PICTURE] * 12)],
         chat="u-1/c-1",
-        pictures=PictureMemory(),
+        pictures=pictures,
     )
 
-    async def work() -> None:
-        await chat.say("Draw it.")
-        await chat.say("Draw it again.")
-
-    run_skipping(work())
+    chat.talk("Draw it.")
+    assert_prefixes(chat)
+    assert not kept_container(pictures)
+    chat.talk("Draw it again.")
 
     seen = [json.dumps(history).count(PIXEL) for history, _ in chat.provider.asked]
-    assert seen == [0, 12, 20, 20, 0, 12]
+    assert seen == [0, 12, 20, 20, 20, 0, 12]
 
 
 def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     chat_of: ChatMaker,
 ) -> None:
-    """The page, the rules and the host know only these; requests stay as they were."""
     tool = WeatherTool("ask:weather")
     names = ToolNames(("ask:weather", "host:weather"))
     answer = looking(1, *map(names.sent_name, ("ask:weather", "host:weather")))
@@ -530,7 +410,7 @@ def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     body = {"tools": [host_tool("host:weather")]}
     chat.asked = chat.asked._replace(body=body)
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert len(tool.called) == 1
     assert chat.ran == ["host:weather"]
@@ -564,7 +444,7 @@ def test_denied_tool_of_the_host_is_answered_by_us(
     """A rule holds for the tool that runs, also where the host passes the call on."""
     chat = chat_of([call], [SAID], rules=rules, body=DISPATCHING)
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert chat.ran == []
     assert "does not allow" in str(answered(events))
@@ -580,7 +460,7 @@ def test_tool_that_is_passed_on_needs_its_own_yes(chat_of: ChatMaker) -> None:
         tool=lambda name, arguments: str(arguments["tool_name"]),
     )
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     [asked] = [event for event in events if isinstance(event, ToolCallRequested)]
     assert (asked.tool_name, asked.args) == ("host_delete", {"city": "Bern"})
@@ -592,22 +472,17 @@ def test_tool_that_is_passed_on_needs_its_own_yes(chat_of: ChatMaker) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {"tool_name": "host_delete"},
-        {"tool_name": "host_delete", "params": "[]"},
-        {"tool_name": "host_delete", "params": {"city": "Bern"}},
-        {"tool_name": ["host_delete"], "params": "{}"},
-        {"tool_name": "host_delete", "params": "[" * 100_000},
-    ],
-    ids=lambda arguments: str(arguments)[:60],
+    "params",
+    ["[]", {"city": "Bern"}, "[" * 100_000],
+    ids=["a list", "an object", "deep"],
 )
 @pytest.mark.parametrize("rules", ["", "host_*=deny"])
 def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
-    rules: str, arguments: Json, chat_of: ChatMaker
+    rules: str, params: object, chat_of: ChatMaker
 ) -> None:
     """The host may read a tool in it where the pipeline reads none."""
-    call = {**dispatched("host_delete"), "arguments": json.dumps(arguments)}
+    given = {"tool_name": "host_delete", "params": params}
+    call = {**dispatched("host_delete"), "arguments": json.dumps(given)}
     chat = chat_of(
         [call],
         [SAID],
@@ -616,49 +491,15 @@ def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
         tool=lambda name, arguments: "Error",
     )
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert chat.ran == ([] if rules else ["call_tool"])
-
-
-@pytest.mark.parametrize(
-    ("name", "rules", "runs"),
-    [
-        pytest.param("host_delete_file", "delete_*=deny", False, id="longer"),
-        pytest.param("host_news", "delete_*=deny", True, id="another tool"),
-        pytest.param("delete_file", "kit_delete_*=deny", False, id="shorter"),
-        pytest.param("delete_file", "host_delete_*=deny", True, id="another server"),
-        pytest.param(
-            "host_look_into_the_archive_of_all_customers_and_then_re_0d1f2a3b",
-            "*_remove_them=deny",
-            False,
-            id="cut",
-        ),
-    ],
-)
-def test_rule_holds_for_a_tool_that_the_host_renamed(
-    name: str, rules: str, runs: bool, chat_of: ChatMaker
-) -> None:
-    """A toolkit `kit` and an MCP server `host` are attached to the chat."""
-    names = HostToolNames(frozenset({"kit"}), mcp_ids=frozenset({"host"}))
-    chat = chat_of(
-        [calls(name)],
-        [SAID],
-        rules=rules,
-        body={"tools": [host_tool(name)]},
-        host_names=names,
-    )
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert chat.ran == ([name] if runs else [])
-    assert ("does not allow" in str(answered(events))) is not runs
 
 
 def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     """Not even when the model behind the agent does."""
     chat = chat_of([reasoning("1"), SAID], policy_style="auto")
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
     messages = [*chat.messages, *chat.host.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
@@ -667,9 +508,6 @@ def test_style_does_not_change_inside_a_chat(chat_of: ChatMaker) -> None:
     new = prepare_run(asked._replace(messages=later[-1:]))
 
     assert (same.style, new.style) == ("full", "lean")
-
-
-# ---------------------------------------------------------------- approvals
 
 
 @pytest.fixture
@@ -695,12 +533,8 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     answer = looking(1, "free_weather", "ask_weather", "host_weather")
     chat = asking(answer, [SAID], [SAID], tools=[tool, free], emits_thoughts=emits)
 
-    async def work() -> Any:
-        events = await chat.say("Weather?")
-        await chat.say("And now?")
-        return events
-
-    events = run_skipping(work())
+    events = chat.talk("Weather?")
+    chat.talk("And now?")
 
     assert len(tool.called) == len(free.called) == len(chat.ran) == 1
     assert len(chat.provider.asked) == 3
@@ -717,47 +551,6 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     assert question_["id"] == asked.confirmation_id
 
 
-@pytest.mark.parametrize("choice", ["Deny", None])
-def test_r33_whatever_is_not_a_yes_is_a_no(
-    choice: str | None, asking: ChatMaker
-) -> None:
-    """The model is told, and answers without it."""
-    tool = WeatherTool("ask_weather")
-    chat = asking(
-        looking(1, "ask_weather"),
-        [SAID],
-        tools=[tool],
-        person=lambda _: choice,
-    )
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert tool.called == []
-    assert "did not approve" in str(answered(events))
-    assert NewMessage("It rains.") in events
-
-
-def test_r33_yes_counts_once_and_for_its_own_call(asking: ChatMaker) -> None:
-    """The same call, made again, is asked for again."""
-    tool = WeatherTool("ask_weather")
-    choices = iter(["Allow", "Deny"])
-    chat = asking(
-        looking(1, "ask_weather", city="Bern"),
-        looking(2, "ask_weather", city="Bern"),
-        [SAID],
-        tools=[tool],
-        person=lambda _: next(choices),
-    )
-
-    events = run_skipping(chat.say("Weather?"))
-
-    assert len(tool.called) == 1
-    assert len(chat.questions) == 2
-    assert len({question["id"] for question in chat.questions}) == 2
-    assert_prefixes(chat)
-    assert "did not approve" in str(answered(events)[-1])
-
-
 @pytest.mark.parametrize(
     ("tool", "emits"), [("ask_weather", True), ("host_weather", False)]
 )
@@ -765,49 +558,38 @@ def test_yes_for_the_chat_holds_in_later_answers(
     tool: str, emits: bool, asking_for_the_chat: ChatMaker
 ) -> None:
     """It is not asked again: the chat keeps the yes, with or without a thought."""
-    own = [WeatherTool("ask_weather")]
-    once, again = ([calls(tool, number)] for number in (1, 2))
-    chat = asking_for_the_chat(
-        once, [SAID], [calls(tool, 3)], [SAID], again, [SAID], tools=own
-    )
-    chat.emits_thoughts = emits
+    own = WeatherTool("ask_weather")
+    turns = [answer for n in (1, 2, 3) for answer in ([calls(tool, n)], [SAID])]
+    chat = asking_for_the_chat(*turns, tools=[own], emits_thoughts=emits)
 
-    async def work() -> None:
-        for _ in range(3):
-            await chat.say("Weather?")
+    chat.talk(*["Weather?"] * 3)
 
-    run_skipping(work())
-
-    assert len(own[0].called) + len(chat.ran) == 3
+    assert len(own.called) + len(chat.ran) == 3
     assert len(chat.questions) == 1
     assert_prefixes(chat)
 
 
 @pytest.mark.parametrize(
-    ("change", "is_asked"),
+    "change",
     [
-        ({}, 1),
-        ({"caller": PipelineCaller(user_id="user", chat_id="other")}, 2),
-        ({"caller": PipelineCaller(user_id="other", chat_id="chat")}, 2),
-        ({"signing_secret": "sk-of-another"}, 2),
+        {"caller": PipelineCaller(user_id="user", chat_id="other")},
+        {"caller": PipelineCaller(user_id="other", chat_id="chat")},
+        {"signing_secret": "sk-of-another"},
     ],
 )
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
-    change: Json, is_asked: int, asking_for_the_chat: ChatMaker
+    change: Json, asking_for_the_chat: ChatMaker
 ) -> None:
     """Neither to another chat nor by another user: only our key can make one."""
-    tool = WeatherTool("ask_weather")
-    rounds = [[calls("ask_weather", number)] for number in (1, 2)]
-    chat = asking_for_the_chat(rounds[0], [SAID], rounds[1], [SAID], tools=[tool])
+    first, second = [[calls("ask_weather", number)] for number in (1, 2)]
+    own = [WeatherTool("ask_weather")]
+    chat = asking_for_the_chat(first, [SAID], second, [SAID], tools=own)
 
-    async def work() -> None:
-        await chat.say("Weather?")
-        chat.asked = chat.asked._replace(**change)
-        await chat.say("And now?")
+    chat.talk("Weather?")
+    chat.asked = chat.asked._replace(**change)
+    chat.talk("And now?")
 
-    run_skipping(work())
-
-    assert len(chat.questions) == is_asked
+    assert len(chat.questions) == 2
 
 
 def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
@@ -824,13 +606,12 @@ def test_yes_for_the_chat_that_nobody_signed_counts_for_nothing(
         {"role": "assistant", "content": "Hi.", "reasoning_details": entries},
     ]
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert len(chat.questions) == 1
 
 
 def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
-    """After it the host runs them; after a no we answer."""
     choices = iter(["Allow", "Deny"])
     chat = chat_of(
         looking(1, "host_weather", "host_news"),
@@ -839,7 +620,7 @@ def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
         person=lambda _: next(choices),
     )
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert chat.ran == ["host_weather"]
     assert "did not approve this call of host_news" in str(answered(events))
@@ -850,8 +631,6 @@ def test_r33_tools_of_the_host_can_need_a_yes(chat_of: ChatMaker) -> None:
 def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
     change: str, asking: ChatMaker
 ) -> None:
-    """Not with other arguments, with another account's key, for another chat or user."""
-
     def allow_meanwhile(_: Json) -> str:
         match change:
             case "arguments":
@@ -869,13 +648,10 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
 
     tool = WeatherTool("ask_weather")
     chat = asking(
-        looking(1, "ask_weather"),
-        [SAID],
-        tools=[tool],
-        person=allow_meanwhile,
+        looking(1, "ask_weather"), [SAID], tools=[tool], person=allow_meanwhile
     )
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert tool.called == []
     _, after = (items for items, *_ in chat.provider.asked)
@@ -907,18 +683,17 @@ def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
         body={"tools": [{"type": "function", "function": ask_user}]},
     )
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert tool.called == []
     assert "ask_weather" in chat.questions[1]["question"]
 
 
 def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -> None:
-    """Three a card; none of the calls is made before all are answered."""
     tool = WeatherTool("ask_weather")
     chat = asking(looking(1, *["ask_weather"] * 5), [SAID], tools=[tool])
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert len(chat.questions) == 5
     assert len(tool.called) == 5
@@ -928,28 +703,16 @@ def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -
     assert metadata_of(events).tool_calls == 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "refusal"),
-    [
-        pytest.param({}, "validation error", id="invalid"),
-        pytest.param(
-            {"city": "x" * 30_000}, "too long to be shown", id="too long to be shown"
-        ),
-    ],
-)
-def test_nobody_is_asked_about_a_call_that_cannot_be_made(
-    arguments: Json, refusal: str, asking: ChatMaker
-) -> None:
-    """It is refused first; the model is told to split a long one."""
+def test_nobody_is_asked_about_a_call_that_cannot_be_made(asking: ChatMaker) -> None:
     tool = WeatherTool("ask_weather")
-    call = {**calls("ask_weather", 1), "arguments": json.dumps(arguments)}
+    call = {**calls("ask_weather", 1), "arguments": "{}"}
     chat = asking([reasoning("1"), call], [SAID], tools=[tool])
 
-    events = run_skipping(chat.say("Weather?"))
+    events = chat.talk("Weather?")
 
     assert chat.questions == []
     assert tool.called == []
-    assert refusal in str(answered(events))
+    assert "validation error" in str(answered(events))
 
 
 def test_call_that_needs_the_room_above_the_card_is_shown_there(
@@ -961,7 +724,7 @@ def test_call_that_needs_the_room_above_the_card_is_shown_there(
     called = {**calls("ask_weather", 1), "arguments": json.dumps({"city": city})}
     chat = asking([reasoning("1"), called], [SAID], tools=[tool])
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     assert tool.called == [{"city": city}]
     texts = [part["text"] for item in chat.output for part in item.get("content", ())]
@@ -974,7 +737,7 @@ def test_carried_turns_hold_what_the_page_does_not_show(chat_of: ChatMaker) -> N
     """Reasoning, in the form that the host knows; no base64, no secret of ours."""
     chat = chat_of(looking(1), [reasoning("2"), SAID])
 
-    run_skipping(chat.say("Weather?"))
+    chat.talk("Weather?")
 
     thoughts = [item for item in chat.output if is_reasoning(item)]
     carried = [e for t in thoughts for e in t.get("reasoning_details", ())]

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from agents.sample import events_of, host_tool, question
+from calls.sample import chat
 from gpt5_agent.agent.preparation import prepare_run
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
@@ -14,20 +15,17 @@ from owui_chat.messages import LEFT_OUT
 from owui_chat.wording import USAGE_HEADING
 from runs.sample import message
 from runs.scripted import ScriptedProvider
+from strategies.guide import Guide
+from strategies.policy import build_system_instruction
 
 
 def test_commands_of_the_pipe_are_left_out() -> None:
     """A chat may have begun with the pipe, whose answers name other people."""
     told = f"{USAGE_HEADING}\n\n| ann@school.example | 5 |"
-    texts = ("Hi", "Hello.", "/usage", told, "And now?")
-    messages = [
-        {"role": ("user", "assistant")[number % 2], "content": text}
-        for number, text in enumerate(texts)
-    ]
+    messages = chat("Hi", "Hello.", "/usage", told, "And now?")["messages"]
 
-    request = prepare_run(question(messages=messages)).request
+    sent = json.dumps(prepare_run(question(messages=messages)).request.input)
 
-    sent = json.dumps(request.input)
     assert "Hello." in sent
     assert "And now?" in sent
     assert "/usage" not in sent
@@ -35,13 +33,7 @@ def test_commands_of_the_pipe_are_left_out() -> None:
 
 
 def test_oldest_messages_of_a_long_chat_are_left_out() -> None:
-    """The model and the person are told."""
-    messages = [
-        {"role": role, "content": "Hi"}
-        for _ in range(4100)
-        for role in ("user", "assistant")
-    ]
-    messages.append({"role": "user", "content": "And now?"})
+    messages = chat(*["Hi"] * 8201)["messages"]
     provider = ScriptedProvider([message("9", "Hello.")])
 
     events = asyncio.run(events_of(question(messages=messages), provider))
@@ -56,12 +48,10 @@ def test_more_images_than_a_request_takes_leave_a_note() -> None:
     """Of the oldest; the server would refuse the whole chat."""
     image = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
     content = [{"type": "text", "text": "Which is it?"}, *[image] * 1501]
+    messages = [{"role": "user", "content": content}]
 
-    request = prepare_run(
-        question(messages=[{"role": "user", "content": content}])
-    ).request
+    [asked] = prepare_run(question(messages=messages)).request.input
 
-    [asked] = request.input
     assert sum(part["type"] == "input_image" for part in asked["content"]) == 1500
     assert "1500 images" in asked["content"][1]["text"]
 
@@ -84,3 +74,29 @@ def test_open_webuis_own_tools_are_named_where_it_offers_them() -> None:
     assert "`create_tasks`" in str(in_open_webui.request.instructions)
     assert "`ask_user`" not in str(in_open_webui.request.instructions)
     assert "<host_tools>" not in str(of_client.request.instructions)
+
+
+def test_r8_request_says_who_the_agent_is() -> None:
+    """Guide, valve, chat; policies, overrides; then what there is to read."""
+    overrides = '{"extra_policy": "Last."}'
+    messages = chat("Weather?")["messages"]
+    messages.insert(0, {"role": "system", "content": "In German."})
+
+    prepared = prepare_run(
+        question(
+            model="gpt-4.1",
+            guide=Guide(system_prompt="You sail.", temperature=0.5),
+            instruction="Be brief.",
+            prompt_policy_overrides=overrides,
+            context="It froze.",
+            messages=messages,
+        )
+    )
+
+    base = "You sail.\n\nBe brief.\n\nIn German."
+    policies = build_system_instruction(base, overrides)
+    entry = '<entry name="Context 1">\nIt froze.\n</entry>'
+    told = f"{policies}\n\n<context>\n{entry}\n</context>"
+    assert prepared.request.instructions == told
+    assert prepared.request.temperature == 0.5
+    assert [source.name for source in prepared.sources] == ["Context 1"]

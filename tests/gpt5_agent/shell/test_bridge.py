@@ -46,7 +46,6 @@ class Work:
             self.closed.set()
 
     async def rounds(self) -> AsyncGenerator[AnswerPiece, None]:
-        """Ask, and show what came, again and again."""
         try:
             while True:
                 self.calls += 1
@@ -55,7 +54,6 @@ class Work:
             self.closed.set()
 
     async def flood(self) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield without an end."""
         try:
             self.begun.set()
             while True:
@@ -65,7 +63,6 @@ class Work:
             self.closed.set()
 
     async def at_end(self) -> None:
-        """What the bridge awaits last."""
         self.at_ends += 1
 
 
@@ -107,7 +104,6 @@ def first_piece(reading: Iterator[AnswerPiece]) -> AnswerPiece:
 
 
 def test_pieces_arrive_in_order(bridge: AsyncBridge, work: Work) -> None:
-    """What the work yields is what the reader gets, then the end, again and again."""
     reading = bridge.stream(work.pieces("one", "two", "three"))
 
     assert not hasattr(reading, "send")  # after one, the server puts its own end
@@ -137,7 +133,6 @@ def test_beat_of_a_program_has_a_choice(bridge: AsyncBridge, work: Work) -> None
 
 
 def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -> None:
-    """Without a pull for the time of the lease it is cancelled."""
     hasty.stream(work.pieces("one", then="silence"))
 
     assert work.closed.wait(60)
@@ -174,7 +169,6 @@ def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
 
 
 def test_a_failure_ends_the_answer(bridge: AsyncBridge, work: Work) -> None:
-    """Work that raises has told all that it will."""
     reading = bridge.stream(work.pieces("one", then="failure"))
 
     assert without_beats(reading) == ["one"]
@@ -212,7 +206,6 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
 
 
 def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
-    """A question that comes late starts no thread that no one would end."""
     bridge.close()
 
     with pytest.raises(BridgeClosed):
@@ -221,18 +214,10 @@ def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
 
 
 def test_a_result_is_waited_for(bridge: AsyncBridge) -> None:
-    """Work without pieces hands over what it comes to."""
-
-    async def answer() -> int:
-        await asyncio.sleep(0)
-        return 42
-
-    assert bridge.run(answer()) == 42
+    assert bridge.run(asyncio.sleep(0, result=42)) == 42
 
 
 def test_closing_ends_a_wait(bridge: AsyncBridge, work: Work) -> None:
-    """Who waits for a result is not left waiting."""
-
     async def forever() -> None:
         work.begun.set()
         await asyncio.Event().wait()
@@ -292,15 +277,6 @@ def test_signal_that_ends_the_server_closes_the_bridge_first() -> None:
         bridge.close()
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_second_close_changes_nothing() -> None:
-    """Signal and server both close; the loop is closed before its thread ends."""
-    bridge = AsyncBridge(LAST, Work().at_end)
-    bridge.run(asyncio.sleep(0))
-    bridge.close()
-
-    bridge.close()
 
 
 def test_signal_that_somebody_else_took_is_left_to_them() -> None:

@@ -24,12 +24,21 @@ OWNER_CHECK = ("account-check.bin", "application/octet-stream", b"-")
 """What shows whose account a key is."""
 
 
-class Host:
-    """Keeps files as Open WebUI does, for the owner of the key."""
+Respond = Callable[[], web.Response]
 
-    def __init__(self, owner: str = "agent", status: int = 200) -> None:
+
+class Host:
+    """Keeps files as Open WebUI does, for the owner of the key.
+
+    With `respond` it answers any call in that way.
+    """
+
+    def __init__(
+        self, owner: str = "agent", status: int = 200, respond: Respond | None = None
+    ) -> None:
         self.status = status
         self.owner = owner
+        self.respond = respond
         self.checks: list[tuple[str, str, bytes]] = []
         self.uploads: list[tuple[str, str, bytes]] = []
         self.removed: list[str] = []
@@ -37,8 +46,9 @@ class Host:
         self.content = b"rain"
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer any call."""
         self.paths.append(request.path)
+        if self.respond:
+            return self.respond()
         if request.headers["Authorization"] != f"Bearer {KEY}":
             return web.Response(status=401)
         if request.path.endswith("/content"):
@@ -77,7 +87,6 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
 
 
 async def test_file_belongs_to_who_asked() -> None:
-    """The owner of the key has asked."""
     host = Host("u-1")
     content = b"a\r\n--b\0"
     async with files_of(host) as files:
@@ -105,7 +114,6 @@ async def test_file_of_somebody_else_is_not_sent() -> None:
 
 
 async def test_owner_may_change_while_an_answer_runs() -> None:
-    """The row of each file is read."""
     host = Host("u-1")
     async with files_of(host) as files:
         await files.store("a.csv", b"a")
@@ -160,7 +168,6 @@ async def test_largest_file_is_read_whole() -> None:
 
 @pytest.mark.parametrize("status", [400, 413])
 async def test_refusal_is_one_sentence(status: int) -> None:
-    """Neither the key nor a body is in it."""
     host = Host("u-1", status)
     told = f"Open WebUI answered with HTTP {status}."
     async with files_of(host) as files:
@@ -169,54 +176,41 @@ async def test_refusal_is_one_sentence(status: int) -> None:
         assert await files.read("f-1") == told
 
 
-def packed(content: bytes) -> web.Response:
-    """A small answer that becomes this large one."""
-    headers = {"Content-Encoding": "gzip"}
-    return web.Response(body=gzip.compress(content, 1), headers=headers)
+def packed(content: bytes, encoding: str = "gzip") -> Respond:
+    """What answers with this packed content."""
+    headers = {"Content-Encoding": encoding}
+    return lambda: web.Response(body=content, headers=headers)
 
 
-HOSTILE: dict[str, tuple[Callable[[], web.Response], str]] = {
-    "choices": (
-        lambda: web.Response(status=300),
-        "Open WebUI redirects requests (HTTP 300)",
-    ),
-    "redirection": (
-        lambda: web.Response(status=307, headers={"Location": "/elsewhere"}),
-        "Open WebUI redirects requests (HTTP 307)",
-    ),
-    "compressed in an unknown way": (
-        lambda: web.Response(
-            body=b"\x1f\x9d bomb", headers={"Content-Encoding": "compress"}
+def redirecting(status: int) -> Respond:
+    """What sends the key elsewhere."""
+    return lambda: web.Response(status=status, headers={"Location": "/elsewhere"})
+
+
+NO_HOST = "OPEN_WEBUI_URL is not the address of Open WebUI."
+
+
+@pytest.mark.parametrize(
+    ("respond", "beginning"),
+    [
+        (redirecting(300), "Open WebUI redirects requests (HTTP 300)"),
+        (redirecting(307), "Open WebUI redirects requests (HTTP 307)"),
+        (packed(b"\x1f\x9d bomb", "compress"), "Open WebUI sent a compressed answer"),
+        (packed(gzip.compress(b"<html>")), NO_HOST),
+        (
+            lambda: web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+            "Open WebUI sent more than 8388608 bytes",
         ),
-        "Open WebUI sent a compressed answer",
-    ),
-    "a packed page": (
-        lambda: packed(b"<html>"),
-        "OPEN_WEBUI_URL is not the address of Open WebUI.",
-    ),
-    "endless": (
-        lambda: web.Response(body=bytes(8 * 1024 * 1024 + 1)),
-        "Open WebUI sent more than 8388608 bytes",
-    ),
-    "another server": (
-        lambda: web.Response(text="<html>"),
-        "OPEN_WEBUI_URL is not the address of Open WebUI.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-async def test_hostile_answer_is_not_read(case: str) -> None:
+        (lambda: web.Response(text="<html>"), NO_HOST),
+    ],
+    ids=[
+        *("choices", "redirection", "compressed in an unknown way", "a packed page"),
+        *("endless", "another server"),
+    ],
+)
+async def test_hostile_answer_is_not_read(respond: Respond, beginning: str) -> None:
     """The key follows no redirection, and no answer fills the memory."""
-    respond, beginning = HOSTILE[case]
-
-    class Hostile(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            return respond()
-
-    host = Hostile()
+    host = Host(respond=respond)
     async with files_of(host) as files:
         assert str(await files.read("f-1")).startswith(beginning)
 
@@ -227,13 +221,7 @@ async def test_bomb_is_not_unpacked() -> None:
     """It is left where it is too long: a small piece of it could be anything."""
     bomb = gzip.compress(bytes(100_000_000), 1)
 
-    class Bomb(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            return web.Response(body=bomb, headers={"Content-Encoding": "gzip"})
-
-    async with files_of(Bomb()) as files:
+    async with files_of(Host(respond=packed(bomb))) as files:
         tracemalloc.start()
         told = await files.read("f-1")
         _, peak_bytes = tracemalloc.get_traced_memory()
@@ -255,7 +243,6 @@ async def test_proxy_before_the_host(pack: Callable[[bytes], bytes]) -> None:
 
     class BehindProxy(Host):
         async def answer(self, request: web.Request) -> web.Response:
-            """Answer through a proxy."""
             plain = await super().answer(request)
             assert isinstance(plain.body, bytes)
             return web.Response(body=pack(plain.body), headers=headers)
@@ -273,19 +260,11 @@ async def test_empty_blocks_of_a_packed_file_have_a_limit() -> None:
     begin = packer.compress(b"{}") + packer.flush(zlib.Z_SYNC_FLUSH)
     blocks = b"\x00\x00\x00\xff\xff" * 2_000_000
 
-    class Endless(Host):
-        async def answer(self, request: web.Request) -> web.Response:
-            """Answer any call in the same way."""
-            self.paths.append(request.path)
-            headers = {"Content-Encoding": "gzip"}
-            return web.Response(body=begin + blocks, headers=headers)
-
-    async with files_of(Endless()) as files:
+    async with files_of(Host(respond=packed(begin + blocks))) as files:
         assert "more than 8388608 bytes" in str(await files.read("f-1"))
 
 
 async def test_host_that_is_down_is_one_sentence() -> None:
-    """The answer of the agent goes on."""
     files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
 
     assert await files.read("f-1") == (
@@ -305,7 +284,6 @@ async def test_host_that_is_down_is_one_sentence() -> None:
 async def test_missing_setting_refuses_the_upload(
     url: str, key: str, user: str, told: str
 ) -> None:
-    """The error names what is missing; nothing is sent."""
     files = HostFiles(url, key, user)
 
     with pytest.raises(HostFileError, match=told):

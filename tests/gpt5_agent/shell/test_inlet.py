@@ -45,7 +45,6 @@ def test_the_pipe_reads_what_the_inlet_kept() -> None:
 
 
 def test_the_pipe_learns_which_files_are_attached() -> None:
-    """The last twenty, by id and name; the sandbox numbers those of one name."""
     rows: list[Any] = [
         {"type": "file", "id": "f-1", "name": "a.csv"},
         {"type": "image", "id": "f-2", "name": "a.csv"},

@@ -8,7 +8,6 @@ from gpt5_agent.shell.log import AgentLog
 
 
 def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:
-    """Two answers at once can be told apart, line by line."""
     caplog.set_level(logging.INFO)
 
     AgentLog("ID1").note("ROUND 1\nsecond line")
@@ -19,7 +18,6 @@ def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_no_secret_is_written(caplog: pytest.LogCaptureFixture) -> None:
-    """Neither a known one nor what looks like one."""
     caplog.set_level(logging.INFO)
 
     log = AgentLog("ID")

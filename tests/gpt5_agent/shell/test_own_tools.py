@@ -61,12 +61,8 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
 
 
 async def test_sandbox_that_cannot_start_is_not_offered(
-    pool: OwnToolPool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says so, and the answer goes on."""
-
     def refuse(*_: object, **__: object) -> None:
         raise SubprocessError("no child today")
 
@@ -169,9 +165,7 @@ async def test_model_is_told_once_that_the_workspace_is_gone(
 
 
 async def test_why_there_is_no_sandbox_is_told_once(
-    pool: OwnToolPool,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    pool: OwnToolPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the log; each answer has it for administrators, and nothing is tried again."""
     monkeypatch.setenv("PATH", "/nowhere")
@@ -196,7 +190,6 @@ class WritingSandbox:
     def __init__(self, *_: object, **__: object) -> None: ...
 
     async def specs(self) -> list[dict[str, Any]]:
-        """Offer one tool."""
         return [{"name": "python_execute", "description": "", "parameters": {}}]
 
     async def receive(self, _key: WorkspaceKey, _files: object) -> list[str]:
@@ -206,7 +199,6 @@ class WritingSandbox:
     async def call(
         self, _key: WorkspaceKey, _name: str, _args: object
     ) -> SandboxResult:
-        """Hand out the files."""
         return SandboxResult("written", files=self.files)
 
     async def close(self) -> None:

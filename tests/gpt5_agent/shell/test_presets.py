@@ -8,34 +8,23 @@ import pytest
 from gpt5_agent.shell.presets import find_preset
 from openai_responses.errors import InvalidRequest
 from strategies.guide import Guide
-from strategies.memory import build_memory_items
-
-MEMBERS = {
-    "systemPrompt": "You sail.",
-    "temperature": 0.5,
-    "memoryPolicy": "sliding-window:2",
-    "initialMemories": ["The boat is red.", "It leaks."],
-}
-
-
-SAILOR = Guide(
-    system_prompt="You sail.",
-    temperature=0.5,
-    memory_policy="sliding-window:2",
-    initial_memories=("The boat is red.", "It leaks."),
-)
 
 
 def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
-    """All of its keys are read, and its memories are told to the model."""
-    (tmp_path / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
+    members = {
+        "systemPrompt": "You sail.",
+        "temperature": 0.5,
+        "memoryPolicy": "sliding-window:2",
+        "initialMemories": ["The boat is red.", "It leaks."],
+    }
+    (tmp_path / "sailor.json").write_text(json.dumps(members), "utf-8")
 
-    guide = find_preset("sailor", str(tmp_path))
-
-    assert guide == SAILOR
-    [item] = build_memory_items(guide)
-    assert item["role"] == "developer"
-    assert "- The boat is red.\n- It leaks." in item["content"][0]["text"]
+    assert find_preset("sailor", str(tmp_path)) == Guide(
+        system_prompt="You sail.",
+        temperature=0.5,
+        memory_policy="sliding-window:2",
+        initial_memories=("The boat is red.", "It leaks."),
+    )
 
 
 def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
@@ -45,7 +34,6 @@ def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
     guide = find_preset(" engineer ", str(tmp_path))
 
     assert guide == Guide(system_prompt="Own.")
-    assert build_memory_items(guide) == []
     researcher = find_preset("researcher")
     assert find_preset("researcher", str(tmp_path)) == researcher
     assert "find things out" in researcher.system_prompt
@@ -57,19 +45,14 @@ def test_folder_that_cannot_be_has_no_guides(folder: str) -> None:
     assert find_preset("engineer", folder) == find_preset("engineer")
 
 
-@pytest.mark.parametrize("name", ["", "  "])
-def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
-    """Without a name no file is looked for."""
-    assert find_preset(name, str(tmp_path)) == Guide(system_prompt="")
+def test_no_name_is_no_guide(tmp_path: Path) -> None:
+    assert find_preset("  ", str(tmp_path)) == Guide(system_prompt="")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "no json",
         "[]",
-        "{}",
-        '{"systemPrompt": 7}',
         '{"systemPrompt": "A.", "surprise": 1}',
         '{"systemPrompt": "A.", "temperature": 9}',
         '{"systemPrompt": "A.", "temperature": NaN}',
@@ -91,7 +74,6 @@ def test_file_that_is_no_guide_is_refused_by_a_sentence(
 
 @pytest.mark.parametrize("name", ["unknown", "../outside", "link", "a\0b"])
 def test_only_files_of_the_folder_are_read(name: str, tmp_path: Path) -> None:
-    """Neither a path nor a link leads out of it."""
     folder = tmp_path / "presets"
     folder.mkdir()
     (tmp_path / "outside.json").write_text('{"systemPrompt": "Out."}', "utf-8")

@@ -54,9 +54,8 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     assert (valves.PRESETS_DIR, valves.CA_BUNDLE) == ("", "")
     assert valves.VERIFY_SSL
     assert valves.OPEN_WEBUI_URL == ""
-    with pytest.raises(
-        InvalidRequest, match="does not allow the address in BASE_URL"
-    ) as refused:
+    told = "does not allow the address in BASE_URL"
+    with pytest.raises(InvalidRequest, match=told) as refused:
         build_endpoint(valves, AgentLog("ID"))
     assert refused.value.remedy == "setup"
     assert len(problems) == 11
@@ -98,7 +97,6 @@ def test_no_header_names_another_server(
 
 
 def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Valves by name, references by pattern."""
     monkeypatch.setenv(ACCESS_VARIABLE, ALLOWS_ALL)
 
     settings = usable_settings(Valves(**REACHING))
@@ -111,35 +109,19 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("valve", "allowed", "value", "is_used"),
     [
-        pytest.param(
-            "API_KEY", "", "env:OPENAI_API_KEY", True, id="key of the environment"
-        ),
-        pytest.param("API_KEY", "", "env: OPENAI_API_KEY ", True, id="with spaces"),
-        pytest.param("API_KEY", "env:OTHER", "env:KEY", False, id="another variable"),
-        pytest.param("API_KEY", "env:KEY", "file:KEY", False, id="another kind"),
-        pytest.param(
-            "API_KEY",
-            "file:/run/*",
-            "file:/run/../etc/shadow",
-            False,
-            id="path upwards",
-        ),
-        pytest.param("API_KEY", "file:/run/*", "file:/run/./key", True, id="same path"),
-        pytest.param("API_KEY", "*", "env:KEY", True, id="all"),
-        pytest.param("API_KEY", "", "sealed:abc", True, id="sealed"),
-        pytest.param("API_KEY", "", "", True, id="none"),
-        pytest.param("PROXY", "", "http://evil.example:3128", False, id="typed proxy"),
-        pytest.param(
-            "PROXY", "PROXY", "http://10.0.0.1:3128", True, id="typed and allowed proxy"
-        ),
-        pytest.param(
-            "PROXY",
-            "env:PROXY_OF_OURS",
-            "env:PROXY_OF_OURS",
-            True,
-            id="named and allowed proxy",
-        ),
-        pytest.param("PROXY", "", "", True, id="no proxy"),
+        ("API_KEY", "", "env:OPENAI_API_KEY", True),
+        ("API_KEY", "", "env: OPENAI_API_KEY ", True),
+        ("API_KEY", "env:OTHER", "env:KEY", False),
+        ("API_KEY", "env:KEY", "file:KEY", False),
+        ("API_KEY", "file:/run/*", "file:/run/../etc/shadow", False),
+        ("API_KEY", "file:/run/*", "file:/run/./key", True),
+        ("API_KEY", "*", "env:KEY", True),
+        ("API_KEY", "", "sealed:abc", True),
+        ("API_KEY", "", "", True),
+        ("PROXY", "", "http://evil.example:3128", False),
+        ("PROXY", "PROXY", "http://10.0.0.1:3128", True),
+        ("PROXY", "env:PROXY_OF_OURS", "env:PROXY_OF_OURS", True),
+        ("PROXY", "", "", True),
     ],
 )
 def test_secret_is_used_only_where_the_server_allows_it(

@@ -7,32 +7,22 @@ from typing import Any
 import pytest
 
 from agents.sample import WeatherTool, calls, events_of, host_tool, question
+from calls.outcomes import host_events
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.loop.events import Status
-from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 from shells.caller import ChatCaller
 from stand_in.signing import SIGN
-from strategies.metadata import RunMetadata
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")
 LOOKING = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
 PIXEL = "data:image/png;base64,AA=="
-
-
-class PictureTool(WeatherTool):
-    """A tool that draws."""
-
-    async def execute(self, args: Json) -> object:
-        """Return a picture and a file."""
-        link = {"type": "image_link", "url": PIXEL}
-        return [link, {"type": "blob", "data": "AA==", "name": "a.txt"}]
 
 
 def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentEvent]:
@@ -41,34 +31,23 @@ def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentE
     return run_skipping(events_of(asked, ScriptedProvider(*answers)))
 
 
-def on_page(
-    events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], HostRenderer]:
+def on_page(events: Sequence[AgentEvent]) -> tuple[list[Json], HostRenderer]:
     """The chunks that Open WebUI gets."""
-    view = HostRenderer(emits, Origin("gpt-5", "127.0.0.1"), SIGN)
+    view = HostRenderer(True, Origin("gpt-5", "127.0.0.1"), SIGN)
     chunks = [chunk for event in events for chunk in view.show(event)]
     assert json.dumps(chunks)
     return chunks, view
 
 
-def in_client(
-    events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], ClientRenderer]:
+def in_client(events: Sequence[AgentEvent]) -> tuple[list[Json], ClientRenderer]:
     """The chunks that a plain client gets."""
-    view = ClientRenderer(emits, ChatCaller("m"))
-    chunks = [chunk for event in events for chunk in view.show(event)]
-    return chunks, view
-
-
-def host_events(chunks: Sequence[Json], kind: str) -> list[Json]:
-    """What is told through the host's events of a type."""
-    events = [chunk["event"] for chunk in chunks if "event" in chunk]
-    return [event["data"] for event in events if event["type"] == kind]
+    view = ClientRenderer(True, ChatCaller("m"))
+    return [chunk for event in events for chunk in view.show(event)], view
 
 
 def statuses(chunks: Sequence[Json], action: str) -> list[Json]:
     """The status lines of an action."""
-    told = host_events(chunks, "status")
+    told = host_events([*chunks], "status")
     return [status for status in told if status.get("action") == action]
 
 
@@ -78,7 +57,6 @@ def deltas_of(chunks: Sequence[Json]) -> list[Json]:
 
 
 def test_page_gets_native_events_of_all_rounds() -> None:
-    """Thoughts, the card of the tool, the answer; one numbering."""
     chunks, view = on_page(reported(LOOKING, [reasoning("2"), SAID]))
 
     items = view.result("m")["output"]
@@ -90,20 +68,6 @@ def test_page_gets_native_events_of_all_rounds() -> None:
     ids = [item["id"] for item in items]
     assert len(set(ids)) == len(ids)
     assert all(chunk.get("choices") is not None for chunk in chunks)
-
-
-def test_run_metadata_is_described_in_one_line() -> None:
-    """Numbers as in the lines of the pipe; a tiny price has no exponent."""
-    used = Usage(input=13_000, output=946, total=13_946)
-    took = RunMetadata(
-        "gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, Cost(0.00002), used
-    )
-
-    line = "Finished in under a second · 13,946 tokens · $0.00002 · 1 round"
-    assert took.describe() == line
-    free = took._replace(cost=Cost(0.0))  # nothing was answered
-    assert free.describe() == took._replace(cost=None).describe()
-    assert "$" not in free.describe()
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
@@ -146,7 +110,9 @@ def test_r16_debugging_shows_what_was_given_and_returned() -> None:
 
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
     """A note tells of other files, next to the answer; the output has no picture."""
-    events = reported(LOOKING, [SAID], tool=PictureTool())
+    link = {"type": "image_link", "url": PIXEL}
+    file = {"type": "blob", "data": "AA==", "name": "a.txt"}
+    events = reported(LOOKING, [SAID], tool=WeatherTool(result=[link, file]))
     chunks, view = on_page(events)
     plain, _ = in_client(events)
 
@@ -180,23 +146,13 @@ def test_error_keeps_what_was_shown() -> None:
 
 
 @pytest.mark.parametrize(("show", "prompt_tokens"), [(on_page, 10), (in_client, 20)])
-def test_usage_of_a_plain_client_is_the_sum_of_all_rounds(
-    show: Any, prompt_tokens: int
-) -> None:
-    """In a stream and in one piece; the page shows how full the last request was."""
-    chunks, view = show(reported(LOOKING, [SAID]))
+def test_r27_result_is_complete(show: Any, prompt_tokens: int) -> None:
+    """The answer alone is its content; thoughts are apart.
 
-    [in_stream] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
-    at_once = view.result("m")["usage"]
-    for usage in (in_stream, at_once):
-        assert usage["prompt_tokens"] == prompt_tokens
-        assert usage["total_tokens"] == 30
-
-
-@pytest.mark.parametrize("show", [on_page, in_client])
-def test_r27_result_is_complete(show: Any) -> None:
-    """The answer alone is its content; thoughts are apart."""
-    _, view = show(reported(LOOKING, [reasoning("2"), SAID]))
+    A plain client gets the tokens of all rounds, in a stream as well; the page shows how
+    full the last request was.
+    """
+    chunks, view = show(reported(LOOKING, [reasoning("2"), SAID]))
 
     result = view.result("m")
 
@@ -205,7 +161,10 @@ def test_r27_result_is_complete(show: Any) -> None:
     assert choice["message"]["content"] == "It rains."
     assert choice["message"]["reasoning_content"] == "Thinking.\n\nI look.\n\nThinking."
     assert "tool_calls" not in choice["message"]
-    assert result["usage"]["total_tokens"] == 30
+    [in_stream] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
+    for usage in (in_stream, result["usage"]):
+        assert usage["prompt_tokens"] == prompt_tokens
+        assert usage["total_tokens"] == 30
     assert result["execution_metadata"]["tool_calls"] == 1
     assert result["id"].startswith("chatcmpl-")
     assert result["model"] == "m"

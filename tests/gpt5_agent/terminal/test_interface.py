@@ -41,7 +41,6 @@ class SlowTool(WeatherTool):
         self.ended = asyncio.Event()
 
     async def execute(self, args: dict[str, Any]) -> object:
-        """Wait."""
         self.called.append(args)
         try:
             await asyncio.Event().wait()
@@ -87,7 +86,6 @@ async def sitting(*answers: list[Item], **more: Any) -> AsyncIterator[Desk]:
 
 
 async def test_thoughts_calls_and_answers_are_shown() -> None:
-    """In the order in which they come."""
     tool = WeatherTool()
     looking = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
     async with sitting(looking, [SAID], tool=tool) as desk:
@@ -205,7 +203,6 @@ async def test_listener_input_is_answered_and_approves_nothing() -> None:
 
 
 async def test_input_that_nobody_answers_any_more_is_let_go() -> None:
-    """Whoever waits for it is told."""
     desk = Desk()
     desk.terminal.end()
     task = asyncio.create_task(desk.terminal.emit_input("Hello?"))
@@ -238,9 +235,6 @@ async def test_text_from_elsewhere_asks_nothing(is_thought: bool) -> None:
         await desk.sees("Bern\n  May ls be called?\n  y or n: ")
 
 
-# ---------------------------------------------------------------- a real one
-
-
 class RealTerminal:
     """A program that thinks it is in a terminal."""
 
@@ -259,7 +253,6 @@ class RealTerminal:
             asyncio.get_running_loop().remove_reader(self._master)
 
     def types(self, text: str) -> None:
-        """Press keys."""
         os.write(self._master, text.encode())
 
     async def sees(self, text: str) -> None:
@@ -272,15 +265,15 @@ class RealTerminal:
 
 
 @asynccontextmanager
-async def program(
-    *arguments: str, environment: dict[str, str]
-) -> AsyncIterator[RealTerminal]:
-    """`python -m gpt5_agent` with a terminal of its own."""
+async def program(sim: Simulator, *valves: str) -> AsyncIterator[RealTerminal]:
+    """`python -m gpt5_agent` with a terminal of its own, and these valves."""
+    arguments = [f"--set={valve}" for valve in (f"BASE_URL={sim.base_url}", *valves)]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": "../pipes"}
     master, slave = os.openpty()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gpt5_agent", *arguments),
         cwd=ROOT / "pipelines",
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": "../pipes", **environment},
+        env={**environment, "OPENAI_API_KEY": sim.api_key},
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -303,17 +296,9 @@ async def test_real_terminal_types_approves_stops_and_leaves(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a task for another run; the key is sent, and never shown."""
-    options = (
-        f"--set=BASE_URL={sim.base_url}",
-        "--set=MODEL=gpt-5",
-        "--set=TOOL_APPROVAL=delegate=ask",
-        "--set=DELEGATION=true",
-        "--set=SANDBOX=true",
-    )
+    delegates = ("TOOL_APPROVAL=delegate=ask", "DELEGATION=true", "SANDBOX=true")
     task = json.dumps({"task": "Think."})
-    async with program(
-        *options, environment={"OPENAI_API_KEY": sim.api_key}
-    ) as terminal:
+    async with program(sim, "MODEL=gpt-5", *delegates) as terminal:
         await terminal.sees("> ")
         terminal.types(f"sim:tool {task}\n")
         await terminal.sees("~ **Choosing a tool**")
@@ -337,11 +322,8 @@ async def test_real_terminal_types_approves_stops_and_leaves(
 
 
 async def test_terminal_remembers_refused_parameter(sim: Simulator) -> None:
-    """The second answer takes one request."""
     sim.faults.append(refuse_parameter("reasoning.context"))
-    options = (f"--set=BASE_URL={sim.base_url}",)
-    environment = {"OPENAI_API_KEY": sim.api_key}
-    async with program(*options, environment=environment) as terminal:
+    async with program(sim) as terminal:
         for count in (2, 3):
             await terminal.sees("> ")
             terminal.types("sim:short Hi\n")

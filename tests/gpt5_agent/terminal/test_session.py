@@ -2,18 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from agents.sample import WeatherTool, calls, question
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.events import (
-    AgentEvent,
-    AgentState,
-    NewMessage,
-    ToolCallRequested,
-)
+from gpt5_agent.events import AgentEvent, AgentState, NewMessage, ToolCallRequested
 from gpt5_agent.ports import UserInterface
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.session import Session
@@ -23,7 +17,6 @@ from openai_responses.requests.replay import replay_output
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 
-Json = dict[str, Any]
 SAID = message("9", "It rains.")
 LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
 
@@ -36,20 +29,16 @@ class Notebook:
         self._answer = answer
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Write an answer down."""
         self.told.append(message)
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Write a request down, and answer it."""
         self.told.append(request)
         self._answer(request)
 
     def on_ready_for_input(self) -> None:
-        """Write down that it is the person's turn."""
         self.told.append("ready")
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Write a state down."""
         self.told.append(state)
 
 
@@ -92,7 +81,6 @@ class Conversation:
 
 
 def test_interface_gets_every_event() -> None:
-    """In their order, with all that a person needs to know."""
     talk = Conversation(LOOKING, [SAID])
 
     run_skipping(talk.session.submit_user_input("Weather?"))
@@ -100,28 +88,19 @@ def test_interface_gets_every_event() -> None:
     events = talk.interface.told
     [request] = [event for event in events if isinstance(event, ToolCallRequested)]
     assert events == [
-        "thinking",
-        "executing_tool",
-        "waiting_for_confirmation",
-        request,
-        "executing_tool",
-        "thinking",
-        NewMessage("It rains.", "markdown"),
-        "idle",
-        "ready",
+        *("thinking", "executing_tool", "waiting_for_confirmation", request),
+        *("executing_tool", "thinking", NewMessage("It rains.", "markdown")),
+        *("idle", "ready"),
     ]
     assert (request.tool_name, request.args) == ("delete_weather", {"city": "Bern"})
     assert request.confirmation_id
-    assert request.security_warning == {
-        "level": "high",
-        "reason": "It can delete things.",
-    }
+    warning = {"level": "high", "reason": "It can delete things."}
+    assert request.security_warning == warning
     assert talk.tool.called == [{"city": "Bern"}]
 
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_r33_confirmation_counts_once(approves: bool) -> None:
-    """A no is told to the model; no one waits for a second answer."""
     talk = Conversation(LOOKING, [SAID], approves=approves)
 
     run_skipping(talk.session.submit_user_input("Weather?"))
@@ -134,7 +113,6 @@ def test_r33_confirmation_counts_once(approves: bool) -> None:
 
 
 def test_later_input_replays_the_conversation_with_reasoning() -> None:
-    """The reasoning too, byte for byte."""
     talk = Conversation(LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
 
     async def work() -> None:
@@ -164,7 +142,6 @@ def test_inputs_are_answered_one_after_the_other() -> None:
 
 
 def test_cancelled_input_waits_for_nobody() -> None:
-    """The next one can be answered."""
     talk = Conversation(LOOKING, [SAID], approves=None)
 
     async def work() -> None:

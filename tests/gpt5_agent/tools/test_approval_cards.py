@@ -26,7 +26,6 @@ def card_and_block(arguments: Json, name: str = "python_execute") -> tuple[str, 
 
 
 def test_short_call_is_whole_on_the_card() -> None:
-    """It needs no block of code above the card."""
     assert card_and_block({"city": "Zürich"}, "get_weather") == (
         'May get_weather be called? With: {"city": "Zürich"}',
         "",
@@ -55,12 +54,7 @@ def test_end_of_long_code_is_shown() -> None:
     assert len(question) <= 500
     assert f"({reference})" in block
     lines = block.splitlines()
-    assert lines[2:6] == [
-        "```text",
-        "python_execute",
-        "  code:",
-        "    total_0 = 0 * 0",
-    ]
+    assert lines[2:6] == ["```text", "python_execute", "  code:", "    total_0 = 0 * 0"]
     assert lines[-3:] == [f"    {HARM}", "  seconds: 5", "```"]
 
 
@@ -92,11 +86,7 @@ def test_code_cannot_leave_or_hide_in_its_block(code: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        {"text": "x" * 500},
-        {"text": "two  spaces"},
-        {f"name_{n}": n for n in range(60)},
-    ],
+    [{"text": "x" * 500}, {"text": "two  spaces"}, {f"name_{n}": n for n in range(60)}],
 )
 def test_card_that_cannot_show_a_call_says_where_it_is(arguments: Json) -> None:
     """Also where only the spaces would run together."""

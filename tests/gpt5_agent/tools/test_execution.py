@@ -18,8 +18,8 @@ Json = dict[str, Any]
 PIXEL = base64.b64encode(PNG).decode()
 PIXEL_URL = f"data:image/png;base64,{PIXEL}"
 NOTE = base64.b64encode(b"rain").decode()
-
-
+WEBP_URL = f"data:image/webp;base64,{NOTE}"
+GIF_URL = f"data:image/gif;base64,{NOTE}"
 IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 
@@ -34,7 +34,6 @@ class Returning:
         self._result = result
 
     async def execute(self, args: Json) -> object:
-        """Return it."""
         return self._result
 
 
@@ -49,17 +48,13 @@ def answer(result: object, store: StoreFile | None = None) -> ToolResult:
         ("Rain.", "Rain."),
         ({"rain": True, "ü": None}, 'tool response: {"rain": true, "ü": null}.'),
         ([{"type": "surprise"}], 'tool response: [{"type": "surprise"}].'),
-        (
-            [{"type": "text", "text": "a"}, 7],
-            'tool response: [{"type": "text", "text": "a"}, 7].',
-        ),
+        ([7], "tool response: [7]."),
         (None, "tool response: null."),
     ],
 )
 def test_r24_text_is_told_as_it_is_other_values_as_json(
     result: object, text: str
 ) -> None:
-    """Nothing is shown next to it."""
     assert answer(result) == ToolResult(text)
 
 
@@ -75,47 +70,38 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
     ],
 )
 def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
-    """One line for each part."""
     assert answer([part, {"type": "text", "text": "End."}]) == ToolResult(
         f"{text}\nEnd."
     )
 
 
 @pytest.mark.parametrize(
-    ("part", "url", "seen"),
+    ("part", "url", "is_seen"),
     [
-        ({"type": "image", "data": PIXEL}, PIXEL_URL, PIXEL_URL),
+        ({"type": "image", "data": PIXEL}, PIXEL_URL, True),
+        ({"type": "image", "data": NOTE, "mimeType": "image/webp"}, WEBP_URL, False),
+        ({"type": "blob", "data": PIXEL, "name": "a.png"}, PIXEL_URL, True),
+        ({"type": "blob", "data": NOTE, "name": "a.gif"}, GIF_URL, False),
         (
-            {"type": "image", "data": PIXEL, "mimeType": "image/webp"},
-            f"data:image/webp;base64,{PIXEL}",
-            "",
+            {"type": "image_link", "url": "https://a.example/b"},
+            "https://a.example/b",
+            False,
         ),
-        ({"type": "blob", "data": PIXEL, "name": "a.png"}, PIXEL_URL, PIXEL_URL),
-        (
-            {"type": "blob", "data": NOTE, "name": "a.gif"},
-            f"data:image/gif;base64,{NOTE}",
-            "",
-        ),
-        ({"type": "image_link", "url": "https://a.example/b.png"}, None, ""),
     ],
 )
 def test_r24_pictures_are_shown_told_of_and_seen(
-    part: Json, url: str | None, seen: str
+    part: Json, url: str, is_seen: bool
 ) -> None:
     """The page gets it, and so does the model, if the API can read it."""
     result = answer([part])
 
-    assert result.card == {"images": [url or part["url"]]}
-    image = {"type": "input_image", "detail": "auto", "image_url": seen}
+    assert result.card == {"images": [url]}
+    image = {"type": "input_image", "detail": "auto", "image_url": url}
     text = {"type": "input_text", "text": IMAGE_SENT_TEXT}
-    if seen:
-        assert result.output == [text, image]
-    else:
-        assert result.output == IMAGE_SENT_TEXT
+    assert result.output == ([text, image] if is_seen else IMAGE_SENT_TEXT)
 
 
 def test_model_sees_a_bounded_number_of_pictures() -> None:
-    """In all calls of an answer together; people see all of them."""
     tools = OwnTools([Returning([{"type": "image", "data": PIXEL}] * 15)], None)
 
     first, second = (run_skipping(tools.call("own", {})) for _ in range(2))
@@ -125,7 +111,6 @@ def test_model_sees_a_bounded_number_of_pictures() -> None:
 
 
 def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
-    """The model sees what fits, whatever came before."""
     large = PNG + bytes(5_000_000 - len(PNG))
     pictures = [{"type": "image", "data": data} for data in [large] * 4 + [PNG]]
 
@@ -139,7 +124,6 @@ def test_picture_without_room_leaves_the_room_to_smaller_ones() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_pictures_of_earlier_rounds_take_room(more: int) -> None:
-    """The last character is still used."""
     seen = ["x" * (24 * 1024 * 1024 - len(PIXEL_URL) + more)]
     tools = OwnTools([Returning([{"type": "image", "data": PIXEL}])], None, seen)
 
@@ -155,7 +139,6 @@ class Storing:
         self.stored: list[tuple[str, bytes]] = []
 
     async def store(self, name: str, content: bytes) -> str:
-        """Remember it."""
         if "full" in name:
             raise HostFileError("Open WebUI answered with HTTP 413.")
         self.stored.append((name, content))
@@ -180,14 +163,9 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
         ("no-ending", b"rain"),
         ("empty", b""),
     ]
-    assert outcome.card == {
-        "notes": [
-            "[a_note\\[1\\].txt](/files/1)",
-            "[file](/files/2)",
-            "[no-ending](/files/3)",
-            "[empty](/files/4)",
-        ]
-    }
+    links = ["[a_note\\[1\\].txt]", "[file]", "[no-ending]", "[empty]"]
+    notes = [f"{link}(/files/{number})" for number, link in enumerate(links, 1)]
+    assert outcome.card == {"notes": notes}
     for file in (
         "a_note[1].txt (text/plain, 4 bytes)",
         "file (application/x-own, 4 bytes)",
@@ -209,7 +187,6 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
 def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
     content: bytes, shown: str
 ) -> None:
-    """The reason is told to the user and to the model."""
     part = {"type": "blob", "data": base64.b64encode(content).decode()}
     result = [{**part, "name": "full.csv"}]
 
@@ -243,7 +220,6 @@ def test_file_of_a_plain_client_is_not_stored() -> None:
 
 
 def test_result_of_mcp_says_itself_whether_it_failed() -> None:
-    """Its text reaches the model."""
     content = [{"type": "text", "text": "No such city."}]
 
     assert answer({"isError": True, "content": content}) == ToolResult(
@@ -254,7 +230,6 @@ def test_result_of_mcp_says_itself_whether_it_failed() -> None:
 
 
 def test_file_that_is_no_base64_is_refused() -> None:
-    """The message is for the model."""
     refused = answer([{"type": "image", "data": "no base64!"}])
 
     assert refused.failed
@@ -262,11 +237,7 @@ def test_file_that_is_no_base64_is_refused() -> None:
     assert str(refused.output).endswith("is not base64")
 
 
-# ----------------------------------------------------------------- own tools
-
-
 def test_tool_of_the_port_is_described() -> None:
-    """By its name, with what it wants."""
     tool = Returning("Rain.")
 
     assert OwnTools([tool], None).schemas == {"own": {}}
@@ -289,7 +260,6 @@ def test_r23_no_path_of_a_tool_is_read(tmp_path: Path) -> None:
 
 
 def test_r23_file_over_5_mb_is_refused() -> None:
-    """One of exactly that size is not."""
     limit = 5 * 1024 * 1024
     parts = [
         {"type": "blob", "data": base64.b64encode(bytes(size)).decode()}

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from calls.outcomes import chunks_of, statuses
-from calls.sample import USER, call_of, chat, valves_for
+from calls.sample import IDS, USER, call_of, chat, valves_for
+from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Trace
@@ -28,48 +29,29 @@ ON: Json = {
 }
 
 
-def ids(answer: str) -> Json:
-    """What the host says of an answer of the chat."""
-    question = f"q{answer[1:]}"
-    return {
-        "chat_id": "chat-1",
-        "message_id": answer,
-        "session_id": "s-1",
-        "user_message_id": question,
-    }
-
-
-def row_of(host: StandInHost, usage: object) -> None:
+def set_usage(host: StandInHost, usage: object) -> None:
     """Let the chat hold two questions; the first answer has a usage."""
-    messages: Json = {
-        "q0": {"role": "user", "content": "Hi", "parentId": None},
-        "a0": {"role": "assistant", "parentId": "q0", "usage": usage},
-        "q1": {"role": "user", "content": "And?", "parentId": "a0"},
-        "a1": {"role": "assistant", "parentId": "q1"},
-    }
-    row = host.chats.rows["chat-1"]
-    row.chat = {**row.chat, "history": {"messages": messages}}
+    row_of(host, "Hi", "And?")
+    host.chats.rows["chat-1"].chat["history"]["messages"]["a0"]["usage"] = usage
 
 
 async def ask(
-    sim: Simulator, answer: str, more: Json | None = None, **valves: Any
+    sim: Simulator, *texts: str, more: Json | None = None, **valves: Any
 ) -> tuple[Json, Json]:
-    """Ask the first or second question; return what was sent and the usage shown."""
-    turns = [
-        ("system", LONG),
-        ("user", "Hi"),
-        ("assistant", "Hello."),
-        ("user", "And?"),
-    ]
-    wanted = turns if answer == "a1" else turns[:2]
-    messages = [{"role": role, "content": text} for role, text in wanted]
+    """Ask the next question; return what was sent and the usage shown."""
     pipe = Pipe()
     pipe.valves = valves_for(sim, **valves)
-    body = {"model": MODEL, "messages": messages, "stream": True, **(more or {})}
-    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=ids(answer))
+    number = len(texts) // 2
+    ids = {"message_id": f"a{number}", "user_message_id": f"q{number}"}
+    body = chat(*texts, **{"model": MODEL, **(more or {})})
+    body["messages"].insert(0, {"role": "system", "content": LONG})
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__={**IDS, **ids})
     assert statuses(chunks) == []
     [usage] = [chunk["usage"] for chunk in chunks if "usage" in chunk]
     return sim.requests[-1].body, usage
+
+
+SECOND = ("Hi", "Hello.", "And?")
 
 
 async def test_an_answer_is_compared_with_the_one_before(
@@ -77,15 +59,16 @@ async def test_an_answer_is_compared_with_the_one_before(
 ) -> None:
     """Its id is in the usage that the host stores; the log has the reason."""
     caplog.set_level("INFO")
-    row_of(host, {})
-    first, usage = await ask(sim, "a0", **ON)
-    row_of(host, usage)
+    set_usage(host, {})
+    first, usage = await ask(sim, "Hi", **ON)
+    set_usage(host, usage)
     ttl = {"ttl": "30m"}
     chosen: Json = {"verbosity": "low", "prompt_cache_options": ttl}
     opened = expert(
         prompt_cache_diagnostics=True, caller_may_set="prompt_cache_options"
     )
-    again, _ = await ask(sim, "a1", chosen, **{**ON, "EXPERT_JSON": opened})
+    valves = {**ON, "EXPERT_JSON": opened}
+    again, _ = await ask(sim, *SECOND, more=chosen, **valves)
 
     assert "prompt_cache_options" not in first
     assert usage["response_id"].startswith("resp_")
@@ -126,9 +109,8 @@ async def test_nothing_is_compared(
     sim: Simulator, host: StandInHost, changed: Json
 ) -> None:
     """Unless it is wanted, the model and the server can do it, and the id is one."""
-    usage = {"response_id": "resp_1"}
-    row_of(host, changed.pop("usage", usage))
-    more = {"model": changed.pop("model")} if "model" in changed else None
-    sent, shown = await ask(sim, "a1", more, **{**ON, **changed})
+    set_usage(host, changed.pop("usage", {"response_id": "resp_1"}))
+    more = {"model": changed.pop("model", MODEL)}
+    sent, shown = await ask(sim, *SECOND, more=more, **{**ON, **changed})
     assert "prompt_cache_options" not in sent
     assert ("response_id" in shown) == ("EXPERT_JSON" not in changed)

@@ -17,6 +17,7 @@ from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 
 Json = dict[str, Any]
+AGENT = "my_pipe.gpt5_function_calling"
 
 
 @pytest.mark.asyncio
@@ -36,37 +37,32 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     async def emit(event: Json) -> None:
         told.append(event)
 
-    valves = valves_for(sim, SHOW_COST=shows_cost)
-
     def get_weather(city: str) -> str:
         return f"Rain in {city}."
 
     tool = {"callable": host_callable(get_weather), "spec": TOOL["function"]}
     call = call_of(
-        chat("sim:tool", model="my_pipe.gpt5_function_calling", tools=[TOOL]),
-        valves,
-        Caller(
-            "my_pipe.gpt5_function_calling", "user-1", "chat-1", "m-1", streams=True
-        ),
+        chat("sim:tool", model=AGENT, tools=[TOOL]),
+        valves_for(sim, SHOW_COST=shows_cost),
+        Caller(AGENT, "user-1", "chat-1", "m-1", streams=True),
         host=host_context({"get_weather": tool}, event_emitter=emit),
     )
     prepared = await build_chat_request(call)
     assert prepared.toolset
-    ended: list[RunEvent] = []
     toolset = prepared.toolset._replace(earlier=EarlierSpending(rounds=3, calls=2))
+    shown: list[RunEvent] = []
     run = run_agent(prepared, toolset, prepared.limits, connections)
     async with aclosing(run) as events:
         async for event in events:
-            ended.append(event)
-            is_text = isinstance(event, TextDelta) and event.kind == "text"
-            if is_stopped and is_text:
+            shown.append(event)
+            if is_stopped and isinstance(event, TextDelta) and event.kind == "text":
                 break
-    await connections.close()
+    await connections.close()  # what is told meanwhile arrives
 
     assert len(told) == is_stopped
     for report in told:
         metadata = report["data"]["execution_metadata"]
         assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
         assert bool(metadata["total_price"]) == shows_cost
-    works = [event.work for event in ended if isinstance(event, RunDone)]
+    works = [event.work for event in shown if isinstance(event, RunDone)]
     assert [work[:2] for work in works if work] == [(2, 1)] * (not is_stopped)

@@ -18,15 +18,9 @@ from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
-from owui_chat.events import (
-    AnswerEvent,
-    Marker,
-    SourceCited,
-    StoredRecord,
-    TurnDetails,
-)
+from owui_chat.events import AnswerEvent, Marker, SourceCited, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
-from owui_chat.storage.records import message_key, read_records
+from owui_chat.storage.records import Record, message_key, read_records
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
@@ -43,17 +37,46 @@ Pair = tuple[AnswerEvent, str]
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 
 
-async def all_told(call: CheckedCall, connections: Connections) -> list[Pair]:
-    """A whole answer."""
-    pairs: list[Pair] = []
-    line = ""
-    async for event in answer_events(await build_chat_request(call), connections):
-        if isinstance(event, Marker):
-            line = event.text
-        else:
-            pairs.append((event, line))
-            line = ""
-    return pairs
+class Desk:
+    """Answers of a chat that is stored, and what the host has of them."""
+
+    def __init__(
+        self, sim: Simulator, host: StandInHost, connections: Connections
+    ) -> None:
+        self.sim = sim
+        self.host = host
+        self.connections = connections
+
+    @property
+    def kept(self) -> list[Record]:
+        """The records in the chat's row."""
+        return [*read_records(self.host.kept, SIGN).values()]
+
+    async def answer(self, call: CheckedCall) -> list[Pair]:
+        """A whole answer, each event with the marker before it."""
+        prepared = await build_chat_request(call)
+        pairs: list[Pair] = []
+        line = ""
+        async for event in answer_events(prepared, self.connections):
+            if isinstance(event, Marker):
+                line = event.text
+            else:
+                pairs.append((event, line))
+                line = ""
+        return pairs
+
+    async def ask(
+        self, text: str, caller: Caller | None = None, **valves: Any
+    ) -> list[Pair]:
+        return await self.answer(
+            call_of(chat(text), valves_for(self.sim, **valves), caller)
+        )
+
+
+@pytest.fixture
+def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
+    """A desk whose model is the simulator."""
+    return Desk(sim, host, connections)
 
 
 def markers_of(pairs: list[Pair]) -> list[str]:
@@ -66,20 +89,14 @@ def is_text(event: AnswerEvent) -> bool:
     return isinstance(event, TextDelta) and event.kind == "text"
 
 
-async def test_marker_stands_before_the_first_text(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """And names what the chat holds by then."""
-    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
+async def test_marker_stands_before_the_first_text(desk: Desk) -> None:
+    pairs = await desk.ask("Hi")
 
     [line] = markers_of(pairs)
     [first] = [event for event, markers in pairs if markers]
-    assert isinstance(first, TextDelta)
-    assert first == next(
-        e for e, _ in pairs if isinstance(e, TextDelta) and e.kind == "text"
-    )
+    assert first == next(event for event, _ in pairs if is_text(event))
     [named] = split_at_markers(line)
-    [record] = read_records(host.kept, SIGN).values()
+    [record] = desk.kept
     assert named.ulid == record.ulid
     ended = [e.item for e, _ in pairs if isinstance(e, ItemDone)]
     assert record.payload[0] == strip_for_replay(ended[0])
@@ -90,53 +107,47 @@ async def test_marker_stands_before_the_first_text(
 
 
 async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
-    sim: Simulator, host: StandInHost, connections: Connections
+    desk: Desk,
 ) -> None:
     """The end waits, and tries again what was refused."""
-    host.chats.refusing = 2
-    host.chats.unlocked = asyncio.Event()
+    desk.host.chats.refusing = 2
+    desk.host.chats.unlocked = asyncio.Event()
     shown: list[AnswerEvent] = []
 
     async with asyncio.timeout(60):
-        prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
-        async for event in answer_events(prepared, connections):
+        prepared = await build_chat_request(call_of(chat("Hi"), valves_for(desk.sim)))
+        async for event in answer_events(prepared, desk.connections):
             shown.append(event)
-            if is_text(event) and not host.chats.unlocked.is_set():
-                assert host.chats.writes == []
-                host.chats.unlocked.set()
+            if is_text(event) and not desk.host.chats.unlocked.is_set():
+                assert desk.host.chats.writes == []
+                desk.host.chats.unlocked.set()
 
     [marker] = [event for event in shown if isinstance(event, Marker)]
     [named] = split_at_markers(marker.text)
-    assert named.ulid in read_records(host.kept, SIGN)
+    assert named.ulid in read_records(desk.host.kept, SIGN)
 
 
-async def test_stop_right_after_the_first_text_loses_no_record(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_stop_right_after_the_first_text_loses_no_record(desk: Desk) -> None:
     """Neither one that is being written, nor the marker's that was shown."""
-    host.chats.unlocked = asyncio.Event()
-    prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
+    desk.host.chats.unlocked = asyncio.Event()
+    prepared = await build_chat_request(call_of(chat("Hi"), valves_for(desk.sim)))
 
     async with asyncio.timeout(60):
-        async with aclosing(answer_events(prepared, connections)) as events:
+        async with aclosing(answer_events(prepared, desk.connections)) as events:
             async for event in events:
                 if is_text(event):
                     break
-        host.chats.unlocked.set()
-        await until(lambda: bool(host.kept))
+        desk.host.chats.unlocked.set()
+        await until(lambda: bool(desk.host.kept))
 
-    [record] = read_records(host.kept, SIGN).values()
+    [record] = desk.kept
     assert record.payload[0]["type"] == "reasoning"
 
 
 async def test_exception_of_the_database_ends_no_answer_that_goes_on(
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """What could not be written next to the text is written at the end."""
-    write = host.chats.update_chat_by_id
+    write = desk.host.chats.update_chat_by_id
     failures = [OSError("canary")]
 
     async def fail_once(*given: Any, **named: Any) -> Any:
@@ -144,85 +155,41 @@ async def test_exception_of_the_database_ends_no_answer_that_goes_on(
             raise failures.pop()
         return await write(*given, **named)
 
-    monkeypatch.setattr(host.chats, "update_chat_by_id", fail_once)
+    monkeypatch.setattr(desk.host.chats, "update_chat_by_id", fail_once)
 
-    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
+    pairs = await desk.ask("Hi")
 
     assert isinstance(pairs[-1][0], RunDone)
-    assert len(read_records(host.kept, SIGN)) == 1
+    assert len(read_records(desk.host.kept, SIGN)) == 1
 
 
-async def test_answer_is_whole_where_the_host_stores_nothing(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_answer_is_whole_where_the_host_stores_nothing(desk: Desk) -> None:
     """Whoever looks for the cause finds a line in the log."""
-    host.chats.refusing = inf
-    call = call_of(chat("Hi"), valves_for(sim))
+    desk.host.chats.refusing = inf
+    call = call_of(chat("Hi"), valves_for(desk.sim))
 
-    pairs = await all_told(call, connections)
+    pairs = await desk.answer(call)
 
     assert isinstance(pairs[-1][0], RunDone)
     assert pairs[-1][0].ending.kind == "completed"
-    assert host.kept == {}
+    assert desk.host.kept == {}
     assert "Open WebUI could not store" in call.log.text()
 
 
-async def test_refused_items_are_stored_by_the_end_of_the_answer(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """Their marker is where it would have been."""
-    host.chats.refusing = 3
-    call = call_of(chat("Hi"), valves_for(sim))
-
-    pairs = await all_told(call, connections)
-
-    [(begun, line)] = [(event, line) for event, line in pairs if line]
-    assert isinstance(begun, TextDelta)
-    [named] = split_at_markers(line)
-    [record] = read_records(host.kept, SIGN).values()
-    assert named.ulid == record.ulid
-    assert "refused" not in call.log.text()
-
-
-@pytest.mark.parametrize(
-    "caller",
-    [
-        TEMPORARY,
-        Caller(MODEL, "user-1", "", "", streams=True),
-        Caller(MODEL, "user-2", "chat-1", "m-1", streams=True),
-    ],
-    ids=["temporary", "plain HTTP", "another user's"],
-)
-async def test_chat_without_a_row_gets_no_marker(
-    caller: Caller, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """There is nothing that it could name."""
-    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
-
-    assert markers_of(pairs) == []
-    assert host.chats.writes == []
-
-
-async def test_amended_record_is_written_without_a_second_marker(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_amended_record_is_written_without_a_second_marker(desk: Desk) -> None:
     """A refusal is known as one only at its end."""
-    pairs = await all_told(call_of(chat("sim:refusal"), valves_for(sim)), connections)
+    pairs = await desk.ask("sim:refusal")
 
     assert len(markers_of(pairs)) == 1
-    first, second = host.chats.writes
+    first, second = desk.host.chats.writes
     assert list(first) == list(second) == [message_key("m-1")]
-    [record] = read_records(host.kept, SIGN).values()
+    [record] = desk.kept
     assert record.payload[-1]["content"][0]["type"] == "refusal"
 
 
-async def test_answer_holds_its_own_items_where_the_valve_says_so(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_answer_holds_its_own_items_where_the_valve_says_so(desk: Desk) -> None:
     """Right after the first text that they belong to, and again as it ended."""
-    valves = valves_for(sim, HISTORY_CARRIER="output")
-
-    pairs = await all_told(call_of(chat("sim:refusal"), valves), connections)
+    pairs = await desk.ask("sim:refusal", HISTORY_CARRIER="output")
 
     events = [event for event, _ in pairs]
     first, again = [event for event in events if isinstance(event, StoredRecord)]
@@ -232,7 +199,7 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     assert first.item["id"] == again.item["id"]
     assert first.item["kept"] != again.item["kept"]
     assert markers_of(pairs) == []
-    assert host.chats.writes == []
+    assert desk.host.chats.writes == []
 
 
 @pytest.mark.parametrize(
@@ -246,40 +213,26 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     ],
 )
 async def test_turns_are_carried_where_nothing_else_keeps_them(
-    caller: Caller,
-    persist: str,
-    carried: int,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
+    caller: Caller, persist: str, carried: int, desk: Desk
 ) -> None:
     """As long as the host reads the answer, and reasoning may be remembered."""
-    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
-
-    pairs = await all_told(call_of(chat("Hi"), valves, caller), connections)
+    pairs = await desk.ask("Hi", caller, PERSIST_REASONING_TOKENS=persist)
 
     assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
 
 
-async def test_reasoning_that_is_not_kept_is_in_no_row(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_reasoning_that_is_not_kept_is_in_no_row(desk: Desk) -> None:
     """No write has it, not even one that a later write replaces."""
-    valves = valves_for(sim, PERSIST_REASONING_TOKENS="response")
+    await desk.ask("sim:commentary", PERSIST_REASONING_TOKENS="response")
 
-    await all_told(call_of(chat("sim:commentary"), valves), connections)
-
-    assert "encrypted_content" not in str(host.chats.writes)
+    assert "encrypted_content" not in str(desk.host.chats.writes)
 
 
-async def test_calls_of_a_plain_caller_are_the_callers(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """They stay open, and nothing is kept."""
+async def test_calls_of_a_plain_caller_are_the_callers(desk: Desk) -> None:
     caller = Caller(MODEL, "user-1", streams=True)
     body = chat("sim:tool", tools=[TOOL])
 
-    pairs = await all_told(call_of(body, valves_for(sim), caller), connections)
+    pairs = await desk.answer(call_of(body, valves_for(desk.sim), caller))
 
     ended = pairs[-1][0]
     assert isinstance(ended, RunDone)
@@ -293,42 +246,36 @@ async def test_calls_of_a_plain_caller_are_the_callers(
     ids=["retrieved", "none"],
 )
 async def test_sources_that_the_host_retrieved_are_counted(
-    sources: object,
-    number: int,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
+    sources: object, number: int, desk: Desk
 ) -> None:
     """The page has numbered them already; for none the host has a null."""
     metadata = {"user_id": "user-1", **IDS, "sources": sources}
     call = call_of(
         chat("sim:web-search"),
-        valves_for(sim, ENABLE_WEB_SEARCH=True),
+        valves_for(desk.sim, ENABLE_WEB_SEARCH=True),
         host=host_context(metadata=metadata),
     )
 
-    pairs = await all_told(call, connections)
+    pairs = await desk.answer(call)
 
     text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
     assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
 
 
-async def test_sources_of_the_first_part_of_an_answer_are_counted(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_sources_of_the_first_part_of_an_answer_are_counted(desk: Desk) -> None:
     """An answer that goes on after an approval: the page still has them."""
-    row_of(host, "sim:web-search")
-    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    row_of(desk.host, "sim:web-search")
+    messages = desk.host.chats.rows["chat-1"].chat["history"]["messages"]
     first = {"document": ["A", "B"], "metadata": [{"source": "a"}, {"source": "b"}]}
     messages["a0"]["sources"] = [first, first]
     call = asked_as(
-        sim,
+        desk.sim,
         *("Be brief.", "sim:web-search"),
         ENABLE_WEB_SEARCH=True,
         metadata={"assistant_message_id": "a0"},
     )
 
-    pairs = await all_told(call, connections)
+    pairs = await desk.answer(call)
 
     text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
     assert re.findall(r"\[(\d+)\]", text)[0] == "3"
@@ -336,24 +283,21 @@ async def test_sources_of_the_first_part_of_an_answer_are_counted(
 
 @pytest.mark.parametrize("continued", [{}, {"assistant_message_id": "m-1"}])
 async def test_sources_of_an_agents_context_are_shown_once(
-    continued: dict[str, str],
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
+    continued: dict[str, str], desk: Desk
 ) -> None:
     """The page has those of an answer that goes on."""
     model = "my_pipe.gpt5_function_calling"
     context = json.dumps({"context": [{"title": "Office", "content": "9 to 17"}]})
     call = call_of(
         chat("sim:short", model=model),
-        valves_for(sim, AGENT_JSON=context),
+        valves_for(desk.sim, AGENT_JSON=context),
         Caller(model, "user-1", "chat-1", "m-1", streams=True),
         host=host_context(metadata={"user_id": "user-1", **IDS, **continued}),
     )
 
-    events = [event for event, _ in await all_told(call, connections)]
+    events = [event for event, _ in await desk.answer(call)]
 
-    assert "Office" in str(sim.requests[-1].body)
+    assert "Office" in str(desk.sim.requests[-1].body)
     cited = [event for event in events if isinstance(event, SourceCited)]
     assert len(cited) == (0 if continued else 1)
 
@@ -408,7 +352,7 @@ async def test_chat_remembers_a_repair_unless_its_own_words_asked_for_it(
 
 
 async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(
-    sim: Simulator, host: StandInHost, connections: Connections
+    desk: Desk,
 ) -> None:
     """No one reads the stream meanwhile."""
     cited = {
@@ -429,13 +373,13 @@ async def test_files_are_fetched_in_half_of_the_silence_that_a_stream_may_have(
 
     async with Upstream(answer) as upstream:
         valves = valves_for(
-            sim,
+            desk.sim,
             BASE_URL=upstream.base_url,
             ENABLE_STREAM=False,
             EXPERT_JSON=expert(idle_timeout_seconds=100),
         )
         began = asyncio.get_running_loop().time()
-        pairs = await all_told(call_of(chat("Hi"), valves), connections)
+        pairs = await desk.answer(call_of(chat("Hi"), valves))
 
     assert 49 < asyncio.get_running_loop().time() - began < 52
     [card] = [e.card for e, _ in pairs if isinstance(e, ItemDone) and e.card]

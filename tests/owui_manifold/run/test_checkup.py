@@ -1,6 +1,7 @@
 """The answer to `/check`: each piece of the set-up, tried out."""
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from owui_manifold.pipe import Pipe
 from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
 from stand_in.host import StandInHost, close_connections, host_request
-from upstream.server import KEY, Upstream
+from upstream.server import KEY, Answerer, Upstream
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -55,7 +56,6 @@ async def findings(
 
 
 async def test_working_setup_passes_every_check(sim: Simulator) -> None:
-    """Every line says so, and what was sent is small and stored nowhere."""
     text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
 
     bodies = [request.body for request in sim.requests if request.body]
@@ -94,7 +94,6 @@ async def test_stored_valve_without_effect_is_named(sim: Simulator) -> None:
 
 
 async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
-    """How much of it and why, since the pipe was started."""
     dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
     text = await findings(sim.base_url, sim.api_key, dropped)
 
@@ -105,7 +104,6 @@ async def test_dropped_reasoning_is_counted_by_cause(sim: Simulator) -> None:
 
 
 async def test_models_that_the_key_lacks_are_named(sim: Simulator) -> None:
-    """They are named in words, before a user finds out."""
     names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
     text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
@@ -131,41 +129,43 @@ async def test_wrong_key_ends_the_check(sim: Simulator) -> None:
     assert text.endswith("\n\nResult: 1 problem and 1 warning.\n")
 
 
-def refusing(param: str, code: str) -> Any:
-    """Return a server that refuses requests with something in them, and their text."""
+def serving(
+    answer: Callable[[Any], dict[str, Any] | None], status: int = 400
+) -> Answerer:
+    """A server that lists a model, and answers a body, perhaps with an error."""
 
-    async def answer(request: web.Request) -> web.Response:
+    async def serve(request: web.Request) -> web.Response:
         if request.method == "GET":
             return web.json_response({"data": [{"id": MODEL}]})
-        body = await request.json()
-        refused = body.get("stream") if param == "stream" else body.get(param)
-        if refused:
-            error = {"code": code, "param": f"{param}.summary", "message": "CANARY"}
-            error["param"] = param if param == "stream" else error["param"]
-            return web.json_response({"error": error}, status=400)
-        message = {"type": "message", "role": "assistant", "content": []}
-        return web.json_response({"status": "completed", "output": [message]})
+        error = answer(await request.json())
+        if error:
+            return web.json_response({"error": error}, status=status)
+        return web.json_response({"status": "completed", "output": []})
 
-    return answer
+    return serve
+
+
+def refusing(param: str, code: str, named: str = "") -> Answerer:
+    """A server that refuses requests with something in them, and their text."""
+    error = {"code": code, "param": named or f"{param}.summary", "message": "CANARY"}
+    return serving(lambda body: error if body.get(param) else None)
 
 
 @pytest.mark.parametrize(
-    ("param", "missing", "advice", "works"),
+    ("param", "named", "missing", "advice", "works"),
     [
         (
-            "reasoning",
-            "Summaries",
-            "or set REASONING_SUMMARY to `disabled`.",
-            "A small request",
+            *("reasoning", "reasoning.summary", "Summaries"),
+            *("or set REASONING_SUMMARY to `disabled`.", "A small request"),
         ),
-        ("stream", "Streaming", "or turn off ENABLE_STREAM.", "Summaries"),
+        ("stream", "stream", "Streaming", "or turn off ENABLE_STREAM.", "Summaries"),
     ],
 )
 async def test_unverified_organization_is_told_what_is_missing(
-    param: str, missing: str, advice: str, works: str
+    param: str, named: str, missing: str, advice: str, works: str
 ) -> None:
     """A chat goes on without it, and the other lines still come."""
-    async with Upstream(refusing(param, "unsupported_value")) as upstream:
+    async with Upstream(refusing(param, "unsupported_value", named)) as upstream:
         text = await findings(upstream.base_url, KEY)
 
     problem = f"❌ **Problem: {missing}.** "
@@ -176,7 +176,6 @@ async def test_unverified_organization_is_told_what_is_missing(
 
 
 async def test_refused_hosted_tools_are_named() -> None:
-    """It is named by its type, a remote server by its label."""
     servers = '{"server_label": "wiki", "server_url": "https://wiki.example/mcp"}'
     tools = {"ENABLE_WEB_SEARCH": True, "REMOTE_MCP_SERVERS_JSON": servers}
     async with Upstream(refusing("tools", "invalid_value")) as upstream:
@@ -206,58 +205,56 @@ async def test_server_without_a_list_of_models_passes() -> None:
 
 
 async def test_request_is_repeated_without_a_limit_that_is_too_low() -> None:
-    """The same request is tried without it, before it counts as failed."""
-
-    async def answer(request: web.Request) -> web.Response:
-        if request.method == "GET":
-            return web.json_response({"data": [{"id": MODEL}]})
-        if "max_output_tokens" in await request.json():
-            error = {"message": "max_output_tokens must be at least 64"}
-            return web.json_response({"error": error}, status=500)
-        return web.json_response({"status": "completed", "output": []})
-
-    async with Upstream(answer) as upstream:
+    too_low = {"message": "max_output_tokens must be at least 64"}
+    server = serving(
+        lambda body: too_low if "max_output_tokens" in body else None, status=500
+    )
+    async with Upstream(server) as upstream:
         text = await findings(upstream.base_url, KEY)
 
     assert "❌" not in text
 
 
-# ---------------------------------------------------------- what can stop an answer
-
-
+FILTER_ID = "openai_responses_administration"
+ADA = {**USER, "role": "admin"}
 AUTHOR = "The authors of OpenAI Responses Manifold"
 ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 
-async def checked(
-    host: StandInHost, sim: Simulator, rules: str = "", entries: str = "", **valves: Any
-) -> str:
-    """Return what an administrator reads who has the filter."""
-    host.filters.active["openai_responses_administration"] = Filter()
-    host.filters.valves["openai_responses_administration"] = {
-        "USER_LIMITS_JSON": rules,
-        "ENDPOINTS_JSON": entries,
-    }
-    request = host_request()
-    pipe = Pipe()
-    pipe.valves = valves_for(sim, **{"MODEL_ID": MODEL, **valves})
-    body = {**chat("/check"), "model": f"my_pipe.{MODEL}"}
-    admin = {**USER, "role": "admin"}
-    given: dict[str, Any] = {"__user__": admin, "__request__": request}
-    chunks = await chunks_of(pipe, body, **given)
-    await close_connections(pipe)
-    return plain_text(chunks)
+class Desk:
+    """An administrator who has the filter, and asks for a check."""
+
+    def __init__(self, host: StandInHost, sim: Simulator) -> None:
+        self.host = host
+        self.sim = sim
+        host.filters.active[FILTER_ID] = Filter()
+
+    async def check(self, rules: str = "", entries: str = "", **valves: Any) -> str:
+        """What is read then, as a telephone writes the command."""
+        self.host.filters.valves[FILTER_ID] = {
+            "USER_LIMITS_JSON": rules,
+            "ENDPOINTS_JSON": entries,
+        }
+        pipe = Pipe()
+        pipe.valves = valves_for(self.sim, **{"MODEL_ID": MODEL, **valves})
+        body = chat(" /Check\n", model=f"my_pipe.{MODEL}")
+        given: dict[str, Any] = {"__user__": ADA, "__request__": host_request()}
+        chunks = await chunks_of(pipe, body, **given)
+        await close_connections(pipe)
+        return plain_text(chunks)
 
 
-async def test_models_that_retire_are_named_with_what_replaces_them(
-    host: StandInHost, sim: Simulator
-) -> None:
+@pytest.fixture
+def desk(host: StandInHost, sim: Simulator) -> Desk:
+    """A desk whose pipe talks to the simulator."""
+    return Desk(host, sim)
+
+
+async def test_models_that_retire_are_named_with_what_replaces_them(desk: Desk) -> None:
     """Those of MODEL_ID, of the agents, for tasks and for pictures, each once."""
     ending = {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}
     names = ("gpt-5.6-sol", "gpt-5.4", "gpt-5.1")
-    text = await checked(
-        host,
-        sim,
+    text = await desk.check(
         MODEL_ID="auto, gpt-5.6-sol, gpt-5.6-sol, gpt5_function_calling",
         TASK_MODEL="gpt-5.1",
         AGENT_JSON='{"model": "gpt-5.4"}',
@@ -270,46 +267,41 @@ async def test_models_that_retire_are_named_with_what_replaces_them(
     assert line.count("Use GPT-6.1 Sol instead.") == 3
     for name in ("GPT-5.6 Sol", "GPT-5.4", "GPT-5.1", "gpt-image-1.5"):
         assert line.count(f"{name} ") == 1
-    assert "retire" not in await checked(host, sim)
+    assert "retire" not in await desk.check()
 
 
-async def test_rule_that_cannot_be_read_is_named(
-    host: StandInHost, sim: Simulator
-) -> None:
+async def test_rule_that_cannot_be_read_is_named(desk: Desk) -> None:
     """Its users get no answers, while the administrator gets some."""
-    text = await checked(host, sim, rules='[{"role": "user", "money": 5}]')
+    text = await desk.check(rules='[{"role": "user", "money": 5}]')
     assert (
         "❌ **Problem: Limits.** Rule 1 of USER_LIMITS_JSON: `per` is missing" in text
     )
 
-    assert "✅ **Limits**" in await checked(host, sim, rules="[]")
+    assert "✅ **Limits**" in await desk.check(rules="[]")
 
 
 @pytest.mark.parametrize(
-    ("valves", "message"),
+    ("agent", "message"),
     [
-        ({"AGENT_JSON": "{"}, "AGENT_JSON"),
-        (
-            {
-                "MODEL_ID": f"{MODEL}, gpt5_react",
-                "AGENT_JSON": '{"model": "chatgpt-image-latest"}',
-            },
+        pytest.param("{", "AGENT_JSON", id="unreadable"),
+        pytest.param(
+            '{"model": "chatgpt-image-latest"}',
             "the model chatgpt-image-latest cannot call tools",
+            id="an agent's model without tools",
         ),
     ],
-    ids=["unreadable", "an agent's model without tools"],
 )
 async def test_valves_that_keep_from_answers_are_named(
-    host: StandInHost, sim: Simulator, valves: dict[str, str], message: str
+    agent: str, message: str, desk: Desk
 ) -> None:
     """Also those of agents, while the administrator's own model answers."""
-    text = await checked(host, sim, **valves)
+    text = await desk.check(MODEL_ID=f"{MODEL}, gpt5_react", AGENT_JSON=agent)
 
     problem = "- ❌ **Problem: Valves.** "
     [line] = [line for line in text.splitlines() if line.startswith(problem)]
     assert message in line
     assert "✅ **Streaming**" in text
-    assert "✅ **Valves**" in await checked(host, sim)
+    assert "✅ **Valves**" in await desk.check()
 
 
 @pytest.mark.parametrize(
@@ -318,10 +310,6 @@ async def test_valves_that_keep_from_answers_are_named(
         (
             {"WEB_SEARCH_OPTIONS": '{"alowed_domains": ["a.org"]}'},
             "WEB_SEARCH_OPTIONS contains unknown names: alowed_domains. Known keys: ",
-        ),
-        (
-            {"IMAGE_GENERATION_OPTIONS": '{"qualty": "high"}'},
-            "IMAGE_GENERATION_OPTIONS contains unknown names: qualty. Known keys: ",
         ),
         (
             {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
@@ -334,24 +322,21 @@ async def test_valves_that_keep_from_answers_are_named(
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 async def test_list_always_appears(
-    host: StandInHost, sim: Simulator, valves: dict[str, Any], message: str
+    valves: dict[str, Any], message: str, desk: Desk
 ) -> None:
     """Each wrong setting is in it, also one without which no chat is answered."""
-    text = await checked(host, sim, **valves)
+    text = await desk.check(**valves)
 
     [line] = [line for line in text.splitlines() if "**Problem: Valves.**" in line]
     assert message in line
     assert "CANARY" not in text
     assert "Result: 1 problem" in text
-    said = [
-        {"role": "user", "content": "/check"},
-        {"role": "assistant", "content": text},
-    ]
+    said = chat("/check", text)["messages"]
     assert without_commands(parse_messages(said)[1]) == []  # no model is told later
 
 
-async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> None:
-    text = await checked(host, sim, EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
+async def test_two_mistakes_are_two_lines(desk: Desk) -> None:
+    text = await desk.check(EXTRA_HEADERS="[", AGENT_JSON="[", API_KEY="")
 
     lines = [line for line in text.splitlines() if line.startswith("- ❌")]
     assert [line.split("**")[1] for line in lines] == [
@@ -360,38 +345,25 @@ async def test_two_mistakes_are_two_lines(host: StandInHost, sim: Simulator) -> 
         "Problem: Every chat.",
     ]
     assert "The other checks" not in text
-    assert sim.requests == []
-
-
-async def test_command_of_a_telephone(sim: Simulator) -> None:
-    """It writes a capital letter; a model would be asked what that means."""
-    pipe = Pipe()
-    pipe.valves = valves_for(sim)
-    admin = {**USER, "role": "admin"}
-    chunks = await chunks_of(pipe, chat(" /Check\n"), __user__=admin)
-    assert "Result: " in plain_text(chunks)
+    assert desk.sim.requests == []
 
 
 async def test_functions_that_cannot_be_listed(
-    host: StandInHost, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """The rest of the check goes on."""
-
     async def fail(_: str) -> None:
         raise OSError("disk")
 
-    monkeypatch.setattr(host.functions, "get_functions_by_type", fail)
-    text = await checked(host, sim)
+    monkeypatch.setattr(desk.host.functions, "get_functions_by_type", fail)
+    text = await desk.check()
 
     assert "❌ **Problem: Filters.** Open WebUI could not list them (OSError" in text
     assert "✅ **A small request**" in text
 
 
-async def test_each_entry_of_the_endpoints_is_asked(
-    host: StandInHost, sim: Simulator
-) -> None:
+async def test_each_entry_of_the_endpoints_is_asked(desk: Desk) -> None:
     """Also those of groups that the administrator is not in; no key is shown."""
-    works = {"api_key": sim.api_key, "base_url": sim.base_url}
+    works = {"api_key": desk.sim.api_key, "base_url": desk.sim.base_url}
     rows = [
         {**works, "groups": ["staff"]},
         {**works, "api_key": "sk-wrong-CANARY", "groups": ["students"]},
@@ -399,7 +371,7 @@ async def test_each_entry_of_the_endpoints_is_asked(
         {**works, "models": ["gpt-4.1"]},
     ]
     names = f"auto, {MODEL}, gpt-4.1, gpt-4.1-research"
-    text = await checked(host, sim, entries=json.dumps(rows), MODEL_ID=names)
+    text = await desk.check(entries=json.dumps(rows), MODEL_ID=names)
 
     assert "✅ **Entry 1 of ENDPOINTS_JSON**: GPT-5.2 answers at 127.0.0.1.\n" in text
     assert "❌ **Problem: Entry 2 of ENDPOINTS_JSON.** " in text
@@ -409,28 +381,23 @@ async def test_each_entry_of_the_endpoints_is_asked(
     assert "CANARY" not in text
 
 
-async def test_task_model_that_does_not_answer(
-    host: StandInHost, sim: Simulator
-) -> None:
-    """That of the valve, and one that Open WebUI no longer has."""
-    host.settings.values["task.model.external"] = "my_pipe.gone"
-    text = await checked(host, sim, TASK_MODEL="gpt-99-unheard-of")
+async def test_task_model_that_does_not_answer(desk: Desk) -> None:
+    desk.host.settings.values["task.model.external"] = "my_pipe.gone"
+    text = await desk.check(TASK_MODEL="gpt-99-unheard-of")
 
     assert "❌ **Problem: TASK_MODEL.** " in text
     missing = "❌ **Problem: Open WebUI's task models.** Open WebUI has no my_pipe.gone"
     assert missing in text
-    assert "✅ **TASK_MODEL**" in await checked(host, sim, TASK_MODEL="gpt-4.1")
+    assert "✅ **TASK_MODEL**" in await desk.check(TASK_MODEL="gpt-4.1")
 
 
-async def test_version_tells_files_of_one_version_apart(
-    host: StandInHost, sim: Simulator
-) -> None:
+async def test_version_tells_files_of_one_version_apart(desk: Desk) -> None:
     """By the digest that `sha256sum` prints for the file."""
-    host.functions.add("another", "pipe", content="x", version="3.0.0")
-    host.functions.add("my_pipe", "pipe", content="Zürich\n", version="1.2.0.dev")
+    desk.host.functions.add("another", "pipe", content="x", version="3.0.0")
+    desk.host.functions.add("my_pipe", "pipe", content="Zürich\n", version="1.2.0.dev")
 
     digest = "f40e3dbf7c4085b08c862a3200f923d8025d15cc518e7b740cd5f17fb931d286"
-    text = await checked(host, sim)
+    text = await desk.check()
     assert f"✅ **Version**: 1.2.0.dev, SHA-256 {digest}.\n" in text
 
 
@@ -444,20 +411,22 @@ class NewSwitch:
     CONTRACT = SWITCH_CONTRACT + 1
 
 
-async def test_filters_of_other_releases(host: StandInHost, sim: Simulator) -> None:
+async def test_filters_of_other_releases(desk: Desk) -> None:
     """They are no problem as long as they work; filters of others say nothing."""
-    add = partial(host.functions.add, kind="filter", author=AUTHOR, version="0.9.0")
-    host.functions.add("other", "filter", title="O", author="O", version="3")
-    host.filters.active |= {"search": OldSwitch(), "effort": NewSwitch()}
+    add = partial(
+        desk.host.functions.add, kind="filter", author=AUTHOR, version="0.9.0"
+    )
+    desk.host.functions.add("other", "filter", title="O", author="O", version="3")
+    desk.host.filters.active |= {"search": OldSwitch(), "effort": NewSwitch()}
     add("search", title="Search")
-    add("openai_responses_administration", title=ADMINISTRATION_TITLE)
-    assert "✅ **Filters**" in await checked(host, sim)
+    add(FILTER_ID, title=ADMINISTRATION_TITLE)
+    assert "✅ **Filters**" in await desk.check()
 
     add("effort", title="Effort", is_active=False)
-    assert "✅ **Filters**" in await checked(host, sim)
+    assert "✅ **Filters**" in await desk.check()
 
-    host.functions.rows[-1].is_active = True
-    text = await checked(host, sim)
+    desk.host.functions.rows[-1].is_active = True
+    text = await desk.check()
     [line] = [line for line in text.splitlines() if "Filters" in line]
     assert line == (
         "- ❌ **Problem: Filters.** Effort 0.9.0 does not work with this version of "
@@ -465,16 +434,14 @@ async def test_filters_of_other_releases(host: StandInHost, sim: Simulator) -> N
     )
 
 
-async def test_filter_for_administrators_that_is_not_asked(
-    host: StandInHost, sim: Simulator
-) -> None:
+async def test_filter_for_administrators_that_is_not_asked(desk: Desk) -> None:
     """Switched off, or under an id by which the pipe does not find it."""
-    add = partial(host.functions.add, kind="filter", author=AUTHOR)
+    add = partial(desk.host.functions.add, kind="filter", author=AUTHOR)
     add = partial(add, title=ADMINISTRATION_TITLE, version="1.0.0")
-    host.filters.active["administration_1"] = Filter()
-    add("openai_responses_administration", is_active=False)
+    desk.host.filters.active["administration_1"] = Filter()
+    add(FILTER_ID, is_active=False)
     add("administration_1")
-    text = await checked(host, sim)
+    text = await desk.check()
     assert f"{ADMINISTRATION_TITLE} is switched off: no limits apply." in text
     assert (
         f"The id of {ADMINISTRATION_TITLE} has to be openai_responses_administration"
@@ -496,13 +463,11 @@ async def test_tasks_about_a_check_ask_no_model(
     """No one pays for the title of a check; of others' chats a model writes it."""
     pipe = Pipe()
     pipe.valves = valves_for(sim)
-    messages = [*chat("/check")["messages"], {"role": "assistant", "content": "Fine."}]
-    metadata = {"task_body": {"messages": messages}}
+    metadata = {"task_body": {"messages": chat("/check", "Fine.")["messages"]}}
     body = {**chat("Write it about the chat."), "stream": False}
-    admin = {**USER, "role": "admin"}
 
     given: dict[str, Any] = {"__task__": task, "__metadata__": metadata}
-    result: Any = await pipe.pipe(body, __user__=admin, **given)
+    result: Any = await pipe.pipe(body, __user__=ADA, **given)
 
     assert result["choices"][0]["message"]["content"] == text
     assert sim.requests == []

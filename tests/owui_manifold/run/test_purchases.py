@@ -21,11 +21,7 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 ID = "openai_responses_administration"
-NATIVE: Json = {
-    "__user__": USER,
-    "__metadata__": IDS,
-    "__request__": host_request(),
-}
+NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
 DAY = utc_today().isoformat()
 LONG = "A long beginning, that the server keeps. " * 400
 PRICES = {"input": 4.0, "cached": 0.4, "cache_write": 5.0, "output": 20.0}
@@ -135,7 +131,6 @@ async def test_images_are_a_part_of_their_own(
 async def test_nothing_is_itemized_without_a_price(
     task: str | None, pipe: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """The tokens are told all the same."""
     pipe.valves = valves_for(sim, CUSTOM_MODEL_PRICING_JSON="{")
     await chunks_of(pipe, chat("sim:short"), **NATIVE, __task__=task)
 
@@ -149,7 +144,6 @@ async def test_nothing_is_itemized_without_a_price(
 async def test_agents_are_a_view_of_their_own(
     pipe: Pipe, administration: Filter, sim: Simulator
 ) -> None:
-    """Their requests and their money, next to what it bought."""
     pipe.valves = valves_for(sim, AGENT_JSON='{"model": "gpt-5.6-sol"}')
     body = {**chat("sim:short"), "model": "my_pipe.gpt5_function_calling"}
     await chunks_of(pipe, body, **NATIVE)

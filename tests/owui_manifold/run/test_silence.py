@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    RESPONDED,
-    advice,
-    chunks_of,
-    closings,
-    host_events,
-)
+from calls.outcomes import NATIVE, RESPONDED, advice, chunks_of, closings, host_events
 from calls.sample import TOOL, chat, valves_for
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
@@ -33,7 +26,6 @@ class Page:
         self.changed = asyncio.Event()
 
     async def __call__(self, event: dict[str, Any]) -> None:
-        """Take one event."""
         assert event["type"] == "status"
         self.hidden = bool(event["data"].get("hidden"))
         self.lines += [event["data"]["description"]] * (not self.hidden)
@@ -49,7 +41,6 @@ class Page:
 async def test_silence_is_reported_each_minute(
     streams: bool, pipe: Pipe, sim: Simulator
 ) -> None:
-    """From 20 s on, until the server speaks."""
     pipe.valves = valves_for(sim, ENABLE_STREAM=streams)
     page = Page()
 
@@ -75,7 +66,6 @@ async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
 
 
 async def test_failure_hides_that_a_silence_has_ended(pipe: Pipe) -> None:
-    """The failure has a message of its own."""
     page = Page()
 
     chunks = await page.answer(pipe, "sim:failed,wait=30000")

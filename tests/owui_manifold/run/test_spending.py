@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from owui_chat.messages import parse_messages
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from owui_manifold.run.spending import event_words
+from runs.tools import calling
 from shells.administration import EventWords
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable, host_request
@@ -40,11 +42,7 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 ID = "openai_responses_administration"
-NATIVE: Json = {
-    "__user__": USER,
-    "__metadata__": IDS,
-    "__request__": host_request(),
-}
+NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
 DAY = utc_today().isoformat()
 ADMIN: Json = {**NATIVE, "__user__": {**USER, "id": "admin", "role": "admin"}}
 FREE = {"money": 1000, "per": "month", "show": True}
@@ -57,30 +55,62 @@ def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabas
     return UsageDatabase(monkeypatch, host)
 
 
-@pytest.fixture
-def administration(host: StandInHost, database: UsageDatabase) -> Filter:
-    """The filter, active, with a limit that is far away."""
-    administration = Filter()
-    host.filters.active = {ID: administration}
-    limit(host, FREE)
-    return administration
+class Desk:
+    """A pipe with its filter, which has a limit that is far away."""
+
+    def __init__(
+        self, pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
+    ) -> None:
+        self.pipe = pipe
+        self.sim = sim
+        self.host = host
+        self.database = database
+        self.filter = Filter()
+        host.filters.active = {ID: self.filter}
+        self.limit(FREE)
+
+    def limit(self, *rules: Json) -> None:
+        """Set the rules as an administrator does."""
+        self.host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
+
+    def set_valves(self, **valves: Any) -> None:
+        self.pipe.valves = valves_for(self.sim, **valves)
+
+    async def answer(self, body: Json, **given: Any) -> Any:
+        return await self.pipe.pipe(body, **{**NATIVE, **given})
+
+    async def chunks(self, body: Json, **given: Any) -> list[Json]:
+        return await chunks_of(self.pipe, body, **{**NATIVE, **given})
+
+    async def result(self, body: Json, **given: Any) -> Json:
+        return await result_of(self.pipe, body, **{**NATIVE, **given})
+
+    async def refusal(self, body: Json | None = None, **given: Any) -> str:
+        """The message in place of an answer."""
+        [message] = errors(await self.chunks(body or chat("Hi"), **given))
+        return split_id(message)[0]
+
+    async def counted(self, user_id: str = "user-1") -> list[UsageRow]:
+        """What the table has of a user, as soon as it is written."""
+        return sorted(await self.filter._usage.user_rows(user_id, "2026"))
+
+    async def row(self, user_id: str = "user-1") -> UsageRow:
+        """The same, of one day and one model."""
+        [row] = await self.counted(user_id)
+        return row
+
+    @property
+    def usages(self) -> list[Json]:
+        """What the API counted, response by response."""
+        return [r.response["usage"] for r in self.sim.requests if r.response]
 
 
 @pytest.fixture
-def limited(pipe: Pipe, administration: Filter) -> Pipe:
-    """The pipe with its filter."""
-    return pipe
-
-
-def limit(host: StandInHost, *rules: Json) -> None:
-    """Set the rules as an administrator does."""
-    host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
-
-
-async def counted(asked: Filter, user_id: str = "user-1") -> list[UsageRow]:
-    """What the table has of a user, as soon as it is written."""
-    rows = await asked._usage.user_rows(user_id, "2026")
-    return sorted(rows)
+def desk(
+    pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
+) -> Desk:
+    """One whose pipe talks to the simulator."""
+    return Desk(pipe, sim, host, database)
 
 
 async def spent(row: UsageRow) -> None:
@@ -90,15 +120,27 @@ async def spent(row: UsageRow) -> None:
     await table.flush()
 
 
-async def refusal(pipe: Pipe, body: Json | None = None, **given: Any) -> str:
-    """The message in place of an answer."""
-    [sentence] = errors(await chunks_of(pipe, body or chat("Hi"), **(given or NATIVE)))
-    return split_id(sentence)[0]
+async def stop_at(is_last: Callable[[Json], object], answer: Any) -> None:
+    """Read an answer up to a chunk, and stop it there."""
+    async for chunk in answer:
+        if is_last(chunk):
+            break
+    await answer.aclose()
 
 
-def usage_of(sim: Simulator) -> list[Json]:
-    """What the API counted, response by response."""
-    return [request.response["usage"] for request in sim.requests if request.response]
+def tool_row(function: Any = None) -> Json:
+    """A tool of the host."""
+
+    async def get_weather(city: str = "") -> str:
+        """Tell the weather."""
+        return "Rain."
+
+    return {
+        "tool_id": "weather",
+        "callable": host_callable(function or get_weather),
+        "spec": TOOL["function"],
+        "type": "function",
+    }
 
 
 @pytest.mark.parametrize(
@@ -124,98 +166,67 @@ async def test_filter_is_told_the_kind_of_an_event_alone(
     assert event_words(event) == words
 
 
-# ---------------------------------------------------------------- counting
-
-
 async def test_nothing_is_counted_without_the_valve(
     pipe: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
     """The host's database is not touched, nor is a model asked for `/usage`."""
     for command in ("/usage", "/Usage  7d csv\n", "/usage of commas?"):
-        chunks = await chunks_of(pipe, chat(command), **NATIVE)
-        text = grown(chunks)
+        text = grown(await chunks_of(pipe, chat(command), **NATIVE))
         assert "Usage is not counted here" in text
-        asked, answer = chat(command)["messages"][-1], {
-            "role": "assistant",
-            "content": text,
-        }
-        assert without_commands(parse_messages([asked, answer])[1]) == []
+        told = chat(command, text)["messages"]
+        assert without_commands(parse_messages(told)[1]) == []
     assert database.opened == 0
 
     chunks = await chunks_of(pipe, chat("/usages of commas?"), **NATIVE)
     assert "This is turn 1." in grown(chunks)
 
 
-async def test_answers_add_up_in_one_row(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """A row for a user, a day and a model, with the sums that the API told."""
-    await chunks_of(limited, chat("Hi"), **NATIVE)
-    chunks = await chunks_of(
-        limited, chat("Hi"), **{**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
-    )
+async def test_answers_add_up_in_one_row(desk: Desk) -> None:
+    await desk.chunks(chat("Hi"))
+    second = {**IDS, "message_id": "m-2"}
+    chunks = await desk.chunks(chat("Hi"), __metadata__=second)
 
-    [row] = await counted(administration)
-    usages = usage_of(sim)
+    row = await desk.row()
     assert row[:4] == ("user-1", DAY, "gpt-5.6-sol", 2)
-    assert row.input == sum(usage["input_tokens"] for usage in usages)
-    assert row.output == sum(usage["output_tokens"] for usage in usages)
+    assert row.input == sum(usage["input_tokens"] for usage in desk.usages)
+    assert row.output == sum(usage["output_tokens"] for usage in desk.usages)
     assert row.money > 0
     assert statuses(chunks)[-1].endswith("left this month")
 
 
-async def test_every_round_of_tools_and_every_task_counts(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_every_round_of_tools_and_every_task_counts(desk: Desk) -> None:
     """Rounds and tasks that the page does not show cost money, too."""
     tools = {"get_weather": tool_row()}
-    await chunks_of(limited, chat("sim:tool", tools=[TOOL]), **NATIVE, __tools__=tools)
-    await result_of(limited, chat("Hi"), **NATIVE, __task__="title_generation")
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), __tools__=tools)
+    await desk.result(chat("Hi"), __task__="title_generation")
 
-    rows = await counted(administration)
-    assert sum(row.requests for row in rows) == 3 == len(usage_of(sim))
+    rows = await desk.counted()
+    assert sum(row.requests for row in rows) == 3 == len(desk.usages)
     assert sum(row.input for row in rows) == sum(
-        usage["input_tokens"] for usage in usage_of(sim)
+        usage["input_tokens"] for usage in desk.usages
     )
 
 
-def tool_row() -> Json:
-    """A tool of the host."""
-
-    async def get_weather(city: str = "") -> str:
-        """Tell the weather."""
-        return "Rain."
-
-    return {
-        "tool_id": "weather",
-        "callable": host_callable(get_weather),
-        "spec": TOOL["function"],
-        "type": "function",
-    }
-
-
-async def test_stopped_answer_is_estimated(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_stopped_answer_is_estimated(desk: Desk) -> None:
     """Whoever stops every answer does not use the models for nothing."""
-    asked = "word " * 400
-    answer = await limited.pipe(chat(f"sim:slow {asked}"), **NATIVE)
     text = ""
-    async for chunk in answer:
-        text += chunk.get("delta", "") if "text.delta" in chunk.get("type", "") else ""
-        if len(text) > 60:
-            break
-    await answer.aclose()
 
-    [row] = await counted(administration)
+    def has_come(chunk: Json) -> bool:
+        nonlocal text
+        if "text.delta" in chunk.get("type", ""):
+            text += chunk["delta"]
+        return len(text) > 60
+
+    asked = chat("sim:slow " + "word " * 400)
+    await stop_at(has_come, await desk.answer(asked))
+
+    row = await desk.row()
     assert row.requests == 1
     assert 400 <= row.input <= 800
     assert 10 <= row.output <= 100
 
 
-async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(
-    limited: Pipe, administration: Filter
-) -> None:
+async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) -> None:
     """Results of tools, instructions and tools are read, too; a picture is no text."""
     body = chat("Rain?", "", "sim:slow", tools=[TOOL])
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
@@ -229,201 +240,170 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(
         {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
         {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture]},
     ]
-    answer = await limited.pipe(body, **NATIVE)
+    answer = await desk.answer(body)
     await anext(answer)
     await answer.aclose()
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert 15_000 <= row.input < 17_000
 
 
-async def test_later_round_that_is_stopped_is_estimated(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_later_round_that_is_stopped_is_estimated(desk: Desk) -> None:
     """While it thinks, too: all of the rounds before it was sent again."""
     tools = {"get_weather": tool_row()}
     body = chat("sim:tool-forever", tools=[TOOL])
-    answer = await limited.pipe(body, **NATIVE, __tools__=tools)
+    answer = await desk.answer(body, __tools__=tools)
     thoughts = 0
-    async for chunk in answer:
+
+    def thinks_again(chunk: Json) -> bool:
+        nonlocal thoughts
         is_added = chunk.get("type") == "response.output_item.added"
         thoughts += is_added and chunk["item"]["type"] == "reasoning"
-        if thoughts == 2:
-            break
-    await answer.aclose()
+        return thoughts == 2
 
-    [row] = await counted(administration)
-    first = usage_of(sim)[0]
+    await stop_at(thinks_again, answer)
+
+    row = await desk.row()
+    first = desk.usages[0]
     assert row.requests == 2
     read_again = 2 * first["input_tokens"] + first["output_tokens"]
     assert read_again < row.input < read_again + 100  # with the output of the tool
 
 
 @pytest.mark.parametrize("way", ["failed", "late-reason", "error-flat", "cut"])
-async def test_answer_that_fails_is_estimated(
-    way: str, limited: Pipe, administration: Filter
-) -> None:
+async def test_answer_that_fails_is_estimated(way: str, desk: Desk) -> None:
     """Words at its end that a filter stops would make a long answer cost nothing."""
-    await chunks_of(limited, chat(f"sim:{way} " + "word " * 400), **NATIVE)
+    await desk.chunks(chat(f"sim:{way} " + "word " * 400))
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert row.requests == 1
     assert 400 <= row.input <= 800
     assert row.output > 0
 
 
-async def test_answer_that_fails_while_code_runs_is_estimated(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """Its container is paid for, although no word came."""
+async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> None:
     started = {"type": "response.output_item.added", "output_index": 0, "item": RAN}
     stream = streaming(f"data: {json.dumps(started)}\n\n".encode())
     async with Upstream(stream) as upstream:
-        limited.valves = valves_for(
-            sim, BASE_URL=upstream.base_url, ENABLE_CODE_INTERPRETER=True
-        )
-        await chunks_of(limited, chat("word " * 400), **NATIVE)
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_CODE_INTERPRETER=True)
+        await desk.chunks(chat("word " * 400))
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert row.requests == 1
     assert row.money >= 30_000
 
 
-async def test_request_that_was_refused_is_not_estimated(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_request_that_was_refused_is_not_estimated(desk: Desk) -> None:
     """Whoever does not wait for the next attempt has had nothing."""
     overloaded = replying("{}", status=503, headers={"Retry-After": "30"})
     async with Upstream(overloaded) as upstream:
-        limited.valves = valves_for(
-            sim, BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}'
-        )
-        answer = await limited.pipe(chat("word " * 400), **NATIVE)
-        async for chunk in answer:
-            if "Trying again in 30 s" in str(chunk):
-                break
-        await answer.aclose()
+        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}')
+        answer = await desk.answer(chat("word " * 400))
+        await stop_at(lambda chunk: "Trying again in 30 s" in str(chunk), answer)
 
-    assert await counted(administration) == []
+    assert await desk.counted() == []
 
 
-async def test_denied_call_of_a_remote_tool_begins_no_response(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> None:
     """It is shown after the response that asked, and the answer is stopped then."""
     server = {"server_label": "wiki", "server_url": "https://wiki.example/mcp"}
-    limited.valves = valves_for(
-        sim, REMOTE_MCP_SERVERS_JSON=json.dumps(server), TOOL_APPROVAL="wiki_*=deny"
+    desk.set_valves(
+        REMOTE_MCP_SERVERS_JSON=json.dumps(server), TOOL_APPROVAL="wiki_*=deny"
     )
-    answer = await limited.pipe(chat("sim:mcp-approval"), **NATIVE)
-    async for chunk in answer:
-        if chunk.get("item", {}).get("type") == "function_call_output":
-            break
-    await answer.aclose()
+    answer = await desk.answer(chat("sim:mcp-approval"))
+    await stop_at(
+        lambda chunk: chunk.get("item", {}).get("type") == "function_call_output",
+        answer,
+    )
 
-    [row] = await counted(administration)
-    assert row.requests == len(sim.requests) == 1
+    row = await desk.row()
+    assert row.requests == len(desk.sim.requests) == 1
 
 
-async def test_response_that_begins_with_a_call_is_counted(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_response_that_begins_with_a_call_is_counted(desk: Desk) -> None:
     """Its arguments are the first that comes of it."""
     body = chat("sim:tool-twice", tools=[TOOL], reasoning_effort="none")
     tools = {"get_weather": tool_row()}
-    assert not errors(await chunks_of(limited, body, **NATIVE, __tools__=tools))
+    assert not errors(await desk.chunks(body, __tools__=tools))
 
-    [row] = await counted(administration)
-    assert row.requests == len(sim.requests) == 3
+    row = await desk.row()
+    assert row.requests == len(desk.sim.requests) == 3
 
 
-async def test_own_key_at_a_gateway_counts(
-    limited: Pipe, host: StandInHost, sim: Simulator
-) -> None:
+async def test_own_key_at_a_gateway_counts(desk: Desk) -> None:
     """The gateway may serve anybody: only OpenAI bills whoever has the key."""
-    limit(host, {"money": 0, "per": "day"})
-    limited.valves = valves_for(sim, USER_API_KEYS="allowed")
-    user = {**USER, "valves": UserValves(API_KEY=sim.api_key)}
+    desk.limit({"money": 0, "per": "day"})
+    desk.set_valves(USER_API_KEYS="allowed")
+    user = {**USER, "valves": UserValves(API_KEY=desk.sim.api_key)}
 
-    chunks = await chunks_of(limited, chat("Hi"), **{**NATIVE, "__user__": user})
+    chunks = await desk.chunks(chat("Hi"), __user__=user)
 
     assert "limit of $0" in errors(chunks)[0]
 
 
-# ---------------------------------------------------------------- limits
-
-
 async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
-    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
+    desk: Desk,
 ) -> None:
-    """Nothing is sent, a title neither, and others go on."""
     await spent(SPENT)
-    limit(host, {"group": "students", "money": 2, "per": "day"})
+    desk.limit({"group": "students", "money": 2, "per": "day"})
 
-    assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
-    host.groups.members["students"] = {"user-1"}
-    sent = len(sim.requests)
-    message = await refusal(limited)
-    title = await result_of(limited, chat("Hi"), **NATIVE, __task__="title_generation")
+    assert not errors(await desk.chunks(chat("Hi")))
+    desk.host.groups.members["students"] = {"user-1"}
+    sent = len(desk.sim.requests)
+    message = await desk.refusal()
+    title = await desk.result(chat("Hi"), __task__="title_generation")
 
     assert message.startswith("Your limit of $2.00 a day is used up: $2.0")
     assert "resets on" in message
     assert title["choices"][0]["message"]["content"] == ""
-    assert len(sim.requests) == sent
+    assert len(desk.sim.requests) == sent
     other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
-    assert not errors(await chunks_of(limited, chat("Hi"), **other))
+    assert not errors(await desk.chunks(chat("Hi"), **other))
 
 
-async def test_answer_ends_between_rounds_a_tenth_above(
-    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
-) -> None:
+async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
     """Its text and its calls are kept, each call has an output, and it says why."""
-    limit(host, {"tokens": 1100, "per": "day"})
+    desk.limit({"tokens": 1100, "per": "day"})
     await spent(SPENT)
     tools = {"get_weather": tool_row()}
 
     body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
-    chunks = await chunks_of(limited, body, **NATIVE, __tools__=tools)
+    chunks = await desk.chunks(body, __tools__=tools)
 
     [message] = errors(chunks)
     assert "Your limit of 1,100 tokens a day is used up" in message
-    assert len(sim.requests) == 1
+    assert len(desk.sim.requests) == 1
     done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
     for kind in ("function_call", "function_call_output"):
         assert len({item["call_id"] for item in done if item["type"] == kind}) == 1
 
 
-async def test_rules_restrict_models_efforts_and_tools(
-    limited: Pipe, host: StandInHost, sim: Simulator
-) -> None:
-    """A model is refused, an effort lowered, a tool left out."""
-    limit(
-        host,
+async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
+    desk.limit(
         {"efforts": ["none", "low"], "tools": ["file_search"]},
         {"role": "admin", "models": ["gpt-6-*"]},
     )
-    limited.valves = valves_for(sim, ENABLE_WEB_SEARCH=True, MAP_WEB_SEARCH=True)
+    desk.set_valves(ENABLE_WEB_SEARCH=True, MAP_WEB_SEARCH=True)
     body = chat("Hi", reasoning_effort="high")
 
-    assert not errors(await chunks_of(limited, body, **NATIVE))
-    sent = sim.requests[-1].body
+    assert not errors(await desk.chunks(body))
+    sent = desk.sim.requests[-1].body
     assert sent["reasoning"]["effort"] == "low"
     assert "web_search" not in str(sent.get("tools"))
-    message = await refusal(limited, **ADMIN)
+    message = await desk.refusal(**ADMIN)
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
 
 async def test_log_says_what_limits_took(
-    limited: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, desk: Desk
 ) -> None:
-    """A tool that the user switched on, an effort that was asked for; each once."""
-    limit(host, {"efforts": ["none", "low"], "tools": ["file_search"]})
+    desk.limit({"efforts": ["none", "low"], "tools": ["file_search"]})
     search = UserValves(WEB_SEARCH="on")
     given = {**NATIVE, "__user__": {**USER, "valves": search}}
-    limited.valves = limited.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+    desk.pipe.valves = desk.pipe.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
 
     for _ in range(2):
-        await chunks_of(limited, chat("Hi", reasoning_effort="high"), **given)
+        await desk.chunks(chat("Hi", reasoning_effort="high"), **given)
 
     lines = [text for text in caplog.messages if "left out of requests of" in text]
     assert [line.split("user-1: ")[1] for line in lines] == [
@@ -432,61 +412,27 @@ async def test_log_says_what_limits_took(
     ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "allowed", "sent"),
-    [
-        ({"model": "my_pipe.gpt-5.6-sol-high"}, ["none", "low"], "low"),
-        # This one has no effort minimal; of an unknown one nobody knows.
-        ({"reasoning_effort": "low"}, ["minimal", "medium"], "medium"),
-        ({"model": "my_pipe.x", "reasoning_effort": "high"}, ["minimal"], "minimal"),
-    ],
-)
-async def test_effort_of_a_merge_is_lowered_too(
-    asked: Json,
-    allowed: list[str],
-    sent: str,
-    limited: Pipe,
-    host: StandInHost,
-    sim: Simulator,
-) -> None:
+async def test_effort_of_a_merge_is_lowered_too(desk: Desk) -> None:
     """It is done at the model's own effort, as an answer."""
-    limit(host, {"efforts": allowed})
+    desk.limit({"efforts": ["none", "low"]})
+    body = chat("Hi", model="my_pipe.gpt-5.6-sol-high")
 
-    await chunks_of(
-        limited, chat("Hi", **asked), **NATIVE, __task__="moa_response_generation"
-    )
+    await desk.chunks(body, __task__="moa_response_generation")
 
-    assert sim.requests[-1].body["reasoning"] == {"effort": sent}
+    assert desk.sim.requests[-1].body["reasoning"] == {"effort": "low"}
 
 
-@pytest.mark.parametrize(
-    ("allowed", "refused"),
-    [
-        (["gpt-6.1-*"], ""),
-        (["gpt5_*"], "gpt-6.1-sol is not available to you. You may use: gpt5_*."),
-        (["gpt-5.2"], "gpt-6.1-sol is not available to you. You may use: gpt-5.2."),
-    ],
-)
-async def test_agents_are_judged_and_counted_by_their_model(
-    limited: Pipe,
-    administration: Filter,
-    host: StandInHost,
-    allowed: list[str],
-    refused: str,
-) -> None:
+async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
     """The name of an agent opens nothing, and closes nothing."""
-    limit(host, {"models": allowed, "money": 1000, "per": "month"})
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
+    desk.limit({"models": ["gpt5_*"]})
+    refused = "gpt-6.1-sol is not available to you. You may use: gpt5_*."
+    assert await desk.refusal(body) == refused
 
-    message = errors(await chunks_of(limited, body, **NATIVE))
-
-    assert [split_id(sentence)[0] for sentence in message] == (
-        [refused] if refused else []
-    )
-    if not refused:
-        [row] = await counted(administration)
-        assert row.model == "gpt-6.1-sol"
-        assert row.requests == 1
+    desk.limit({"models": ["gpt-6.1-*"], "money": 1000, "per": "month"})
+    assert not errors(await desk.chunks(body))
+    row = await desk.row()
+    assert (row.model, row.requests) == ("gpt-6.1-sol", 1)
 
 
 @pytest.mark.parametrize(
@@ -500,82 +446,61 @@ async def test_agents_are_judged_and_counted_by_their_model(
     ],
 )
 async def test_pro_and_research_are_models_of_their_own(
-    mode: str, rule: Json, problem: str, limited: Pipe, host: StandInHost
+    mode: str, rule: Json, problem: str, desk: Desk
 ) -> None:
     """They cost many times as much."""
-    limit(host, rule)
+    desk.limit(rule)
     body = {**chat("Hi"), "model": f"my_pipe.gpt-6.1-sol-{mode}"}
 
-    chunks = await chunks_of(limited, body, **NATIVE)
+    chunks = await desk.chunks(body)
 
     assert problem in str(errors(chunks))
     assert bool(errors(chunks)) == bool(problem)
 
 
-async def test_title_of_a_research_chat_is_no_research(
-    limited: Pipe, host: StandInHost, sim: Simulator
-) -> None:
+async def test_title_of_a_research_chat_is_no_research(desk: Desk) -> None:
     """It counts as what its own model is."""
-    limit(host, {"models": ["gpt-6-luna"]})
-    limited.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    desk.limit({"models": ["gpt-6-luna"]})
+    desk.set_valves(TASK_MODEL="gpt-6-luna")
     body = {**chat("### Task: a title"), "model": "my_pipe.gpt-6.1-sol-research"}
 
-    await result_of(limited, body, **NATIVE, __task__="title_generation")
+    await desk.result(body, __task__="title_generation")
 
-    assert sim.requests[0].body["model"] == "gpt-6-luna"
+    assert desk.sim.requests[0].body["model"] == "gpt-6-luna"
 
 
-async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:
-    """What cannot be counted is not sent."""
+async def test_money_needs_a_price(desk: Desk) -> None:
     body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
 
-    message = await refusal(limited, body)
+    message = await desk.refusal(body)
 
     assert "the price of unheard-of is not known" in message
-    assert sim.requests == []
+    assert desk.sim.requests == []
 
 
-async def test_broken_rule_closes_but_for_administrators(
-    limited: Pipe, host: StandInHost
-) -> None:
+async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     """Who are told of it above the answer."""
-    limit(host, {"mony": 5})
+    desk.limit({"mony": 5})
 
-    assert "A rule of USER_LIMITS_JSON that applies to you is" in await refusal(limited)
-    chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
+    assert "A rule of USER_LIMITS_JSON that applies to you is" in await desk.refusal()
+    chunks = await desk.chunks(chat("Hi"), **ADMIN)
     assert not errors(chunks)
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
 
 
-# ---------------------------------------------------------------- failures
-
-
-async def test_sum_that_cannot_be_read_refuses(
-    limited: Pipe, host: StandInHost, database: UsageDatabase
-) -> None:
-    """Without limits on amounts the sum is not read."""
-    database.failing = 2
-
-    assert "Something in this pipe went wrong" in await refusal(limited)
-    limit(host)
-    assert not errors(await chunks_of(limited, chat("Hi"), **NATIVE))
-
-
-async def test_unwritten_usage_is_written_with_the_next_answer(
-    limited: Pipe, administration: Filter, host: StandInHost, database: UsageDatabase
-) -> None:
+async def test_unwritten_usage_is_written_with_the_next_answer(desk: Desk) -> None:
     """The answer is not touched, and an administrator is told at the next one."""
-    limit(host)
-    database.failing = 2  # the pipe looks at the chat's messages before
+    desk.limit()
+    desk.database.failing = 2  # the pipe looks at the chat's messages before
 
-    assert not errors(await chunks_of(limited, chat("Hi"), **ADMIN))
-    await until_written(administration)
-    database.failing = 2  # the pipe looks at the chat's messages before
-    chunks = await chunks_of(limited, chat("Hi"), **ADMIN)
+    assert not errors(await desk.chunks(chat("Hi"), **ADMIN))
+    await until_written(desk.filter)
+    desk.database.failing = 2  # the pipe looks at the chat's messages before
+    chunks = await desk.chunks(chat("Hi"), **ADMIN)
 
     assert any("Usage is not counted" in line for line in statuses(chunks))
-    await until_written(administration)
-    [row] = await counted(administration, "admin")
+    await until_written(desk.filter)
+    row = await desk.row("admin")
     assert row.requests == 2
 
 
@@ -586,83 +511,49 @@ async def until_written(asked: Filter) -> None:
     await asyncio.wait_for(writer, 60)
 
 
-# ---------------------------------------------------------------- /usage
-
-
-async def test_usage_tells_people_their_own_sums(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """No model is asked, and no one sees others."""
+async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
     await spent(SPENT)
     await spent(SPENT._replace(user_id="user-2", model="secret"))
 
-    text = grown(await chunks_of(limited, chat("/usage 7d"), **NATIVE))
+    text = grown(await desk.chunks(chat("/usage 7d")))
 
-    assert sim.requests == []
+    assert desk.sim.requests == []
     assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
     assert "| this month, gpt-5.2 | 2.0000 | 1 | 500 | 0 | 500 |" in text
     assert "- $998.00 of $1,000.00 left this month" in text
     assert "secret" not in text
 
 
-async def test_tasks_about_usage_ask_no_model(limited: Pipe, sim: Simulator) -> None:
+async def test_tasks_about_usage_ask_no_model(desk: Desk) -> None:
     """The host takes the command itself as the title."""
     metadata = {"task_body": {"messages": chat("/usage 7d csv")["messages"]}}
     given: dict[str, Any] = {**NATIVE, "__metadata__": metadata}
     body = {**chat("Write a title."), "stream": False}
-    result: Any = await limited.pipe(body, **given, __task__="title_generation")
+    result: Any = await desk.answer(body, **given, __task__="title_generation")
 
     assert result["choices"][0]["message"]["content"] == ""
-    assert sim.requests == []
+    assert desk.sim.requests == []
 
 
 @pytest.mark.parametrize("form", ["chat", "task"])
-async def test_usage_is_told_to_no_model(
-    form: str, limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_usage_is_told_to_no_model(form: str, desk: Desk) -> None:
     """The next request is as if it had never been asked for."""
     await spent(SPENT._replace(user_id="ann@school.example"))
-    told = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
+    told = grown(await desk.chunks(chat("/usage"), **ADMIN))
     assert "ann@school.example" in told
     if form == "chat":
         later = chat("Hi", "Hello.", "/usage", told, "And now?")
-        await chunks_of(limited, later, **ADMIN)
+        await desk.chunks(later, **ADMIN)
     else:
         quoted = f"USER: /usage\nASSISTANT: {told}\nUSER: And now?"
         later = chat(f"Write a title.\n<chat_history>\n{quoted}\n</chat_history>")
-        await result_of(limited, later, **ADMIN, __task__="title_generation")
+        await desk.result(later, **ADMIN, __task__="title_generation")
 
-    [request] = sim.requests
+    [request] = desk.sim.requests
     sent = json.dumps(request.body)
     assert "And now?" in sent
     assert "/usage" not in sent
     assert "school.example" not in sent
-
-
-async def test_administrators_see_the_usage_of_all_users(
-    limited: Pipe, administration: Filter, database: UsageDatabase
-) -> None:
-    """Those that are deleted have only their id; a spreadsheet computes nothing."""
-    database.add_users(("user-1", "=ann|@example.com"))
-    await spent(SPENT._replace(input=1500))
-    await spent(SPENT._replace(user_id="gone"))
-    await spent(SPENT._replace(day="2020-01-01"))
-
-    text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
-    program = {**ADMIN, "__metadata__": {}}
-    result = await result_of(limited, chat("/usage 2d csv"), **program)
-    listed = result["choices"][0]["message"]["content"]
-
-    assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
-    assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
-    head, *lines = listed.partition("```csv\n")[2].splitlines()
-    columns = "US dollars", "requests", "input tokens", "cached input", "output tokens"
-    assert head.endswith(",".join(f'"{column}"' for column in columns))
-    assert sorted(lines[:2]) == [
-        '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
-        '"gone, gpt-5.2","2.0000","1","500","0","500"',
-    ]
-    assert lines[2] == "```"
 
 
 @pytest.mark.parametrize(
@@ -676,48 +567,38 @@ async def test_administrators_see_the_usage_of_all_users(
     ids=["row", "temporary", "refused by the host", "channel"],
 )
 async def test_page_gets_usage_in_a_file(
-    chat_id: str,
-    most_bytes: int,
-    is_linked: bool | None,
-    words: str,
-    limited: Pipe,
-    host: StandInHost,
+    chat_id: str, most_bytes: int, is_linked: bool | None, words: str, desk: Desk
 ) -> None:
     """It is the user's own, and goes with a chat that the host stores."""
-    host.files.most_bytes = most_bytes
+    desk.host.files.most_bytes = most_bytes
     await spent(SPENT)
     given = {**NATIVE, "__metadata__": {**IDS, "chat_id": chat_id}}
-    told = grown(await chunks_of(limited, chat("/usage 90d csv"), **given))
+    told = grown(await desk.chunks(chat("/usage 90d csv"), **given))
 
     assert words in told
     assert "None" not in told
-    assert [row.user_id for row in host.files.rows.values()] == (
+    assert [row.user_id for row in desk.host.files.rows.values()] == (
         [] if is_linked is None else ["user-1"]
     )
     link = ("chat-1", "m-1", "file-1", "user-1")
-    assert host.chats.links == ([link] if is_linked else [])
+    assert desk.host.chats.links == ([link] if is_linked else [])
 
 
-async def test_an_address_draws_nothing_in_the_table(
-    limited: Pipe, administration: Filter, database: UsageDatabase
-) -> None:
+async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
     """Whoever signs up writes it; Open WebUI takes any text around an @."""
     address = "![a](https://evil.example/a.png)\n```\n# <b>`x`</b>@example.com"
-    database.add_users(("user-1", address))
+    desk.database.add_users(("user-1", address))
     await spent(SPENT)
 
     program = {**ADMIN, "__metadata__": {}}
     for words, given in (("/usage", ADMIN), ("/usage csv", program)):
-        result = await result_of(limited, chat(words), **given)
+        result = await desk.result(chat(words), **given)
         text = result["choices"][0]["message"]["content"]
 
         *_, line = [row for row in text.splitlines() if "evil.example" in row]
         assert not set(line) & set("![]<>`#"), words
         assert "example.com, gpt-5.2" in line
         assert text.count("```") == 2
-
-
-# ---------------------------------------------------------------- whose account is gone
 
 
 @pytest.mark.usefixtures("database")
@@ -743,7 +624,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     """Tools would go on acting for somebody who was deleted."""
     if is_counted:
         host.filters.active = {ID: Filter()}
-        limit(host)
+        host.filters.valves = {ID: {"USER_LIMITS_JSON": "[]"}}
     called: list[str] = []
     asks, found = account
     get_user = host.users.get_user_by_id
@@ -758,9 +639,9 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
         return "rain"
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
-    row = {**tool_row(), "callable": host_callable(weather)}
     body = chat("sim:tool-twice", tools=[TOOL])
-    given = {**NATIVE, "__user__": asks, "__tools__": {"get_weather": row}}
+    tools = {"get_weather": tool_row(weather)}
+    given = {**NATIVE, "__user__": asks, "__tools__": tools}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and found is None
@@ -768,21 +649,19 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     assert ["no longer exists" in error for error in errors(shown)] == [True] * is_gone
 
 
-async def test_pictures_count_against_a_limit_in_money(
-    limited: Pipe, administration: Filter, host: StandInHost, sim: Simulator
-) -> None:
+async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
     """Until then each costs its tokens of text alone, and a user draws without end."""
-    limit(host, {"money": 0.03, "per": "day"})
-    limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True, SHOW_COST=True)
+    desk.limit({"money": 0.03, "per": "day"})
+    desk.set_valves(ENABLE_IMAGE_GENERATION=True, SHOW_COST=True)
 
-    [closing] = closings(await chunks_of(limited, chat("sim:draw"), **NATIVE))
-    await chunks_of(limited, chat("sim:draw"), **NATIVE)
+    [closing] = closings(await desk.chunks(chat("sim:draw")))
+    await desk.chunks(chat("sim:draw"))
 
     assert closing.endswith("tokens · about $0.017")
-    [row] = await counted(administration)
+    row = await desk.row()
     words = row.input * 4 + row.output * 20
     assert row.money == words + 2 * 272 * 30  # two of 1024 x 1024, low
-    assert (await refusal(limited, chat("sim:draw"))).startswith("Your limit of $0.03 ")
+    assert (await desk.refusal(chat("sim:draw"))).startswith("Your limit of $0.03 ")
 
 
 RAN: Json = {
@@ -793,23 +672,13 @@ RAN: Json = {
     "container_id": "cntr_1",
     "outputs": [],
 }
-CALLED: Json = {
-    "type": "function_call",
-    "id": "fc_1",
-    "call_id": "call_1",
-    "name": "get_weather",
-    "arguments": "{}",
-    "status": "completed",
-}
+CALLED = calling("get_weather", arguments="{}")
 ANSWER: Json = {
     "type": "message",
     "id": "msg_1",
     "role": "assistant",
-    "status": "completed",
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
-
-
 USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -819,24 +688,18 @@ def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
     return replying(json.dumps({**whole, "output": output, "usage": usage}))
 
 
-async def test_answer_of_a_server_without_usage_is_estimated(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_answer_of_a_server_without_usage_is_estimated(desk: Desk) -> None:
     """Else a limit in tokens is none there."""
     async with Upstream(response_of(ANSWER, usage=None)) as upstream:
-        limited.valves = valves_for(
-            sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False
-        )
-        await chunks_of(limited, chat("word " * 400), **NATIVE)
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await desk.chunks(chat("word " * 400))
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert row.requests == 1
     assert 400 <= row.input <= 800
 
 
-async def test_next_round_is_estimated_with_what_tools_returned(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
     """Whoever leaves before its first word has had a long text read for nothing."""
     asked = asyncio.Event()
 
@@ -847,87 +710,72 @@ async def test_next_round_is_estimated_with_what_tools_returned(
     async def weather(city: str = "") -> str:
         return "rain " * 8_000
 
-    tools = {"get_weather": {**tool_row(), "callable": host_callable(weather)}}
+    tools = {"get_weather": tool_row(weather)}
     body = chat("Hi", tools=[TOOL])
     async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
-        limited.valves = valves_for(
-            sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False
-        )
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         given = {**NATIVE, "__metadata__": {**IDS, "user_id": "user-1"}}
-        answer = chunks_of(limited, body, **given, __tools__=tools)
+        answer = desk.chunks(body, **given, __tools__=tools)
         answering = asyncio.create_task(answer)
         await asked.wait()
         answering.cancel()
         await asyncio.wait([answering])
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert row.requests == 2
     assert row.input >= 10_000
 
 
-async def test_a_container_is_paid_for_once_in_all_rounds(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
     """Code that runs in another one costs again."""
     again = {**RAN, "id": "ci_2"}
     other = {**RAN, "id": "ci_3", "container_id": "cntr_2"}
     rounds = in_turn(response_of(RAN, CALLED), response_of(again, other, ANSWER))
     async with Upstream(rounds) as upstream:
-        limited.valves = valves_for(
-            sim,
+        desk.set_valves(
             BASE_URL=upstream.base_url,
             ENABLE_STREAM=False,
             ENABLE_CODE_INTERPRETER=True,
         )
         tools = {"get_weather": tool_row()}
         body = chat("Hi", tools=[TOOL])
-        assert not errors(await chunks_of(limited, body, **NATIVE, __tools__=tools))
+        assert not errors(await desk.chunks(body, __tools__=tools))
 
-    await counted(administration)
-    bought, _ = await administration._usage.purchases("2026", "user-1")
+    await desk.counted()
+    bought, _ = await desk.filter._usage.purchases("2026", "user-1")
     assert bought.containers == 2
 
 
-async def test_a_picture_of_a_stopped_answer_counts(
-    limited: Pipe, administration: Filter, sim: Simulator
-) -> None:
-    """It is drawn, and the API tells nothing of an answer whose end is not read."""
-    limited.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
-    answer = await limited.pipe(chat("sim:draw,delay=200"), **NATIVE)
-    async for chunk in answer:
-        if chunk.get("event", {}).get("type") == "files":
-            break
-    await answer.aclose()
-
-    [row] = await counted(administration)
-    assert row.output < 100
-    assert row.money >= 272 * 30
-
-
 @pytest.mark.parametrize(
-    ("asked", "sign", "least"),
+    ("asked", "options", "sign", "least"),
     [
-        ("sim:draw,delay=200", "chat:message:files", 272 * 30),
-        ("sim:count,delay=200", "open_webui:code_interpreter", 30_000),
+        pytest.param("draw", {}, "'type': 'files'", 272 * 30, id="a picture"),
+        pytest.param(
+            "draw",
+            {"partial_images": 2, "quality": "low"},
+            "chat:message:files",
+            272 * 30,
+            id="a sketch shows all of a picture",
+        ),
+        pytest.param(
+            "count",
+            {},
+            "open_webui:code_interpreter",
+            30_000,
+            id="a container is paid for from its start",
+        ),
     ],
 )
-async def test_what_a_stopped_answer_began_counts(
-    asked: str, sign: str, least: int, limited: Pipe, administration: Filter
+async def test_what_a_stopped_answer_made_counts(
+    asked: str, options: Json, sign: str, least: int, desk: Desk
 ) -> None:
-    """A sketch shows all of a picture, and a container is paid for from its start."""
-    limited.valves = limited.valves.model_copy(
-        update={
-            "ENABLE_IMAGE_GENERATION": True,
-            "ENABLE_CODE_INTERPRETER": True,
-            "IMAGE_GENERATION_OPTIONS": '{"partial_images": 2, "quality": "low"}',
-        }
-    )
-    answer = await limited.pipe(chat(asked), **NATIVE)
-    async for chunk in answer:
-        if sign in str(chunk):
-            break
-    await answer.aclose()
+    """The API tells nothing of an answer whose end is not read."""
+    hosted = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
+    update = {**hosted, "IMAGE_GENERATION_OPTIONS": json.dumps(options)}
+    desk.pipe.valves = desk.pipe.valves.model_copy(update=update)
+    answer = await desk.answer(chat(f"sim:{asked},delay=200"))
+    await stop_at(lambda chunk: sign in str(chunk), answer)
 
-    [row] = await counted(administration)
+    row = await desk.row()
     assert row.output < 100
     assert least <= row.money < 2 * least

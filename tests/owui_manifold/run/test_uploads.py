@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from calls.turns import answered, asked_as, row_of
+from calls.turns import asked_as, row_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
@@ -22,27 +22,55 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 TABLE = b"city,people\nBern,130000\n"
+QUESTION = "sim:short How many?"
 
 
-def attach(host: StandInHost, *file_ids: str) -> None:
-    """Let the question of the chat come with files."""
-    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
-    messages["q0"]["files"] = [
-        {"type": "file", "id": file_id, "name": host.files.rows[file_id].filename}
-        for file_id in file_ids
-    ]
+class Desk:
+    """A chat with one question, to which files are attached for code."""
+
+    def __init__(
+        self, sim: Simulator, host: StandInHost, connections: Connections
+    ) -> None:
+        self.sim = sim
+        self.connections = connections
+        self._host = host
+
+    def attach(self, **files: bytes) -> None:
+        """Let the question come with these files, which are CSV."""
+        row_of(self._host, QUESTION)
+        messages = self._host.chats.rows["chat-1"].chat["history"]["messages"]
+        messages["q0"]["files"] = [
+            {"type": "file", "id": self._host.files.add(content, f"{name}.csv")}
+            | {"name": f"{name}.csv"}
+            for name, content in files.items()
+        ]
+
+    def asked(self, **valves: Any) -> CheckedCall:
+        return asked_as(
+            self.sim, "Be brief.", QUESTION, ENABLE_CODE_INTERPRETER=True, **valves
+        )
+
+    async def answer(self, call: CheckedCall, timeouts: Timeouts | None = None) -> None:
+        prepared = await build_chat_request(call)
+        if timeouts:
+            limits = prepared.limits._replace(timeouts=timeouts)
+            prepared = prepared._replace(limits=limits)
+        async for _ in answer_events(prepared, self.connections):
+            pass
+
+    @property
+    def uploaded(self) -> Json:
+        """The contents of the container of the last request, by names of files."""
+        [tool] = self.sim.requests[-1].body["tools"]
+        ids = tool["container"]["file_ids"]
+        files = [self.sim.uploads.files[file_id] for file_id in ids]
+        return {file.name: file.content for file in files}
 
 
-def asked(sim: Simulator, text: str, **given: Any) -> CheckedCall:
-    """The question of a chat with code."""
-    return asked_as(sim, "Be brief.", text, ENABLE_CODE_INTERPRETER=True, **given)
-
-
-def uploaded(sim: Simulator) -> Json:
-    """The contents of the container of the last request, by the names of its files."""
-    (tool,) = sim.requests[-1].body["tools"]
-    files = [sim.uploads.files[file_id] for file_id in tool["container"]["file_ids"]]
-    return {file.name: file.content for file in files}
+@pytest.fixture
+def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
+    """A desk whose model is the simulator."""
+    return Desk(sim, host, connections)
 
 
 @pytest.mark.parametrize(
@@ -54,24 +82,15 @@ def uploaded(sim: Simulator) -> Json:
     ],
 )
 async def test_failed_upload_says_which_file(
-    status: int,
-    problem: str,
-    is_planned_again: bool,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
+    status: int, problem: str, is_planned_again: bool, desk: Desk
 ) -> None:
     """Nothing is asked without it; who may never upload is not asked again."""
-    row_of(host, "How many?")
-    attach(host, host.files.add(TABLE, "a.csv"))
+    desk.attach(a=TABLE)
     async with Upstream(replying(b"{}", status=status)) as upstream:
-        address = upstream.endpoint.base_url
-        call = asked(sim, "How many?", BASE_URL=address)
-        prepared = await build_chat_request(call)
+        call = desk.asked(BASE_URL=upstream.endpoint.base_url)
 
         with pytest.raises(InvalidRequest, match=problem):
-            async for _ in answer_events(prepared, connections):
-                pass
+            await desk.answer(call)
 
         assert len(upstream.requests) == 1
     again = await build_chat_request(call)
@@ -83,32 +102,26 @@ async def test_failed_upload_says_which_file(
     assert not refused.holds(account, "user-2")
 
 
-async def test_lost_uploads_are_repeated_at_the_next_try(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_lost_uploads_are_repeated_at_the_next_try(desk: Desk) -> None:
     """Somebody deleted them at OpenAI; which ones, the refusal does not say."""
-    row_of(host, "sim:short One?")
-    attach(host, host.files.add(TABLE, "a.csv"), host.files.add(b"b", "b.csv"))
-    call = asked(sim, "sim:short One?")
-    await answered(call, connections)
-    sim.uploads.forget()
+    desk.attach(a=TABLE, b=b"b")
+    call = desk.asked()
+    await desk.answer(call)
+    desk.sim.uploads.forget()
 
-    await answered(call, connections)
-    await answered(call, connections)
+    await desk.answer(call)
+    await desk.answer(call)
 
-    statuses = [request.status for request in sim.requests]
+    statuses = [request.status for request in desk.sim.requests]
     assert (statuses[1], statuses[-1]) == (404, 200)
-    assert uploaded(sim) == {"a.csv": TABLE, "b.csv": b"b"}
+    assert desk.uploaded == {"a.csv": TABLE, "b.csv": b"b"}
 
 
 @pytest.mark.parametrize(
     "timeouts", [Timeouts(first_event=0.3), Timeouts(first_event=60, total=0.3)]
 )
 async def test_upload_whose_answer_comes_in_drops(
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
-    timeouts: Timeouts,
+    timeouts: Timeouts, desk: Desk
 ) -> None:
     """It ends at its limit, however many bytes come."""
 
@@ -118,53 +131,34 @@ async def test_upload_whose_answer_comes_in_drops(
             await asyncio.sleep(0.02)
             await body.write(b" ")
 
-    row_of(host, "How many?")
-    attach(host, host.files.add(TABLE, "a.csv"))
+    desk.attach(a=TABLE)
     async with asyncio.timeout(50), Upstream(drops) as upstream:
-        call = asked(sim, "How many?", BASE_URL=upstream.endpoint.base_url)
-        prepared = await build_chat_request(call)
-        limits = prepared.limits._replace(timeouts=timeouts)
-        answer = answer_events(prepared._replace(limits=limits), connections)
+        call = desk.asked(BASE_URL=upstream.endpoint.base_url)
 
         with pytest.raises(InvalidRequest, match="did not answer in time"):
-            async for _ in answer:
-                pass
+            await desk.answer(call, timeouts)
 
 
-@pytest.mark.parametrize(
-    ("most", "fits"), [(len(TABLE), True), (len(TABLE) - 1, False)]
-)
 async def test_file_of_the_size_that_may_be_uploaded(
-    most: int,
-    fits: bool,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One byte more is too many: it may have grown since it was chosen."""
-    monkeypatch.setattr(uploads, "MAX_FILE_BYTES", most)
-    row_of(host, "sim:short One?")
-    attach(host, host.files.add(TABLE, "a.csv"))
-    call = asked(sim, "sim:short One?")
+    desk.attach(a=TABLE)
+    monkeypatch.setattr(uploads, "MAX_FILE_BYTES", len(TABLE) - 1)
+    with pytest.raises(InvalidRequest, match="too large"):
+        await desk.answer(desk.asked())
+    assert not desk.sim.requests
 
-    if fits:
-        await answered(call, connections)
-        assert uploaded(sim) == {"a.csv": TABLE}
-    else:
-        with pytest.raises(InvalidRequest, match="too large"):
-            await answered(call, connections)
-        assert not sim.requests
+    monkeypatch.setattr(uploads, "MAX_FILE_BYTES", len(TABLE))
+    await desk.answer(desk.asked())
+    assert desk.uploaded == {"a.csv": TABLE}
 
 
-async def test_empty_file_is_left_out(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_empty_file_is_left_out(desk: Desk) -> None:
     """The API refuses one; the question is answered all the same."""
-    row_of(host, "sim:short One?")
-    attach(host, host.files.add(b"", "a.csv"))
+    desk.attach(a=b"")
 
-    await answered(asked(sim, "sim:short One?"), connections)
+    await desk.answer(desk.asked())
 
-    [request] = sim.requests
+    [request] = desk.sim.requests
     assert request.status == 200

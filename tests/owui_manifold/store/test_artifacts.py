@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,13 +21,14 @@ from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.answer import answer_events
 from runs.transcripts import FOLDER
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
 from stand_in.signing import SIGN
-from upstream.server import Upstream, replying, started
+from upstream.server import Answerer, Upstream, replying, started
 
 pytestmark = pytest.mark.asyncio
 
@@ -47,37 +47,85 @@ def transcript(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
 
 
-async def events_of(
-    sim: Simulator,
-    connections: Connections,
-    text: str,
-    caller: Caller = SAVED,
-    **more: Any,
-) -> list[AnswerEvent]:
-    """What an answer to `text` tells."""
-    context = host_context(request=host_request())
-    valves = valves_for(sim, **{**ON, **more})
-    prepared = await build_chat_request(
-        call_of(chat(text), valves, caller, host=context)
-    )
-    return [event async for event in answer_events(prepared, connections)]
+class Desk:
+    """Somebody who asks for pictures and files, and what the host stores then."""
+
+    def __init__(
+        self, sim: Simulator, host: StandInHost, connections: Connections
+    ) -> None:
+        self.sim = sim
+        self.host = host
+        self.connections = connections
+
+    @property
+    def files(self) -> list[Any]:
+        """The rows of what the host has stored."""
+        return [*self.host.files.rows.values()]
+
+    async def prepared(
+        self, text: str, caller: Caller = SAVED, **valves: Any
+    ) -> PreparedRequest:
+        """The request for an answer to `text`."""
+        context = host_context(request=host_request())
+        given = valves_for(self.sim, **{**ON, **valves})
+        return await build_chat_request(
+            call_of(chat(text), given, caller, host=context)
+        )
+
+    async def answer(self, prepared: PreparedRequest) -> list[AnswerEvent]:
+        return [event async for event in answer_events(prepared, self.connections)]
+
+    async def ask(
+        self, text: str, caller: Caller = SAVED, **valves: Any
+    ) -> list[AnswerEvent]:
+        return await self.answer(await self.prepared(text, caller, **valves))
+
+    async def ask_server(
+        self, caller: Caller = SAVED, **answers: Answerer
+    ) -> list[AnswerEvent]:
+        """What an answer tells whose server answers each method like this."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return await answers[request.method](request)
+
+        async with Upstream(answer) as upstream:
+            return await self.ask("Count.", caller, BASE_URL=upstream.base_url)
+
+    async def ask_for_file(
+        self, stream: bytes, content: bytes, status: int = 200, kind: str = "text/csv"
+    ) -> list[AnswerEvent]:
+        """What a recorded answer with code tells, if its file is fetched like this."""
+        return await self.ask_server(
+            POST=replying(stream, content_type="text/event-stream"),
+            GET=replying(content, status, kind),
+        )
+
+    async def ask_for_image(
+        self, result: object, caller: Caller = SAVED, **fields: Any
+    ) -> list[AnswerEvent]:
+        """What an answer tells in which a server gives this as an image."""
+        call = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
+        said = saying("There.")
+        return await self.ask_server(
+            caller, POST=whole({**call, "result": result, **fields}, said)
+        )
 
 
-async def events_of_file(
-    connections: Connections,
-    stream: bytes,
-    content: bytes,
-    status: int = 200,
-    kind: str = "text/csv",
-) -> list[AnswerEvent]:
-    """What a recorded answer with code tells, if its file is fetched like this."""
-    answers = {
-        "POST": replying(stream, content_type="text/event-stream"),
-        "GET": replying(content, status, kind),
-    }
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        return await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+@pytest.fixture
+def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
+    """A desk whose model is the simulator."""
+    return Desk(sim, host, connections)
+
+
+def saying(text: str, *annotations: Json) -> Json:
+    """A text of the model."""
+    part = {"type": "output_text", "text": text, "annotations": annotations}
+    return {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
+
+
+def whole(*output: Json) -> Answerer:
+    """A whole response."""
+    return replying(json.dumps({"id": "r", "status": "completed", "output": output}))
 
 
 def cards(events: list[AnswerEvent]) -> list[Any]:
@@ -85,15 +133,13 @@ def cards(events: list[AnswerEvent]) -> list[Any]:
     return [e.card for e in events if isinstance(e, ItemDone) and e.card]
 
 
-async def test_picture_is_the_users_file_and_kept_by_its_id(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_picture_is_the_users_file_and_kept_by_its_id(desk: Desk) -> None:
     """Linked with the message, and without its bytes in the chat."""
-    events = await events_of(sim, connections, "sim:draw")
+    events = await desk.ask("sim:draw")
 
     (card,) = cards(events)
-    (row,) = host.files.rows.values()
-    assert host.files.content(row.id) == base64.b64decode(FIRST)
+    [row] = desk.files
+    assert desk.host.files.content(row.id) == base64.b64decode(FIRST)
     assert (row.user_id, row.filename) == ("user-1", "image.png")
     assert card["files"] == [
         {
@@ -104,8 +150,8 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
             "content_type": "image/png",
         }
     ]
-    assert host.chats.links == [("chat-1", "m-1", row.id, "user-1")]
-    (record,) = read_records(host.kept, SIGN).values()
+    assert desk.host.chats.links == [("chat-1", "m-1", row.id, "user-1")]
+    (record,) = read_records(desk.host.kept, SIGN).values()
     assert record.payload[1] == {
         "type": "image_generation_call",
         "output_format": "png",
@@ -113,72 +159,51 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
     }
 
 
-async def test_file_of_a_channel_is_for_all_its_members(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_file_of_a_channel_is_for_all_its_members(desk: Desk) -> None:
     """A link in the text is all that they have: no event names the file."""
-    await events_of(sim, connections, "sim:count", IN_CHANNEL)
+    await desk.ask("sim:count", IN_CHANNEL)
 
-    assert host.files.in_channels == [("talk", id) for id in host.files.rows]
-    assert host.chats.links == []
+    assert desk.host.files.in_channels == [("talk", id) for id in desk.host.files.rows]
+    assert desk.host.chats.links == []
 
 
-async def test_without_a_request_of_the_host_nothing_can_be_stored(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The answer goes on without a card."""
+async def test_without_a_request_of_the_host_nothing_can_be_stored(desk: Desk) -> None:
     context = host_context(request=None)
-    call = call_of(chat("sim:draw"), valves_for(sim, **ON), SAVED, host=context)
-    prepared = await build_chat_request(call)
-    events = [event async for event in answer_events(prepared, connections)]
+    call = call_of(chat("sim:draw"), valves_for(desk.sim, **ON), SAVED, host=context)
+
+    events = await desk.answer(await build_chat_request(call))
 
     assert cards(events) == []
-    assert host.files.rows == {}
+    assert desk.files == []
 
 
-async def test_temporary_chat_stores_without_a_link(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_temporary_chat_stores_without_a_link(desk: Desk) -> None:
     """And its page, which would add them up, gets no sketches."""
-    events = await events_of(sim, connections, "sim:draw", TEMPORARY)
+    events = await desk.ask("sim:draw", TEMPORARY)
 
-    assert len(host.files.rows) == 1
-    assert host.chats.links == []
+    assert len(desk.files) == 1
+    assert desk.host.chats.links == []
     assert not [event for event in events if isinstance(event, PartialImage)]
 
 
-async def test_caller_over_http_stores_no_picture(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """It gets the picture itself."""
-    events = await events_of(sim, connections, "sim:draw", PLAIN)
+async def test_refused_picture_is_reported_and_not_kept(desk: Desk) -> None:
+    desk.host.files.most_bytes = 10
 
-    assert (cards(events), host.files.rows) == ([], {})
-
-
-async def test_refused_picture_is_reported_and_not_kept(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    host.files.most_bytes = 10
-
-    events = await events_of(sim, connections, "sim:draw")
+    events = await desk.ask("sim:draw")
 
     (card,) = cards(events)
     assert list(card) == ["notes"]
     assert "could not be stored" in card["notes"][0]
-    kept = [r.payload for r in read_records(host.kept, SIGN).values()]
+    kept = [r.payload for r in read_records(desk.host.kept, SIGN).values()]
     assert [item["type"] for item in kept[0]] == ["reasoning", "message"]
 
 
-async def test_files_of_code_are_fetched_and_linked(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The table by its address, the chart as a picture."""
-    events = await events_of(sim, connections, "sim:count")
+async def test_files_of_code_are_fetched_and_linked(desk: Desk) -> None:
+    events = await desk.ask("sim:count")
 
     (card,) = cards(events)
-    table, chart = host.files.rows.values()
-    assert host.files.content(table.id) == TABLE
+    table, chart = desk.files
+    assert desk.host.files.content(table.id) == TABLE
     assert table.meta["content_type"] == "text/csv"
     url = f"/api/v1/files/{table.id}/content"
     assert card["links"] == {"sandbox:/mnt/data/people.csv": url}
@@ -186,48 +211,31 @@ async def test_files_of_code_are_fetched_and_linked(
     assert "notes" not in card
 
 
-async def test_picture_in_the_output_of_code_is_stored(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    events = await events_of(sim, connections, "sim:plot")
+async def test_picture_in_the_output_of_code_is_stored(desk: Desk) -> None:
+    events = await desk.ask("sim:plot")
 
     (card,) = cards(events)
-    (row,) = host.files.rows.values()
+    [row] = desk.files
     assert [file["id"] for file in card["files"]] == [row.id]
-    assert "base64" not in str(host.kept)
-
-
-async def test_expired_file_leaves_a_note_below_the_text(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    events = await events_of(sim, connections, "sim:count-late")
-
-    (card,) = cards(events)
-    (note,) = card["notes"]
-    assert note.startswith("*people.csv could not be fetched: the container")
-    assert host.files.rows == {}
+    assert "base64" not in str(desk.host.kept)
 
 
 @pytest.mark.parametrize(
     ("content", "status", "sentence"),
     [
         (b"{}", 500, "could not be fetched from where the code ran"),
+        (b"{}", 404, "could not be fetched: the container"),
         (bytes(33 * 1024**2), 200, "larger than 32 MB"),
         (bytes(20_000), 200, "could not be stored in Open WebUI"),
     ],
-    ids=["broken", "large", "refused by the host"],
+    ids=["broken", "expired", "large", "refused by the host"],
 )
 async def test_failed_download_leaves_a_note(
-    host: StandInHost,
-    connections: Connections,
-    content: bytes,
-    status: int,
-    sentence: str,
+    content: bytes, status: int, sentence: str, desk: Desk
 ) -> None:
-    """The server fails, the file is too large for us, or for the host."""
     stream = transcript("count-late.sse")
     kind = "application/octet-stream"
-    events = await events_of_file(connections, stream, content, status, kind)
+    events = await desk.ask_for_file(stream, content, status, kind)
 
     (card,) = cards(events)
     (note,) = card["notes"]
@@ -237,21 +245,20 @@ async def test_failed_download_leaves_a_note(
 
 @pytest.mark.parametrize("is_refused", [False, True])
 async def test_chart_that_is_also_cited_is_stored_and_shown_once(
-    is_refused: bool, host: StandInHost, connections: Connections
+    is_refused: bool, desk: Desk
 ) -> None:
-    """A chart is in the output of the code, and the text cites it as well."""
-    host.files.most_bytes = 10 if is_refused else 10_000
+    desk.host.files.most_bytes = 10 if is_refused else 10_000
     cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
     url = f"data:image/png;base64,{draw_picture(90)}"
     logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
     image = json.dumps({"type": "image", "url": url}, separators=(",", ":"))
     stream = cited.replace(logs.encode(), image.encode())
     picture = base64.b64decode(draw_picture(90))
-    events = await events_of_file(connections, stream, picture, kind="image/png")
+    events = await desk.ask_for_file(stream, picture, kind="image/png")
 
     code, message = cards(events)
     if is_refused:
-        assert host.files.rows == {}
+        assert desk.files == []
         assert code == {
             "notes": [
                 "The image could not be stored in Open WebUI, for example because of "
@@ -260,7 +267,7 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
         }
         assert message["notes"][0].startswith("*chart1.png could not be stored")
         return
-    (row,) = host.files.rows.values()
+    [row] = desk.files
     assert [file["id"] for file in code["files"]] == [row.id]
     assert "files" not in message
     assert set(message["links"]) == {"sandbox:/mnt/data/chart1.png"}
@@ -277,13 +284,13 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     ids=["gz", "svg", "nameless", "long"],
 )
 async def test_active_content_is_stored_as_a_download(
-    host: StandInHost, connections: Connections, name: str, stored: str
+    name: str, stored: str, desk: Desk
 ) -> None:
     """Open WebUI would show an administrator's in its own origin."""
     stream = transcript("count.sse").replace(b"people.csv", name.encode())
-    events = await events_of_file(connections, stream, b"<script>", kind="text/html")
+    events = await desk.ask_for_file(stream, b"<script>", kind="text/html")
 
-    (row,) = host.files.rows.values()
+    [row] = desk.files
     assert row.filename.startswith(stored)
     assert row.filename.endswith(".bin")
     assert len(row.filename) <= 204
@@ -296,24 +303,22 @@ async def test_active_content_is_stored_as_a_download(
 
 
 @pytest.mark.parametrize(
-    "place", [("users", "get_user_by_id"), ("chats", "insert_chat_files")]
+    ("table", "method"), [("users", "get_user_by_id"), ("chats", "insert_chat_files")]
 )
 async def test_database_that_is_locked_costs_the_picture_alone(
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    place: tuple[str, str],
+    table: str,
+    method: str,
+    desk: Desk,
 ) -> None:
     """The answer goes on to its end, and says what it lacks; the log says why."""
 
     async def locked(*_: Any, **__: Any) -> Any:
         raise RuntimeError("database is locked")
 
-    table, method = place
-    monkeypatch.setattr(getattr(host, table), method, locked)
-    events = await events_of(sim, connections, "sim:draw")
+    monkeypatch.setattr(getattr(desk.host, table), method, locked)
+    events = await desk.ask("sim:draw")
 
     (card,) = cards(events)
     assert "could not be stored" in card["notes"][0]
@@ -324,39 +329,37 @@ async def test_database_that_is_locked_costs_the_picture_alone(
 
 @pytest.mark.parametrize("user_id", ["", "gone@example.com"], ids=["nobody", "gone"])
 async def test_file_that_nobody_would_own_is_not_stored(
-    sim: Simulator, host: StandInHost, connections: Connections, user_id: str
+    user_id: str, desk: Desk
 ) -> None:
     """The host names no user, or one whom it no longer has."""
     caller = SAVED._replace(user_id=user_id)
-    events = await events_of(sim, connections, "sim:count", caller)
+    events = await desk.ask("sim:count", caller)
 
-    assert host.files.rows == {}
+    assert desk.files == []
     (card,) = cards(events)
     assert "could not be stored" in card["notes"][0]
 
 
-async def test_file_without_a_link_gets_one_below_the_text(
-    host: StandInHost, connections: Connections
-) -> None:
+async def test_file_without_a_link_gets_one_below_the_text(desk: Desk) -> None:
     """The model cited it and named no address."""
     address = b"[people.csv](sandbox:/mnt/data/people.csv)"
     stream = transcript("count-late.sse").replace(address, b"people.csv")
-    events = await events_of_file(connections, stream, TABLE)
+    events = await desk.ask_for_file(stream, TABLE)
 
-    (row,) = host.files.rows.values()
+    [row] = desk.files
     url = f"/api/v1/files/{row.id}/content"
     assert cards(events) == [{"notes": [f"[people.csv]({url})"]}]
 
 
 @pytest.mark.parametrize("status", [200, 404])
 async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
-    host: StandInHost, connections: Connections, status: int
+    status: int, desk: Desk
 ) -> None:
     """An archive of a stranger has it; without slashes the page fetches it, too."""
     address = b"[people.csv](sandbox:/mnt/data/people.csv)"
     stream = transcript("count-late.sse").replace(address, b"this")
     stream = stream.replace(b"people.csv", b"![a](http:evil.example).csv")
-    events = await events_of_file(connections, stream, TABLE, status=status)
+    events = await desk.ask_for_file(stream, TABLE, status=status)
 
     [card] = cards(events)
     [note] = card["notes"]
@@ -364,49 +367,38 @@ async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
     assert r"!\[a\](http:evil.example).csv" in note
 
 
-@pytest.mark.parametrize("named", [{}, {"filename": None}, {"filename": "data/"}])
-async def test_file_without_a_name_gets_one(
-    named: Json, host: StandInHost, connections: Connections
-) -> None:
+@pytest.mark.parametrize("named", [{}, {"filename": "data/"}])
+async def test_file_without_a_name_gets_one(named: Json, desk: Desk) -> None:
     cited = {"type": "container_file_citation", "container_id": "c", "file_id": "f"}
-    part = {"type": "output_text", "text": "Here.", "annotations": [{**cited, **named}]}
-    said = {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
-    body = json.dumps({"id": "r", "status": "completed", "output": [said]}).encode()
-    await events_of_file(connections, body, TABLE)
+    answer = whole(saying("Here.", {**cited, **named}))
 
-    (row,) = host.files.rows.values()
+    await desk.ask_server(POST=answer, GET=replying(TABLE, 200, "text/csv"))
+
+    [row] = desk.files
     assert row.filename == "file.bin"
 
 
-@pytest.mark.parametrize(("caller", "count"), [(PLAIN, 2), (AT_ONCE, 0)])
-async def test_file_is_fetched_where_its_address_can_be_told(
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
-    caller: Caller,
-    count: int,
+@pytest.mark.parametrize(
+    ("text", "caller", "count"),
+    [
+        pytest.param("sim:count", PLAIN, 2, id="files in a stream"),
+        pytest.param("sim:count", AT_ONCE, 0, id="files of a whole answer"),
+        pytest.param("sim:draw", PLAIN, 0, id="a picture, which it gets itself"),
+    ],
+)
+async def test_client_gets_files_where_their_address_can_be_told(
+    text: str, caller: Caller, count: int, desk: Desk
 ) -> None:
-    """Over HTTP that is a stream."""
-    await events_of(sim, connections, "sim:count", caller)
+    await desk.ask(text, caller)
 
-    assert len(host.files.rows) == count
-
-
-# ------------------------------------------------------------------- later turns
+    assert len(desk.files) == count
 
 
 @pytest_asyncio.fixture
-async def drawn(sim: Simulator, host: StandInHost, connections: Connections) -> str:
+async def drawn(desk: Desk) -> str:
     """The answer's text of a chat with a picture, as the host gives it back."""
-    context = host_context(request=host_request())
-    valves = valves_for(sim, **ON)
-    prepared = await build_chat_request(call_of(chat("sim:draw"), valves, host=context))
-    marks = [
-        event.text
-        async for event in answer_events(prepared, connections)
-        if isinstance(event, Marker)
-    ]
-    return f"{marks[0]}Here it is."
+    [mark] = [e.text for e in await desk.ask("sim:draw") if isinstance(e, Marker)]
+    return f"{mark}Here it is."
 
 
 def pictures_in(items: list[Json]) -> list[str]:
@@ -434,7 +426,6 @@ async def test_picture_is_replayed_only_to_its_owner(
 async def test_picture_whose_bytes_are_lost_is_left_out(
     sim: Simulator, host: StandInHost, drawn: str
 ) -> None:
-    """The rest goes on as before."""
     (row,) = host.files.rows.values()
     host.files.lose(row.id)
 
@@ -446,9 +437,7 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
     assert kinds == ["user", "reasoning", "assistant", "user"]
 
 
-async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(desk: Desk) -> None:
     """The stream is not read while a file is fetched: half of a silence is the most."""
 
     async def drops(request: web.Request) -> web.StreamResponse:
@@ -457,63 +446,37 @@ async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(
             await asyncio.sleep(0.02)
             await body.write(b"x")
 
-    stream = replying(transcript("count.sse"))
-    answers = {"POST": stream, "GET": drops}
+    answers = {"POST": replying(transcript("count.sse")), "GET": drops}
     async with (
         asyncio.timeout(60),
         Upstream(lambda request: answers[request.method](request)) as upstream,
     ):
-        valves = valves_for(sim, **ON, BASE_URL=upstream.base_url)
-        context = host_context(request=host_request())
-        call = call_of(chat("Count."), valves, SAVED, host=context)
-        prepared = await build_chat_request(call)
+        prepared = await desk.prepared("Count.", BASE_URL=upstream.base_url)
         limits = prepared.limits._replace(timeouts=Timeouts(idle=0.4))
-        prepared = prepared._replace(limits=limits)
-        events = [event async for event in answer_events(prepared, connections)]
+        events = await desk.answer(prepared._replace(limits=limits))
         await upstream.left.wait()
 
     (card,) = cards(events)
     assert "could not be fetched" in str(card)
-    assert host.files.rows == {}
+    assert desk.files == []
 
 
-async def test_files_of_one_text_are_limited(
-    host: StandInHost, connections: Connections
-) -> None:
+async def test_files_of_one_text_are_limited(desk: Desk) -> None:
     """A text can name thousands, and no one reads on meanwhile."""
+    kind = {"type": "container_file_citation", "container_id": "cntr_1"}
     cited = [
-        {
-            "type": "container_file_citation",
-            "container_id": "cntr_1",
-            "file_id": f"cfile_{number}",
-            "filename": f"{number}.csv",
-        }
+        {**kind, "file_id": f"cfile_{number}", "filename": f"{number}.csv"}
         for number in range(25)
     ]
-    part = {"type": "output_text", "text": "Here.", "annotations": cited}
-    said = {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
-    body = json.dumps({"id": "r", "status": "completed", "output": [said]})
-    answers = {"POST": replying(body), "GET": replying(b"1", 200, "text/csv")}
-    async with Upstream(lambda request: answers[request.method](request)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+    fetched = list[str]()
 
-    methods = [request.method for request in upstream.requests]
-    assert methods == ["POST"] + ["GET"] * 20
+    async def give(request: web.Request) -> web.StreamResponse:
+        fetched.append(request.path)
+        return await replying(b"1", 200, "text/csv")(request)
 
+    await desk.ask_server(POST=whole(saying("Here.", *cited)), GET=give)
 
-async def events_of_image(
-    connections: Connections, result: object, caller: Caller = SAVED, **fields: Any
-) -> list[AnswerEvent]:
-    """What an answer tells in which a server gives this as an image."""
-    call = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
-    said: Json = {"type": "message", "role": "assistant", "id": "msg_1"}
-    said["content"] = [{"type": "output_text", "text": "There."}]
-    output = [{**call, "result": result, **fields}, said]
-    body = json.dumps({"id": "r", "status": "completed", "output": output})
-    async with Upstream(replying(body)) as upstream:
-        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
-        return await events_of(at, connections, "Draw.", caller)  # type: ignore[arg-type]
+    assert len(fetched) == 20
 
 
 def lines(events: list[AnswerEvent]) -> str:
@@ -531,18 +494,18 @@ def lines(events: list[AnswerEvent]) -> str:
     ],
 )
 async def test_picture_in_a_data_url_is_stored(
-    label: str, form: str, host: StandInHost, connections: Connections
+    label: str, form: str, desk: Desk
 ) -> None:
     """Like one in base64, with the type that the address names."""
     url = f"{label};base64,{FIRST[:40]}\n{FIRST[40:]}"
-    events = await events_of_image(connections, url)
+    events = await desk.ask_for_image(url)
 
     (card,) = cards(events)
-    (row,) = host.files.rows.values()
-    assert host.files.content(row.id) == base64.b64decode(FIRST)
+    [row] = desk.files
+    assert desk.host.files.content(row.id) == base64.b64decode(FIRST)
     assert row.filename == f"image.{form}".replace("jpeg", "jpg")
     assert card["files"][0]["content_type"] == f"image/{form}"
-    (record,) = read_records(host.kept, SIGN).values()
+    (record,) = read_records(desk.host.kept, SIGN).values()
     stored = record.payload[0]
     assert stored["stored"] == row.id
     assert stored.get("output_format", "png") == form
@@ -550,18 +513,18 @@ async def test_picture_in_a_data_url_is_stored(
 
 @pytest.mark.parametrize("caller", [SAVED, TEMPORARY])
 async def test_picture_at_an_address_is_shown_from_there(
-    caller: Caller, host: StandInHost, connections: Connections
+    caller: Caller, desk: Desk
 ) -> None:
     """This server fetches nothing, and no later turn names an address that expires."""
     async with Upstream(replying(b"secret")) as inside:
         url = f"{inside.base_url}/picture.png?signature=1"
-        events = await events_of_image(connections, url, caller)
+        events = await desk.ask_for_image(url, caller)
 
     (card,) = cards(events)
     assert card == {"address": url}
     assert inside.requests == []
-    assert host.files.rows == {}
-    assert url not in str(host.kept)
+    assert desk.files == []
+    assert url not in str(desk.host.kept)
     assert f"![Image](<{url}>)" in lines(events)
     assert "Image generated" in lines(events)
 
@@ -576,15 +539,13 @@ async def test_picture_at_an_address_is_shown_from_there(
         "no!",
     ],
 )
-async def test_picture_that_cannot_be_read_says_so(
-    result: object, host: StandInHost, connections: Connections
-) -> None:
+async def test_picture_that_cannot_be_read_says_so(result: object, desk: Desk) -> None:
     """There is no line that it was generated."""
-    events = await events_of_image(connections, result)
+    events = await desk.ask_for_image(result)
 
     (card,) = cards(events)
     assert card == {"notes": ["The model's server gave an image that cannot be read."]}
-    assert host.files.rows == {}
+    assert desk.files == []
     assert "that cannot be read" in lines(events)
     assert "Image generated" not in lines(events)
 
@@ -598,10 +559,10 @@ async def test_picture_that_cannot_be_read_says_so(
     ],
 )
 async def test_caller_over_http_gets_what_is_a_picture(
-    result: str, images: int, host: StandInHost, connections: Connections
+    result: str, images: int, desk: Desk
 ) -> None:
     """An address on the web or data is passed on; a path on the server is not."""
-    events = await events_of_image(connections, result, PLAIN)
+    events = await desk.ask_for_image(result, PLAIN)
     view = ChunkRenderer("c", 1, "m")
     chunks = [chunk for event in events for chunk in view.render(event)]
 

@@ -48,7 +48,6 @@ def test_what_nobody_encrypted_is_nothing(sealed: str) -> None:
 
 
 def test_equal_values_do_not_look_alike() -> None:
-    """Whoever reads two rows learns nothing from them."""
     keys = ChatKeys(SECRET, "user-1", "chat-1")
 
     assert keys.seal(VALUE, "m-1") != keys.seal(VALUE, "m-1")

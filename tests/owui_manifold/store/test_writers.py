@@ -24,7 +24,6 @@ from owui_chat.storage.records import (
 from owui_manifold.call.context import Caller
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
-from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import OutputWriter, RowWriter, StoredAnswer
@@ -87,25 +86,15 @@ async def output_writer(
 
 
 async def test_records_of_a_message_are_written_together(host: StandInHost) -> None:
-    """The host replaces a key whole."""
+    """The host replaces a key whole. The end of a message may tell more of a record."""
     writer = await row_writer()
+    changed = record("1")._replace(payload=(reasoning("9"),))
 
-    await writer.write(record("1"))
-    await writer.write(record("2"))
+    for each in (record("1"), record("2"), changed):
+        await writer.write(each)
 
-    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")}, SIGN)
+    both = write_records({"1" * 26: changed, "2" * 26: record("2")}, SIGN)
     assert host.kept == {FIRST: both}
-
-
-async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -> None:
-    """The end of a message may tell more."""
-    writer = await row_writer()
-    await writer.write(record("1"))
-    changed = Record("1" * 26, "f.gpt-5.2", 0, (reasoning("9"),), "m-1", ORIGIN)
-
-    await writer.write(changed)
-
-    assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
 
 
 async def test_record_is_signed_as_the_host_stores_it(host: StandInHost) -> None:
@@ -212,21 +201,8 @@ async def ticks() -> None:
         await asyncio.sleep(0)
 
 
-async def test_refused_write_is_repeated_with_the_next(host: StandInHost) -> None:
-    """A database that another process has locked is there again soon."""
-    writer = await row_writer()
-    host.chats.refusing = 1
-
-    await writer.write(record("1"))
-    await writer.write(record("2"))
-
-    assert list(host.kept[FIRST]["items"]) == ["1" * 26, "2" * 26]
-    await writer.finish()
-    assert len(host.chats.writes) == 1
-
-
 async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> None:
-    """A few times; then the answer ends without."""
+    """A few times; then the answer ends without. A locked database is back soon."""
     sent = SentContext(instructions="Be brief.")
     log = RunLog("DEBUG", (), "7N4M6T9R1W")
     writer = RowWriter(await answer_of(CALLER, sent=sent), log)
@@ -237,7 +213,9 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
 
     host.chats.refusing = 2
     await writer.finish()
+    await writer.finish()
 
+    assert len(host.chats.writes) == 1
     assert list(host.kept[FIRST]["items"]) == ["1" * 26]
     assert (await stored_for(LATER)).sent == {"m-1": sent}
 
@@ -245,10 +223,10 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
 @pytest.mark.parametrize(
     "caller",
     [
-        Caller("f.m", "user-1", "temporary:1", "m-1"),
-        Caller("f.m", "user-1", "chat-1", ""),
-        Caller("f.m", "user-2", "chat-1", "m-1"),
-        Caller("f.m", "user-1", "chat-2", "m-1"),
+        CALLER._replace(chat_id="temporary:1"),
+        CALLER._replace(message_id=""),
+        CALLER._replace(user_id="user-2"),
+        CALLER._replace(chat_id="chat-2"),
     ],
     ids=["temporary", "plain HTTP", "another user's", "no row"],
 )
@@ -257,8 +235,6 @@ async def test_chat_without_a_row_of_its_own_has_no_store(
 ) -> None:
     assert await read_stored_chat(caller, KEYS) is None
 
-
-# ---------------------------------------------------------- signed and encrypted
 
 SENT = SentContext(instructions="The secret plan.")
 
@@ -289,8 +265,7 @@ async def test_sent_context_goes_when_nothing_more_is_sent(host: StandInHost) ->
 
 
 @pytest.mark.parametrize(
-    ("valves", "secret"),
-    [(PLAIN, SERVER_SECRET), (KEYED, "a key of its own")],
+    ("valves", "secret"), [(PLAIN, SERVER_SECRET), (KEYED, "a key of its own")]
 )
 async def test_key_is_that_of_the_valve_or_of_the_server(
     valves: Valves, secret: str, host: StandInHost
@@ -314,17 +289,17 @@ async def test_records_of_others_are_harmless_and_break_nothing(
     """Encrypted reasoning is what is left of them."""
     host.chats.rows["chat-1"].user_id = caller.user_id
     first = await row_writer(caller, valves, SENT)
-    await first.write(mixed("1"))
+    await first.write(with_call("1"))
     host.chats.rows["chat-1"].user_id = "user-1"
 
     writer = await row_writer(LATER)
-    await writer.write(mixed("2", "m-2"))
+    await writer.write(with_call("2", "m-2"))
 
     again = await stored_for(LATER)
     bare, stub = again.records["1" * 26].payload
     assert set(bare) == {"type", "summary", "encrypted_content"}
     assert set(stub) == {"type", "call_id"}
-    assert again.records["2" * 26] == mixed("2", "m-2")
+    assert again.records["2" * 26] == with_call("2", "m-2")
     assert again.sent == {}
 
 
@@ -339,22 +314,18 @@ async def test_server_without_a_key_stores_no_instructions(
     else:
         names = {"WEBUI_SECRET_KEY": ""} if lacks == "secret" else {}
         host.provide("env", VERSION="0.12.4", **names)
-    await (await row_writer(sent=SENT)).write(mixed("1"))
+    await (await row_writer(sent=SENT)).write(with_call("1"))
 
     assert "sent" not in host.kept[FIRST]
     again = await stored_for(LATER)
     assert again.sent == {}
     is_signed = lacks == "cryptography"
-    assert (again.records["1" * 26] == mixed("1")) is is_signed
+    assert (again.records["1" * 26] == with_call("1")) is is_signed
 
 
-# ---------------------------------------------------------------- refusals
-
-
-def mixed(name: str, message_id: str = "m-1") -> Record:
+def with_call(name: str, message_id: str = "m-1") -> Record:
     """A record of reasoning with a call after it."""
-    payload = (reasoning(name), call(name))
-    return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
+    return record(name, message_id)._replace(payload=(reasoning(name), call(name)))
 
 
 REPAIR = LeaveOutReasoning("b" * 32)
@@ -364,7 +335,6 @@ OTHER = LeaveOutItem("a" * 32)
 async def test_repair_is_stored_with_the_message_that_needed_it(
     host: StandInHost,
 ) -> None:
-    """And holds for every message of the chat; the others are not written again."""
     await (await row_writer()).write(record("1"))
     refused = await row_writer(LATER)
 
@@ -381,17 +351,14 @@ async def test_repair_is_stored_with_the_message_that_needed_it(
 
 
 async def test_repairs_add_up(host: StandInHost) -> None:
-    """Of several runs and messages, each once."""
     first = await row_writer()
-    await first.add_repair(REPAIR)
-    await first.add_repair(OTHER)
-    await first.add_repair(REPAIR)
+    for repair in (REPAIR, OTHER, REPAIR):
+        await first.add_repair(repair)
     await (await row_writer(LATER)).add_repair(OTHER)
 
     assert host.kept[FIRST]["repairs"] == [["reasoning", "b" * 32], ["item", "a" * 32]]
     assert host.kept[SECOND]["repairs"] == [["item", "a" * 32]]
-    assert {*(await stored_for()).repairs} == {REPAIR, OTHER}
-    assert len((await stored_for()).repairs) == 2
+    assert sorted((await stored_for()).repairs, key=repr) == [OTHER, REPAIR]
 
 
 @pytest.mark.parametrize("carrier", ["row", "output"])
@@ -405,9 +372,6 @@ async def test_newest_hundred_repairs_are_stored(
 
     value = host.kept[FIRST] if carrier == "row" else json.loads(shown[0].item["kept"])
     assert [row[1] for row in value["repairs"]] == [f"{n:032x}" for n in range(5, 105)]
-
-
-# ------------------------------------------------------- the carrier `output`
 
 
 def answered(host: StandInHost, records: Iterable[StoredRecord]) -> None:
@@ -447,31 +411,23 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     assert (await stored_for(LATER)).repairs == (REPAIR,)
 
 
-async def test_replaced_record_keeps_its_sent_context(
-    host: StandInHost,
-) -> None:
-    """A record is written again where its text is not shown as the model wrote it."""
-    sent = SentContext(instructions="Be brief.")
-    writer = await output_writer(sent=sent)
-    amended = new("1").record._replace(shown="x" * 32)
+async def test_replaced_record_keeps_its_sent_context(host: StandInHost) -> None:
+    writer = await output_writer(sent=SENT)
+    amended = record("1")._replace(shown="x" * 32)
 
     added = [new("1"), new("2"), NewRecord(amended, 0)]
     answered(host, [stored for record in added for stored in writer.add(record)])
 
-    assert (await stored_for(LATER)).sent == {"m-1": sent}
+    assert (await stored_for(LATER)).sent == {"m-1": SENT}
 
 
-@pytest.mark.parametrize("with_record", [True, False])
+@pytest.mark.parametrize("records", [(), (new("1"), new("2"))], ids=["alone", "with"])
 async def test_sent_context_is_stored_once_in_the_answer(
-    with_record: bool, host: StandInHost
+    records: tuple[NewRecord, ...], host: StandInHost
 ) -> None:
-    """Once: with the first record, or at the end where there is none."""
-    sent = SentContext(instructions="Be brief.")
-    writer = await output_writer(sent=sent)
+    writer = await output_writer(sent=SENT)
 
-    stored = list[StoredRecord]()
-    if with_record:
-        stored += [*writer.add(new("1")), *writer.add(new("2"))]
+    stored = [item for each in records for item in writer.add(each)]
     stored += await writer.finish()
     stored += await writer.finish()
     answered(host, stored)
@@ -479,22 +435,13 @@ async def test_sent_context_is_stored_once_in_the_answer(
     assert host.chats.writes == []
     assert str(host.chats.rows["chat-1"].chat).count('"sent"') == 1
     later = await stored_for(LATER)
-    assert later.sent == {"m-1": sent}
-    assert len(later.records) == (2 if with_record else 0)
-
-
-async def test_chat_without_a_row_stores_no_repair() -> None:
-    """It helps the request that it was found for."""
-    assert await AnswerRecords(None, None).add_repair(REPAIR) == ()
-
-
-# ---------------------------------------------------------------- tidying up
+    assert later.sent == {"m-1": SENT}
+    assert len(later.records) == len(records)
 
 
 async def test_items_of_deleted_messages_go_with_the_next_write(
     host: StandInHost,
 ) -> None:
-    """In one write; those of the others stay."""
     for message_id, name in (("m-0", "0"), ("m-1", "1")):
         caller = CALLER._replace(message_id=message_id)
         await (await row_writer(caller)).write(record(name, message_id))
@@ -573,7 +520,6 @@ async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
 
 
 async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
-    """Outputs of answers and kept records count."""
     output = [{"type": "message"}] * 500
     history = {"messages": {"m-1": {"role": "assistant", "output": output}}}
     key = {message_key("m-0"): {"items": dict.fromkeys(map(str, range(300)))}}
@@ -585,10 +531,8 @@ async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
 async def test_text_of_a_record_counts_as_long_as_it_is(host: StandInHost) -> None:
     """Two megabytes take as long to read as two thousand entries."""
     text = json.dumps({"items": {}, "sent": "x" * 2_048_000})
-    record_item = {"type": "openai_responses:kept", "id": "kept_1", "kept": text}
-    answer = {"role": "assistant", "output": [record_item]}
-    host.chats.rows["chat-1"] = Row(
-        "user-1", {"history": {"messages": {"m-1": answer}}}
-    )
+    kept = {"type": "openai_responses:kept", "id": "kept_1", "kept": text}
+    history = {"messages": {"m-1": {"role": "assistant", "output": [kept]}}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 
     assert (await stored_for()).size > 2000
