@@ -19,6 +19,7 @@ from runs.sample import (
     without_addresses,
 )
 
+STRANGE_TITLES = ["![x](https://e.example/p.png)", "<img src=x>", "`a`", "a](b"]
 A = "https://a.example/x"
 B = "https://b.example/y?z=1"
 
@@ -55,6 +56,11 @@ def shown(*items: Item, citations: Citations | None = None) -> list[str]:
     return shown_events(run_of(*items), citations)
 
 
+def noted(text: str, *notes: Item) -> str:
+    """What is shown of a text with these annotations."""
+    return shown(message("1", text, annotations=list(notes)))[1]
+
+
 def shown_events(
     events: Iterable[RunEvent], citations: Citations | None = None
 ) -> list[str]:
@@ -78,9 +84,6 @@ def fed(citations: Citations, *events: RunEvent) -> list[CitedEvent]:
 def sources_in(events: Sequence[CitedEvent]) -> list[Mapping[str, Any]]:
     """The sources to show."""
     return [event.source for event in events if isinstance(event, SourceCited)]
-
-
-# ---------------------------------------------------------------- links
 
 
 def test_link_becomes_a_number() -> None:
@@ -114,14 +117,12 @@ def test_text_without_citations_is_unchanged(text: str) -> None:
 
 
 def test_no_link_tells_who_searched() -> None:
-    """Tracking is removed from links and from bare addresses."""
     text = f"{A}?utm_source=openai and [x]({B}&utm_source=openai)"
 
     assert "utm_source" not in shown(message("1", text))[1]
 
 
 def test_parts_of_a_message_are_told_apart() -> None:
-    """A link does not go from one into the next."""
     first, second = (
         message("1", text)["content"][0] for text in ("a [b", f"] {link(A)}")
     )
@@ -131,20 +132,12 @@ def test_parts_of_a_message_are_told_apart() -> None:
 
 
 def test_other_servers_forms_of_content_are_read() -> None:
-    """Other servers send what they like."""
-    citations = Citations()
     short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}
 
-    first, _, second = fed(
-        citations, ItemDone(0, short), ItemDone(1, {"type": "message"})
-    )
+    ended = fed(Citations(), ItemDone(0, short), ItemDone(1, {"type": "message"}))
 
-    assert isinstance(first, ItemDone)
-    assert isinstance(second, ItemDone)
-    assert (without_addresses(first.shown), second.shown) == ("Rain [1]", "")
-
-
-# ---------------------------------------------------------------- annotations
+    texts = [event.shown for event in ended if isinstance(event, ItemDone)]
+    assert [without_addresses(text) for text in texts] == ["Rain [1]", ""]
 
 
 @pytest.mark.parametrize("end", [14, 15], ids=["last character", "behind it"])
@@ -175,27 +168,31 @@ def test_words_that_are_cited_keep_standing(end: int) -> None:
 def test_number_cuts_no_word_and_comes_after_a_sentence(
     text: str, end: int, numbered: str
 ) -> None:
-    """Elsewhere it is where the words end that are cited."""
-    cited = message("1", text, annotations=[url_note(A, "A", 0, end)])
-
-    assert shown(cited)[1] == numbered
+    assert noted(text, url_note(A, "A", 0, end)) == numbered
 
 
-@pytest.mark.parametrize("places", [("x", 2), (2, "x"), (None, 2), (2, None)])
-def test_number_without_a_place_is_at_the_end(places: tuple[object, object]) -> None:
-    """Other servers send what they like."""
-    note = {**url_note(A, "A"), "start_index": places[0], "end_index": places[1]}
-
-    assert shown(message("1", "It rains.", annotations=[note]))[1] == "It rains.[1]"
+@pytest.mark.parametrize(
+    "note",
+    [
+        {**url_note(A, "A", 0, 2), "start_index": "x"},
+        {**url_note(A, "A", 2, 0), "end_index": "x"},
+        {**url_note(A, "A", 0, 2), "start_index": None},
+        {**url_note(A, "A", 2, 0), "end_index": None},
+        url_note(A, "A", -1, -1),
+        url_note(A, "A", -9, 4),
+        file_note("f", -1),
+    ],
+)
+def test_number_without_a_place_is_at_the_end(note: Item) -> None:
+    """Other servers send what they like; some mean by -1 that there is no place."""
+    assert noted("It rains.", note) == "It rains.[1]"
 
 
 def test_file_is_cited_at_its_place_among_nulls() -> None:
     """Servers that write all fields of a class write null for those that are absent."""
     note = {**file_note("a.md", 5), "start_index": None, "end_index": None}
 
-    stands = shown(message("1", "Rain. And snow.", annotations=[note]))[1]
-
-    assert stands == "Rain.[1] And snow."
+    assert noted("Rain. And snow.", note) == "Rain.[1] And snow."
 
 
 def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
@@ -203,14 +200,11 @@ def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
     text = f"One {link(A)} two {link(B)} three."
     note = url_note(B, "B", text.index(B), text.index(" three") + 6)
 
-    assert shown(message("1", text, annotations=[note]))[1] == "One [1] two [2] three."
-    file = file_note("b.md", text.index(B))
-    whole = shown(message("1", text, annotations=[file]))[1]
-    assert whole.count("[3]") == 1
+    assert noted(text, note) == "One [1] two [2] three."
+    assert noted(text, file_note("b.md", text.index(B))).count("[3]") == 1
 
 
 def test_annotated_link_without_tracking_becomes_a_number() -> None:
-    """An annotation makes it one, with or without tracking in its address."""
     text = f"Rain ([a.example]({A}))."
 
     linked = message("1", text, annotations=[url_note(A, "A", 5)])
@@ -223,9 +217,7 @@ def test_files_are_numbered_where_they_are_cited() -> None:
     text = f"The log says so. {link(A)} End."
     notes = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
 
-    stands = shown(message("1", text, annotations=notes))[1]
-
-    assert stands == "The log says so[2][3]. [1] End.[2]"
+    assert noted(text, *notes) == "The log says so[2][3]. [1] End.[2]"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +234,7 @@ def test_adjacent_citations_of_one_source_are_merged(
     text: str, notes: list[Item], numbered: str
 ) -> None:
     """Only equal neighbors are dropped, and never what the model wrote itself."""
-    assert shown(message("1", text, annotations=notes))[1] == numbered
+    assert noted(text, *notes) == numbered
 
 
 def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
@@ -263,26 +255,10 @@ def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
     ],
 )
 def test_annotation_without_a_source_is_none(note: Item) -> None:
-    """Nothing is put in for it."""
     cited = message("1", "Rain.", annotations=[note])
 
     assert shown(cited) == ["Rain.", "Rain."]
     assert sources_in(fed(Citations(), *run_of(cited))) == []
-
-
-@pytest.mark.parametrize(
-    "note",
-    [url_note(A, "A page", -1, -1), url_note(A, "A page", -9, 4), file_note("f", -1)],
-    ids=["before the text", "begins before the text", "file before the text"],
-)
-def test_citation_of_a_place_before_the_text_is_put_at_its_end(note: Item) -> None:
-    """Some servers mean by -1 that there is no place."""
-    cited = message("1", "It rains.", annotations=[note])
-
-    assert shown(cited)[-1] == "It rains.[1]"
-
-
-# ---------------------------------------------------------------- sources
 
 
 def test_sources_have_the_titles_of_the_annotations() -> None:
@@ -415,18 +391,18 @@ def test_other_texts_are_not_cited() -> None:
     assert shown(message("1", link(B)), citations=citations)[1] == "[1]"
 
 
-# ---------------------------------------------------------------- addresses
+def listed(*items: Item) -> list[str]:
+    """What is below the text of each message where no sources are shown."""
+    events = fed(Citations(shows_addresses=True), *run_of(*items))
+    ended = [event for event in events if isinstance(event, ItemDone)]
+    return [event.shown.partition("\n\n")[2] for event in ended]
 
 
-def definitions(*items: Item, citations: Citations | None = None) -> list[str]:
+def definitions(*items: Item) -> list[str]:
     """What is below the text of each message, which the page does not draw."""
-    used = citations or Citations()
-    below: list[str] = []
-    for event in fed(used, *run_of(*items)):
-        if isinstance(event, ItemDone):
-            drawn = without_addresses(event.shown)
-            below.append(event.shown.removeprefix(drawn))
-    return below
+    events = fed(Citations(), *run_of(*items))
+    texts = [event.shown for event in events if isinstance(event, ItemDone)]
+    return [text.removeprefix(without_addresses(text)) for text in texts]
 
 
 def test_a_copied_text_has_the_addresses_of_its_numbers() -> None:
@@ -467,17 +443,19 @@ def test_addresses_are_never_drawn_as_code(text: str, has_addresses: bool) -> No
     assert bool(below) is has_addresses
 
 
-@pytest.mark.parametrize(
-    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`"]
-)
+@pytest.mark.parametrize("name", STRANGE_TITLES)
 def test_titles_of_strangers_draw_nothing(name: str) -> None:
-    """Some readers take a definition for text, and then its title, too."""
-    note = url_note(A, name, 0, 4)
+    """Some readers take a definition for text; where it is listed, a title is a label."""
+    notes = [url_note(A, name, 0, 4), file_note(name, 2)]
+    rain = message("1", "Rain.", annotations=notes)
 
-    [below] = definitions(message("1", "Rain.", annotations=[note]))
+    [below] = definitions(rain)
+    page, file = listed(rain)[0].splitlines()
 
     assert below.startswith(f'\n\n[1]: {A} "')
     assert not set("[]<>`") & set(below.partition(A)[2])
+    label = page.removeprefix("[1] [").removesuffix(f"](<{A}>)  ")
+    assert not set("[]<>`") & {*label, *file.removeprefix("[2] ")}
 
 
 def test_source_that_is_opened_draws_nothing() -> None:
@@ -504,13 +482,16 @@ def test_name_of_a_file_is_no_address(name: str) -> None:
 
 def test_address_that_ends_for_some_readers_has_no_definition() -> None:
     """U+FEFF is a space in JavaScript, and not in Python: the rest would be drawn."""
-    note = url_note("https://a.example/\ufeffx", "![x](https://e.example/p.png)", 0, 4)
+    url = "https://a.example/\ufeffx"
+    note = url_note(url, "![x](https://e.example/p.png)", 0, 4)
 
     assert definitions(message("1", "Rain.", annotations=[note])) == [""]
+    named = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
+    assert listed(named) == ["[1] A"]
 
 
 def test_commentary_has_no_addresses() -> None:
-    """It is shown as a quotation, and is no part of what people copy."""
+    """People do not copy it."""
     assert definitions(message("1", f"One {link(A)}.", "commentary")) == [""]
 
 
@@ -520,13 +501,6 @@ def test_what_is_no_address_has_no_definition(url: str) -> None:
     item = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
 
     assert definitions(item) == [""]
-
-
-def listed(*items: Item) -> list[str]:
-    """What is below the text of each message where no sources are shown."""
-    events = fed(Citations(shows_addresses=True), *run_of(*items))
-    ended = [event for event in events if isinstance(event, ItemDone)]
-    return [event.shown.partition("\n\n")[2] for event in ended]
 
 
 def test_where_no_sources_are_shown_the_text_lists_them() -> None:
@@ -541,26 +515,3 @@ def test_where_no_sources_are_shown_the_text_lists_them() -> None:
         f"[2] [A great page](<{A}>)  ",
         "[3] a.pdf",
     ]
-
-
-@pytest.mark.parametrize(
-    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`", "a](b"]
-)
-def test_listed_titles_of_strangers_draw_nothing(name: str) -> None:
-    """They are the labels of links."""
-    notes = [url_note(A, name, 0, 4), file_note(name, 2)]
-
-    [below] = listed(message("1", "Rain.", annotations=notes))
-
-    page, file = below.splitlines()
-    label = page.removeprefix("[1] [").removesuffix(f"](<{A}>)  ")
-    assert not set("[]<>`") & {*label, *file.removeprefix("[2] ")}
-
-
-def test_what_is_no_address_is_listed_by_its_title() -> None:
-    """It would lead elsewhere for some readers."""
-    url = "https://a.example/\ufeffx"
-
-    [below] = listed(message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)]))
-
-    assert below == "[1] A"
