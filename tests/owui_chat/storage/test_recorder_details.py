@@ -1,7 +1,7 @@
 """Turns ride in the thoughts of a chat without a row, and are whole again."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 
 import pytest
@@ -39,24 +39,21 @@ from runs.sample import (
 from stand_in.signing import SIGN
 
 ASKED: Item = {"role": "user", "content": "Weather?"}
+LOOK = message("1", "I look.", "commentary")
 NO_ROUND = run_of(
-    reasoning("1"),
-    message("1", "Rain.", "commentary"),
-    reasoning("2"),
-    message("2", "Snow.", "final_answer"),
+    reasoning("1"), LOOK, reasoning("2"), message("2", "Snow.", "final_answer")
 )
-
-
-def names() -> Callable[[], tuple[str, int]]:
-    """Names that count up."""
-    given = count()
-    return lambda: (str(next(given)), 0)
+ONLY_REMARKS = run_of(
+    reasoning("1"), LOOK, reasoning("2"), message("2", "Done.", "commentary")
+)
+ROUND_OF_REMARKS = run_of(reasoning("1"), LOOK, call("1"))
 
 
 def details(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
     """What is recorded of a run."""
     scope = AUTHOR._replace(carrier="details", sign=SIGN)
-    return list(recorded(events, Recorder(scope, names())))
+    numbers = count()
+    return list(recorded(events, Recorder(scope, lambda: (str(next(numbers)), 0))))
 
 
 def shown(events: Sequence[RunEvent]) -> NativeRenderer:
@@ -73,17 +70,6 @@ def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
     parts, records = restore_from_details(parse_messages(whole)[1], SIGN)
     return build_input(parts, records, ORIGIN)[1:-1]
-
-
-ONLY_REMARKS = run_of(
-    reasoning("1"),
-    message("1", "I look.", "commentary"),
-    reasoning("2"),
-    message("2", "Done.", "commentary"),
-)
-ROUND_OF_REMARKS = run_of(
-    reasoning("1"), message("1", "I look.", "commentary"), call("1")
-)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +100,6 @@ def test_remark_goes_with_its_call(host_functions: HostFunctions) -> None:
 
 def test_each_turn_rides_in_a_thought_of_its_own() -> None:
     """The host binds a thought to the message that it precedes."""
-    events = [*run_of(reasoning("1"), call("1"))[:-1]]
     second: list[RunEvent] = [
         ItemAdded(2, reasoning("2")),
         ItemDone(2, reasoning("2")),
@@ -123,7 +108,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
         ResponseDone("completed"),
     ]
 
-    items = shown([*events, *second]).shown.items
+    items = shown([*run_of(reasoning("1"), call("1"))[:-1], *second]).shown.items
 
     thoughts = [item["reasoning_details"] for item in filter(is_reasoning, items)]
     turns = [{entry["turn"] for entry in thought} for thought in thoughts]
@@ -154,8 +139,8 @@ def test_hidden_message_is_carried_without_a_text_of_the_chat() -> None:
 
 def test_turn_details_are_reported_once() -> None:
     """The end of the run has nothing to add."""
-    events = details(NO_ROUND)
+    kinds = [type(event) for event in details(NO_ROUND)]
 
-    assert [isinstance(event, TurnDetails) for event in events].count(True) == 1
-    assert isinstance(events[-1], RunDone)
-    assert not isinstance(events[-2], TurnDetails)
+    assert kinds.count(TurnDetails) == 1
+    assert kinds[-1] == RunDone
+    assert kinds[-2] != TurnDetails
