@@ -5,10 +5,17 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from openai_responses.endings import COMPLETED
-from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.items import Item, is_reasoning
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    ToolOutput,
+)
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.events import AnswerEvent, TurnDetails
 from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
 from runs.sample import (
@@ -18,6 +25,7 @@ from runs.sample import (
     custom_call,
     joined_rounds,
     message,
+    on_page,
     output,
     reasoning,
     recorded,
@@ -28,6 +36,7 @@ from runs.sample import (
     tell,
     without,
 )
+from stand_in.signing import SIGN
 
 STUB_PART: Item = {"type": "output_text", "annotations": []}
 STUB: Item = {"type": "message", "role": "assistant", "content": [STUB_PART]}
@@ -453,3 +462,65 @@ def test_text_after_a_hidden_message_that_breaks_off() -> None:
     [record] = tell([*events, ended]).records.values()
 
     assert record.payload == (strip_for_replay(message("3", "Rain.")), STUB)
+
+
+def details_of(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
+    """What is recorded of a run in a chat without a row."""
+    scope = AUTHOR._replace(carrier="details", sign=SIGN)
+    return list(recorded(events, Recorder(scope, Ids())))
+
+
+def turns_in(events: Sequence[AnswerEvent | NewRecord]) -> list[TurnDetails]:
+    """The turns that are carried."""
+    return [event for event in events if isinstance(event, TurnDetails)]
+
+
+def page_of(events: Sequence[AnswerEvent | NewRecord]) -> list[Item]:
+    """The items that the host stores of what is recorded."""
+    return on_page(each for each in events if not isinstance(each, NewRecord))[1]
+
+
+def test_each_turn_rides_in_a_thought_of_its_own() -> None:
+    """The host binds a thought to the message that it precedes."""
+    second: list[RunEvent] = [
+        ItemAdded(2, reasoning("2")),
+        ItemDone(2, reasoning("2")),
+        ItemAdded(3, message("1", "")),
+        ItemDone(3, message("1", "Rain.")),
+        ResponseDone("completed"),
+    ]
+    events = details_of([*run_of(reasoning("1"), call("1"))[:-1], *second])
+
+    items = filter(is_reasoning, page_of(events))
+
+    thoughts = [item["reasoning_details"] for item in items]
+    turns = [{entry["turn"] for entry in thought} for thought in thoughts]
+    assert turns == [{turn.details[0]["turn"]} for turn in turns_in(events)]
+    assert len(turns) == 2
+
+
+def test_turn_without_a_thought_is_not_carried() -> None:
+    """There is nothing of it that the host would not give back."""
+    [item] = page_of(details_of(run_of(message("1", "Rain."))))
+
+    assert "reasoning_details" not in item
+
+
+def test_hidden_message_is_carried_without_a_text_of_the_chat() -> None:
+    """It is the model's own; the one that is shown has its text."""
+    *thought, _, _ = run_of(reasoning("1"))
+    shown_again = [shifted(event, 2) for event in run_of(message("2", "Rain."))]
+    hidden: RunEvent = HiddenMessage(1, message("1", "Rain."))
+
+    [turn] = turns_in(details_of([*thought, hidden, *shown_again]))
+
+    assert [entry.get("shown") for entry in turn.details[1:]] == [None, "", 5]
+
+
+def test_turn_details_are_reported_once() -> None:
+    """The end of the run has nothing to add."""
+    events = details_of(run_of(reasoning("1"), REMARK, reasoning("2"), RAIN))
+
+    assert len(turns_in(events)) == 1
+    assert isinstance(events[-1], RunDone)
+    assert not isinstance(events[-2], TurnDetails)
