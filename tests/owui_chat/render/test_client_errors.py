@@ -87,19 +87,15 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),
         pytest.param(RunDone(Ending("invalid")), 500, id="unusable setting"),
         pytest.param(RunDone(Ending("error")), 500, id="an event that is an error"),
+        *(
+            pytest.param(RunDone(Ending(f"{kind}_timeout")), 504, id=f"{kind} timeout")
+            for kind in ("first_event", "idle", "total")
+        ),
     ],
 )
 def test_status_of_a_run(ended: RunDone, status: int) -> None:
     """The server's own, else the one that OpenAI sends with the code."""
     assert ending_status(ended) == status
-
-
-@pytest.mark.parametrize(
-    "kind", ["first_event_timeout", "idle_timeout", "total_timeout"]
-)
-def test_status_of_a_run_that_took_too_long(kind: str) -> None:
-    """It is the status of a gateway whose server was too slow."""
-    assert ending_status(RunDone(Ending(kind))) == 504
 
 
 @pytest.mark.parametrize(
@@ -218,5 +214,7 @@ def test_what_is_no_word_is_not_passed_on() -> None:
     """A server may quote a key, or the chat, in any field."""
     ended = refused(400, code=KEY, type=f"Bearer {KEY}", param="My diary", message=KEY)
 
-    assert KEY not in str(ending_error(ended))
-    assert "diary" not in str(ending_error(ended))
+    told = str(ending_error(ended))
+
+    assert KEY not in told
+    assert "diary" not in told

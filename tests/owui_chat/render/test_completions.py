@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.endings import CUT, ending_of_incomplete
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, RunEvent
 from owui_chat.render.client_errors import client_error
 from owui_chat.render.completions import chat_tool_call, completion, completion_text
 from runs.sample import (
@@ -40,6 +40,10 @@ def answered(*items: Item) -> dict[str, Any]:
 
 
 LOOK = message("1", "I look.", "commentary")
+DRAWN: Item = {
+    **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
+    "result": "AAAA",
+}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,6 @@ def test_refusal_has_a_field_of_its_own() -> None:
 
 
 def test_calls_are_the_callers_to_run() -> None:
-    """The text next to them may be empty."""
     body = result(ended(call("1"), call("2")))
 
     assert body["choices"][0]["finish_reason"] == "tool_calls"
@@ -107,7 +110,6 @@ def test_calls_are_the_callers_to_run() -> None:
 
 
 def test_head_and_usage_are_those_of_the_run() -> None:
-    """A run is one result, whose tokens are counted once."""
     body = result(ended(message("1", "Rain.")))
 
     assert (body["id"], body["model"]) == ("chatcmpl-1", "f.gpt-5.2")
@@ -121,7 +123,6 @@ def test_failure_before_anything_is_an_error_alone() -> None:
 
 
 def test_failed_result_keeps_its_text() -> None:
-    """A client can use the text, although the result is an error."""
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"
@@ -165,20 +166,29 @@ def test_text_of_nothing_is_empty() -> None:
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
 
-def test_calls_that_were_answered_are_nobodys_to_run() -> None:
-    """The answer ends as one without calls; one left open is the caller's."""
-    done = run_with_tools()[-1]
-    half = run_with_tools(output("1"))[-1]
+@pytest.mark.parametrize(
+    ("events", "reason", "calls"),
+    [
+        pytest.param(run_with_tools(), "stop", [], id="all"),
+        pytest.param(
+            run_with_tools(output("1")),
+            "tool_calls",
+            [chat_tool_call(call("2"))],
+            id="but one, which is the caller's",
+        ),
+    ],
+)
+def test_calls_that_were_answered_are_nobodys_to_run(
+    events: list[RunEvent], reason: str, calls: list[Item]
+) -> None:
+    done = events[-1]
     assert isinstance(done, RunDone)
-    assert isinstance(half, RunDone)
 
     [choice] = result(done)["choices"]
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
+
+    assert choice["finish_reason"] == reason
+    assert choice["message"].get("tool_calls", []) == calls
     assert choice["message"]["content"] == "Rain."
-    [choice] = result(half)["choices"]
-    assert choice["finish_reason"] == "tool_calls"
-    assert choice["message"]["tool_calls"] == [chat_tool_call(call("2"))]
 
 
 def test_complete_answer_has_its_annotations() -> None:
@@ -199,3 +209,11 @@ def test_complete_answer_has_its_annotations() -> None:
         "start_index": text.index("now."),
         "end_index": len(text),
     }
+
+
+def test_pictures_have_a_field_of_their_own() -> None:
+    answer = answered(DRAWN, message("1", "There."))
+
+    url = {"url": "data:image/png;base64,AAAA"}
+    assert answer["images"] == [{"type": "image_url", "image_url": url}]
+    assert answer["content"] == "There."

@@ -44,8 +44,18 @@ def chunks_of(events: list[RunEvent]) -> list[Json]:
 
 def deltas_of(*items: Item) -> list[Json]:
     """The deltas of a run of these items, its end left out."""
-    chunks = [chunk for chunk in chunks_of(run_of(*items)) if chunk["choices"]]
-    return [chunk["choices"][0]["delta"] for chunk in chunks[:-1]]
+    return deltas_in(run_of(*items))[:-1]
+
+
+def deltas_in(events: list[RunEvent]) -> list[Json]:
+    """The deltas of a run."""
+    chunks = [chunk for chunk in chunks_of(events) if chunk.get("choices")]
+    return [chunk["choices"][0]["delta"] for chunk in chunks]
+
+
+def without_ends(*items: Item) -> list[RunEvent]:
+    """A run of these items that breaks off."""
+    return [event for event in run_of(*items) if not isinstance(event, ItemDone)]
 
 
 def joined_text(deltas: list[Json], key: str = "content") -> str:
@@ -56,6 +66,10 @@ def joined_text(deltas: list[Json], key: str = "content") -> str:
 LOOK = message("1", "I look.", "commentary")
 DONE = message("2", "Done.", "commentary")
 RAIN = message("3", "Rain.", "final_answer")
+DRAWN: Item = {
+    **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
+    "result": "AAAA",
+}
 TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
 
 
@@ -179,7 +193,6 @@ def test_call_has_the_form_of_chat_completions(
 def test_reason_is_a_word_of_chat_completions(
     ending: Ending, has_calls: bool, reason: str
 ) -> None:
-    """For every way to end that is no failure."""
     items = run_of(call("1"))[:-1] if has_calls else []
 
     *_, last = chunks_of([*items, RunDone(ending)])
@@ -228,7 +241,6 @@ def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
 
 
 def test_note_is_nothing_to_a_plain_caller() -> None:
-    """Chat Completions knows no status line."""
     assert chunks_of([Status("Trying again in 3 s.")]) == []
 
 
@@ -237,10 +249,8 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
     chunks = chunks_of(run_with_tools())
 
     assert "tool_calls" not in str(chunks)
-    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c["choices"]]
-    assert [reason for reason in reasons if reason] == ["stop"]
-    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-    assert joined_text(deltas) == "Rain."
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert joined_text(deltas_in(run_with_tools())) == "Rain."
 
 
 def test_calls_that_are_left_open_come_at_the_end() -> None:
@@ -253,25 +263,27 @@ def test_calls_that_are_left_open_come_at_the_end() -> None:
     assert last["finish_reason"] == "tool_calls"
 
 
-# ---------------------------------------------------------------- citations
-
-
 def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
     """In the form of Chat Completions, the places those of the whole answer."""
-    chunks = chunks_of(run_of_transcript("web-search.sse"))
+    deltas = deltas_in(run_of_transcript("web-search.sse"))
 
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
-    [cited] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    [notes] = [delta["annotations"] for delta in deltas if "annotations" in delta]
     text = joined_text(deltas)
-    urls = [note["url_citation"]["url"] for note in cited]
-    assert len(urls) == 4
-    assert urls[0] == urls[2] == "https://www.harbour.example/chronicle?year=1963"
-    for note in cited:
-        where = note["url_citation"]
+    cited = [note["url_citation"] for note in notes]
+    assert len(cited) == 4
+    year = "https://www.harbour.example/chronicle?year=1963"
+    assert cited[0]["url"] == cited[2]["url"] == year
+    for where in cited:
         link = text[where["start_index"] : where["end_index"]]
         assert link.startswith("([")
         assert link.endswith(f"]({where['url']}))")
         assert where["title"]
+
+
+CITED = {
+    **{"type": "url_citation", "url": "https://a.example", "title": "A"},
+    **{"start_index": 0, "end_index": 3},
+}
 
 
 def cited_place(deltas: list[Json]) -> int:
@@ -282,10 +294,7 @@ def cited_place(deltas: list[Json]) -> int:
 
 def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
     """The blank line between the two included."""
-    note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
-    cited = {**note, "start_index": 0, "end_index": 3}
-
-    deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[cited]))
+    deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[CITED]))
 
     assert joined_text(deltas) == "One\n\nTwo."
     assert cited_place(deltas) == 5
@@ -293,10 +302,8 @@ def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
 
 def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
     """The text of the first is in front of it, as it is shown."""
-    note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
     first = message("1", "https://b.example?utm_source=openai ")["content"]
-    cited = {**note, "start_index": 0, "end_index": 3}
-    second = message("1", "Two.", annotations=[cited])["content"]
+    second = message("1", "Two.", annotations=[CITED])["content"]
 
     deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
 
@@ -305,20 +312,40 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
 
 def test_text_that_broke_off_is_told_to_its_end() -> None:
     """Also what might have told who searched."""
-    events = run_of(message("1", "Why?utm_sou"))
-    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemDone)]
-
-    deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
+    deltas = deltas_in(without_ends(message("1", "Why?utm_sou")))
 
     assert joined_text(deltas) == "Why?utm_sou"
 
 
 def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:
     """Its last mark might have begun an address."""
-    events = run_of(message("1", "Shall I look?", "commentary"), message("2", "Rain."))
-    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemDone)]
+    look = message("1", "Shall I look?", "commentary")
 
-    deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
+    deltas = deltas_in(without_ends(look, message("2", "Rain.")))
 
     assert joined_text(deltas, "reasoning_content") == "Shall I look?"
     assert joined_text(deltas) == "Rain."
+
+
+def test_picture_is_one_delta_without_sketches() -> None:
+    """As clients of Chat Completions know it."""
+    images = [
+        d["images"] for d in deltas_of(DRAWN, message("1", "There.")) if "images" in d
+    ]
+
+    url = {"url": "data:image/png;base64,AAAA"}
+    assert images == [[{"type": "image_url", "image_url": url}]]
+
+
+def test_file_stands_below_the_text() -> None:
+    """Which has gone out with its own address."""
+    text = "[a.csv](sandbox:/mnt/data/a.csv)"
+    links = {"sandbox:/mnt/data/a.csv": "/api/v1/files/f-1/content"}
+    events: list[RunEvent] = [
+        event._replace(card={"links": links}) if isinstance(event, ItemDone) else event
+        for event in run_of(message("1", text))
+    ]
+
+    content = joined_text(deltas_in(events))
+
+    assert content == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
