@@ -87,7 +87,6 @@ def sources_in(events: Sequence[CitedEvent]) -> list[Mapping[str, Any]]:
 
 
 def test_link_becomes_a_number() -> None:
-    """Each page once, in the order of the text; it grows so, too."""
     text = f"One {link(A)} two {link(B)}, one again {link(A)}."
 
     grown, stands = shown(cites(text, A))
@@ -112,7 +111,6 @@ def test_headline_link_text_is_kept() -> None:
     ["See [the docs](https://docs.example).", "a[0](1)", "An [open", "Why?", "f("],
 )
 def test_text_without_citations_is_unchanged(text: str) -> None:
-    """Links that the model knows by itself, code, and what never became a link."""
     assert shown(message("1", text)) == [text, text]
 
 
@@ -142,7 +140,6 @@ def test_other_servers_forms_of_content_are_read() -> None:
 
 @pytest.mark.parametrize("end", [14, 15], ids=["last character", "behind it"])
 def test_words_that_are_cited_keep_standing(end: int) -> None:
-    """The number comes after them, whatever `end_index` means."""
     text = "It was in 1963 1963 that it froze."
     note = url_note(A, "A", text.index("in"), end - 1)
 
@@ -196,7 +193,6 @@ def test_file_is_cited_at_its_place_among_nulls() -> None:
 
 
 def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
-    """Whichever link of the text it is, and wherever it ends."""
     text = f"One {link(A)} two {link(B)} three."
     note = url_note(B, "B", text.index(B), text.index(" three") + 6)
 
@@ -284,7 +280,6 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
 
 
 def test_source_without_a_title_is_named_by_its_address() -> None:
-    """Also where an annotation is about it."""
     cited = message("1", "Rain.", annotations=[url_note(A, "")])
 
     [source] = sources_in(fed(Citations(), *run_of(cited)))
@@ -406,7 +401,6 @@ def definitions(*items: Item) -> list[str]:
 
 
 def test_a_copied_text_has_the_addresses_of_its_numbers() -> None:
-    """As definitions of links, in the order of the numbers, each once."""
     text = f"One {link(B)} two {link(A)}, one again {link(B)}."
     notes = [url_note(A, 'A "great"\npage'), file_note("a.pdf", 3)]
 

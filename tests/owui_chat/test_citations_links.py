@@ -49,7 +49,6 @@ def whole(text: str) -> str:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_link_comes_in_one_piece(size: int) -> None:
-    """However it was cut; what is around it is not held back."""
     link = LINKED.replace("?utm_source=openai", "")
     shown = grown(f"Rain. {link} Snow.", size)
 
@@ -92,7 +91,6 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
     ids=["twice", "three", "space", "letter", "other", "the model's own"],
 )
 def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
-    """However the text is cut: what was shown stays."""
     assert whole(text) == numbered
     for size in (1, 2, 7, 60, 1000):
         assert "".join(grown(text, size)) == numbered
@@ -158,7 +156,6 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
     ],
 )
 def test_address_tells_not_who_searched(query: str, clean: str) -> None:
-    """What else it asks for stays."""
     url = f"https://a.example{query}"
     clean_url = f"https://a.example{clean}"
 
@@ -168,7 +165,6 @@ def test_address_tells_not_who_searched(query: str, clean: str) -> None:
 
 
 def test_positions_shift_by_removed_tracking() -> None:
-    """In front of a place, not after it."""
     text = f"One {LINKED} two {LINKED} three"
     clean = strip_tracking(text)
 

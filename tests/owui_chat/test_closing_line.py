@@ -25,7 +25,6 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
 def test_duration_is_in_the_units_that_people_use(
     seconds: float, duration: str
 ) -> None:
-    """Whole seconds, and minutes from one on."""
     assert closing_line(AnswerFigures(seconds)) == f"Finished in {duration}"
 
 
@@ -75,7 +74,6 @@ def test_duration_is_in_the_units_that_people_use(
     ],
 )
 def test_closing_line_lists_known_figures(figures: AnswerFigures, line: str) -> None:
-    """The cached share is of the input; a small amount has two digits."""
     assert closing_line(figures) == line
 
 

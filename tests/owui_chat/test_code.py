@@ -53,7 +53,6 @@ def removed(text: str, item: Item) -> str | None:
 
 
 def test_codes_of_a_run_are_taken_out_one_after_the_other() -> None:
-    """Each where it is after the one before; what is between them stays."""
     one, two = code(code="1", outputs=None), code(code="2", outputs=None)
     first, second = (code_text(item["code"]) for item in (one, two))
     run = [f"A {first} B", f" C {second}{first} "]
@@ -93,7 +92,6 @@ def test_code_is_found_in_the_text_that_the_host_has_stored(letter: str) -> None
 
 
 def test_code_is_not_found_across_two_texts() -> None:
-    """However they are joined for the search."""
     split = code(code="1\0", outputs=None)
     texts = ["<code_interpreter>\n1", "\n</code_interpreter>"]
 
@@ -111,7 +109,6 @@ def host_text(host: HostFunctions, *output: Item) -> str:
 def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
-    """Exactly that, whatever is around it."""
     before = message("1", "Before.")
     after = message("2", "After.")
     shown = host_text(host_functions, before, code_host_item(item), after)
@@ -139,7 +136,6 @@ def test_code_block_added_by_the_host_is_removed(
     ids=["printed", "outputs not included", "failed", "fence in the output"],
 )
 def test_output_is_drawn_below_the_code(item: Item, drawn: str) -> None:
-    """Between the fences that the host puts around the code."""
     assert code_host_item(item)["code"] == drawn
 
 

@@ -38,7 +38,6 @@ def said(*texts: str) -> list[ChatPart]:
     ids=["check", "usage", "with words", "as phones write it", "of version 1.0.0"],
 )
 def test_a_command_and_its_answer_are_left_out(command: str, answer: str) -> None:
-    """The rest of the chat is as if they had never been said."""
     parts = said("Hi", "Hello.", command, answer, "And now?")
 
     assert without_commands(parts) == said("Hi", "Hello.", "And now?")
@@ -97,7 +96,6 @@ def quoted(*texts: str) -> str:
 
 @pytest.mark.parametrize("answer", [CHECKED, USED, f"{USED}\nmore\n\n- lines"])
 def test_tasks_are_told_nothing_of_them(answer: str) -> None:
-    """In the middle, or as the last of what is quoted."""
     command = "/check" if answer == CHECKED else "/usage 7d"
     between = PROMPT.format(quoted("Hi", "Hello.", command, answer, "Why?", "So."))
     last = PROMPT.format(quoted("Hi", "Hello.", command, answer))

@@ -83,7 +83,6 @@ def test_no_name_is_one_that_a_browser_runs() -> None:
 def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
     given: str, name: str, media_type: str
 ) -> None:
-    """Any other gets one that is downloaded."""
     assert stored_name(given) == (name, media_type)
 
 

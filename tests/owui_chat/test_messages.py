@@ -121,7 +121,6 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
     ],
 )
 def test_part_takes_the_form_of_the_api(part: Json, expected: Json) -> None:
-    """Both spellings are read; addresses and details stay."""
     assert parse_messages([said("user", [part])])[1] == [input_message(expected)]
 
 
@@ -153,7 +152,6 @@ def test_content_of_other_clients_is_text(content: object, words: str) -> None:
 )
 @pytest.mark.parametrize("role", ["user", "tool", "developer"])
 def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
-    """It says what to do, and quotes nothing."""
     chat: list[Json] = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
 
     with pytest.raises(InvalidRequest, match="remove it from the message") as caught:

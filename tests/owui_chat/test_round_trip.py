@@ -54,8 +54,6 @@ from runs.streams import STREAMS, Stream
 from stand_in.signing import KEYS, SIGN, with_sent
 from upstream.odd_streams import ANSWER, FOLDER, WHOLE_ANSWERS
 
-# ------------------------------------------------------------- chats of many turns
-
 
 @dataclass(frozen=True)
 class Question:
@@ -147,9 +145,6 @@ def assert_prefixes(
         assert roles in (["user"], ["developer", "user"])
         chat.answer(question, number, rounds)
         before = [*items, *expected(rounds)]
-
-
-# ------------------------------------------------------------- the tests
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
@@ -255,7 +250,6 @@ def test_any_run_is_replayed_as_it_came(
     tool_rounds: list[list[Item]],
     last: list[Item],
 ) -> None:
-    """Rounds of tools with words and thoughts between them, then an answer."""
     named = _named([*tool_rounds, last])
     rounds = [run_of(*items) for items in named]
 
@@ -288,7 +282,6 @@ def test_any_chat_is_a_growing_prefix(
     host_functions: HostFunctions,
     turns: list[tuple[Question, tuple[list[list[Item]], list[Item]]]],
 ) -> None:
-    """Rounds of tools, words, thoughts, searches, pictures, and what the host adds."""
     given_rounds = [[*rounds, last] for _, (rounds, last) in turns]
     named = iter(_named([items for rounds in given_rounds for items in rounds]))
     runs = [[run_of(*next(named)) for _ in rounds] for rounds in given_rounds]
@@ -311,7 +304,6 @@ def test_any_chat_is_a_growing_prefix(
 def test_chats_of_streams_are_growing_prefixes(
     host_functions: HostFunctions, turns: list[tuple[Question, Stream]]
 ) -> None:
-    """Code, pictures, remote servers, refusals, empty summaries, in any order."""
     called: set[str] = set()
     runs: list[tuple[Question, list[list[RunEvent]]]] = []
     for question, stream in turns:

@@ -50,7 +50,6 @@ def sent_effort(model: str, asked: str | None) -> str:
 
 @pytest.mark.asyncio
 async def test_switches_are_independent() -> None:
-    """Several are side by side."""
     wished = config(await metadata_after("web_search", "effort"))
     assert wished.tool_kinds == {"web_search"}
     assert wished.effort == "high"
@@ -93,7 +92,6 @@ async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> No
 @pytest.mark.parametrize(("model", "most"), [("gpt-5", "high"), ("gpt-6.1-sol", "max")])
 @pytest.mark.asyncio
 async def test_highest_effort_is_the_models_own(model: str, most: str) -> None:
-    """Whatever its family calls it."""
     asked = config(await metadata_after("effort", chosen="highest")).effort
 
     assert sent_effort(model, asked) == most
@@ -101,7 +99,6 @@ async def test_highest_effort_is_the_models_own(model: str, most: str) -> None:
 
 @pytest.mark.asyncio
 async def test_without_a_switch_the_users_settings_hold() -> None:
-    """The user's own settings stay."""
     kept = config({}, REASONING_EFFORT="low", WEB_SEARCH="off")
     assert kept.tool_kinds == frozenset()
     assert kept.effort == "low"
@@ -142,12 +139,10 @@ async def test_unknown_effort_is_ignored(effort: Any) -> None:
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.asyncio
 async def test_plain_client_without_metadata_changes_nothing(name: str) -> None:
-    """A plain HTTP client has none."""
     assert await FILTERS[name]().inlet({"model": "m"}) == {"model": "m"}
 
 
 def test_each_switch_has_its_own_icon() -> None:
-    """An icon that the page can draw; only the effort has something to choose."""
     switches = [switch() for switch in FILTERS.values()]
 
     assert all(switch.toggle for switch in switches)

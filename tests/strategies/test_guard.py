@@ -84,7 +84,6 @@ def test_r17_no_arguments_are_an_empty_object(empty: object) -> None:
     ['{"city": "Ber', "[]", '"Bern"', "7", [], "[" * 99999],
 )
 def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
-    """The message says why, in its own words."""
     reason = refusal(arguments)
 
     assert reason
@@ -93,7 +92,6 @@ def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) ->
 
 
 def test_r18_unknown_tool_is_refused() -> None:
-    """Before its arguments are looked at."""
     assert refusal("{", "surprise") == "there is not a tool named surprise"
     assert guarded().refusal({"arguments": "{}"}) == "there is not a tool named "
 
@@ -111,14 +109,12 @@ def test_r18_unknown_tool_is_refused() -> None:
 def test_r19_value_that_is_no_option_is_refused(
     name: str, value: object, shown: str, options: list[str]
 ) -> None:
-    """Numbers and true compare by their texts."""
     assert painted(**{name: value}) == (
         f"{VALIDATION}parameter '{name}' value {shown!r} not in options {options}"
     )
 
 
 def test_r19_value_that_is_an_option_passes() -> None:
-    """So does what is not given, and what has no options."""
     assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
     assert painted(color=None) is None
     assert painted(size=2.0) is None  # the same number in JSON Schema
@@ -140,9 +136,6 @@ def test_input_of_a_custom_call_need_not_be_json() -> None:
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 
     assert guarded().refusal(call) is None
-
-
-# ------------------------------------------------------------------ failures
 
 
 class FailingTools(MemoryTools):
@@ -304,7 +297,6 @@ def test_stop_passes_through() -> None:
 
 
 def test_tools_are_those_that_are_guarded() -> None:
-    """Their schemas, their own time limits, and what stands for another."""
     tools = guarded()
 
     assert tools.call_kind("get_weather") == "limited"

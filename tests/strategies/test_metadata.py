@@ -46,7 +46,6 @@ def test_people_read_what_is_known(
 
 
 def test_programs_read_the_specified_keys() -> None:
-    """Numbers are rounded; a cost that is not known is zero."""
     assert WHOLE.wire() == {
         "strategy": "gpt5_react",
         "model": "gpt-5.2",

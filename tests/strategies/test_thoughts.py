@@ -83,7 +83,6 @@ SAID = message("2", "It rains.")
 
 
 def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
-    """The model's own item ends it."""
     _, events = shown(SHOWN, [SAID])
 
     assert page(events) == [ANSWER]
@@ -137,7 +136,6 @@ def test_r14_text_after_a_call_is_a_thought_from_the_beginning() -> None:
 
 
 def test_r14_round_that_calls_without_a_word_gets_a_thought() -> None:
-    """One for the round, in front of its calls."""
     with_thoughts, without = pages([WEATHER, call("2")], [call("3")], [SAID])
 
     assert with_thoughts == [FALLBACK, CALL, CALL, FALLBACK, CALL, ANSWER]
@@ -155,7 +153,6 @@ def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
 
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
-    """What is between thoughts is one message."""
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)
 
     assert page(events) == [
@@ -180,7 +177,6 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
 def test_r14_tags_are_removed_where_thoughts_are_not_shown(
     text: str, left: str, may_call: bool
 ) -> None:
-    """Complete, never closed, or spread over pieces."""
     thoughts, events = shown(HIDDEN, [message("1", text)], may_call=may_call)
 
     assert page(events) == ([("message", left)] if left else [])
@@ -261,7 +257,6 @@ def test_blank_text_before_a_call_is_not_shown() -> None:
 
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
-    """What is between them joins them."""
     with_thoughts, without = pages([message("1", TAGGED), WEATHER])
 
     assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 3 + ["function_call"]
@@ -301,7 +296,6 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
 
 
 def test_refusal_is_read_like_an_answer() -> None:
-    """The item that ends it is the model's."""
     item = refusal("1", "I would rather not.")
     _, events = shown(SHOWN, [item])
 
@@ -323,7 +317,6 @@ def test_broken_answer_shows_what_there_is(emits: bool) -> None:
 
 
 def test_carrier_is_an_empty_thought() -> None:
-    """It has an index of its own."""
     thoughts, _ = shown(HIDDEN, [WEATHER])
 
     carrier = list(thoughts.build_carrier())
@@ -347,7 +340,6 @@ def test_answer_has_neither_thoughts_nor_comments(items: list[Item], text: str) 
 
 
 def test_remark_after_an_answer_is_not_repeated() -> None:
-    """There is an answer already."""
     with_thoughts, without = pages([SAID, message("3", "Done.", "commentary")])
 
     assert with_thoughts == [ANSWER, ("reasoning", "Done.")]

@@ -76,7 +76,6 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_only_the_answer_is_shown(case: str) -> None:
-    """What is hidden keeps its place."""
     items, shown = CASES[case]
     texts = hiding()
 
@@ -91,7 +90,6 @@ def test_only_the_answer_is_shown(case: str) -> None:
     ids=["an answer", "a round without tools"],
 )
 def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
-    """It streams as it comes."""
     texts = hiding(may_call=may_call)
 
     *begun, _, _ = response(item)
@@ -99,7 +97,6 @@ def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
 
 
 def test_everything_is_shown_if_wanted() -> None:
-    """The events pass as they came."""
     events = response(STEP, CALL)
     texts = IntermediateTexts(are_shown=True)
 

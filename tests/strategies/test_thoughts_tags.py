@@ -84,14 +84,12 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "parts"), CASES.items())
 def test_thoughts_are_told_apart(text: str, parts: list[Shown]) -> None:
-    """Tags are in no part, whether they come whole or letter by letter."""
     for length in (1, 2, 3, 5, len(text) or 1):
         pieces = [text[at : at + length] for at in range(0, len(text), length)]
         assert parts_of(pieces) == parts
 
 
 def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
-    """What waits is shorter than a tag."""
     reading = Reading()
 
     assert reading.feed("Fine <") == [text_part("Fine ")]
@@ -102,7 +100,6 @@ def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "a ", "th", "`"])))
 def test_nothing_but_tags_is_lost(pieces: list[str]) -> None:
-    """Whatever comes, the parts hold the text without its tags."""
     shown = "".join(text for _, text in parts_of(pieces))
 
     bare = re.sub("(?<!`)</?think>", "", "".join(pieces))

@@ -72,9 +72,6 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
     }
 
 
-# ----------------------------------------------------------------- where it is
-
-
 @pytest.mark.parametrize(
     ("questions", "last", "files"),
     [
@@ -87,7 +84,6 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
 def test_each_message_has_its_own_files(
     questions: int, last: str, files: dict[int, list[str]]
 ) -> None:
-    """By the chain of messages that leads to the one asked."""
     messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
     messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
 
@@ -95,7 +91,6 @@ def test_each_message_has_its_own_files(
 
 
 def test_wish_how_to_answer_anew_has_no_files() -> None:
-    """It is in the request, and in no chat."""
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
 
     names = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
@@ -105,7 +100,6 @@ def test_wish_how_to_answer_anew_has_no_files() -> None:
 
 @pytest.mark.parametrize("message_id", ["q1", "gone", ""])
 def test_broken_tree_ends_the_search(message_id: str) -> None:
-    """A circle, or a message that is not there."""
     messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
     messages["a0"]["parentId"] = "a0"
 
@@ -132,7 +126,6 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
     "metadata", [{}, {"user_message": None, "files": None, "model": None}]
 )
 def test_request_without_files_has_no_attachments(metadata: Json) -> None:
-    """Most requests have none, whatever form their metadata have."""
     assert attached(chat_of(1), {}, metadata) == {}
 
 
@@ -173,7 +166,6 @@ def test_no_svg_is_announced_in_a_chat_without_a_question() -> None:
 
 
 def test_length_of_images_is_that_of_their_addresses() -> None:
-    """Other parts of a message count about nothing, and no other part counts."""
     shown = input_message("Hi", image_part("a" * 5000), image_part("b" * 3000))
 
     assert 8000 <= image_length(shown) <= 8010
@@ -181,7 +173,6 @@ def test_length_of_images_is_that_of_their_addresses() -> None:
 
 
 def test_only_files_of_the_message_are_attached() -> None:
-    """Files and pictures of the message itself; the rest is the host's."""
     rows = [
         pdf("a.pdf"),
         {"type": "image", "id": "i1", "name": "p.png"},
@@ -206,11 +197,7 @@ def test_only_files_of_the_message_are_attached() -> None:
     ]
 
 
-# ----------------------------------------------------------------------- pictures
-
-
 def test_readable_pictures_stay() -> None:
-    """With their detail, and a label that is right."""
     jpeg = data_url(JPEG, "image/png")
     parts: list[ChatPart] = [
         input_message("?", image_part(PIXEL, "low"), image_part(jpeg)),
@@ -227,7 +214,6 @@ def test_readable_pictures_stay() -> None:
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
-    """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
     asked = input_message("?", image_part(PIXEL), image_part(BAD))
@@ -295,14 +281,10 @@ def test_picture_of_the_host_is_not_asked() -> None:
 
 
 def test_note_or_refusal() -> None:
-    """A part stays; a message depends on where it is."""
     assert part_or_note(text_part("x"), is_asked=True) == text_part("x")
     assert part_or_note("No.", is_asked=False) == text_part("[No.]")
     with pytest.raises(InvalidRequest, match=r"^No\.$"):
         part_or_note("No.", is_asked=True)
-
-
-# ------------------------------------------------------------------------- limits
 
 
 def notes_in(items: list[Item]) -> list[tuple[int, int]]:
@@ -316,7 +298,6 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
 
 
 def test_as_much_as_the_api_takes() -> None:
-    """Pictures of messages and of tools count; the oldest are left out."""
     message = input_message(*[image_part(PIXEL)] * 1499).item
     output = {
         "type": "function_call_output",
@@ -340,7 +321,6 @@ def test_items_without_a_list_of_parts_are_sent_as_they_are() -> None:
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
-    """Shared between pictures and files."""
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
@@ -358,7 +338,6 @@ def test_as_many_bytes_as_the_api_takes() -> None:
 
 
 def test_too_large_picture_is_scaled_or_refused() -> None:
-    """An earlier one is a note; the one that is asked about is an error."""
     limit = 66_000_000
     whole = f"{PIXEL}{'A' * (limit - len(PIXEL))}"
     large: list[ChatPart] = [input_message(image_part(f"{whole}A"))]

@@ -48,7 +48,6 @@ def test_type_comes_from_the_name_then_from_what_was_declared(
 
 
 def test_document_part_holds_the_bytes_and_the_name() -> None:
-    """The bytes inside, under the name that people know."""
     assert document_part("a.pdf", "application/pdf", PDF) == {
         "type": "input_file",
         "filename": "a.pdf",

@@ -24,20 +24,17 @@ def readable_url(url: str) -> str:
 
 @pytest.mark.parametrize("kind", READ)
 def test_bytes_tell_the_type(kind: str) -> None:
-    """The four that the API reads."""
     assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
 
 
 @pytest.mark.parametrize("content", UNREAD)
 def test_other_bytes_have_no_type(content: bytes) -> None:
-    """Another format, a GIF that moves, something else."""
     assert image_data_url(content) == ""
     assert readable_url(data_url(content, "image/png")) == ""
 
 
 @pytest.mark.parametrize("kind", READ)
 def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
-    """The payload stays as it is, byte for byte."""
     for label in ("image/png", "image/jpg", "application/octet-stream"):
         assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
 

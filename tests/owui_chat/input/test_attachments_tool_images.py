@@ -55,7 +55,6 @@ def row(*outputs: Item) -> Json:
 
 
 def test_picture_goes_back_to_its_output() -> None:
-    """The made-up message is gone."""
     parts: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
 
     with_images = add_tool_images(parts, row(output("1", "/api/v1/files/f/content")))
@@ -64,7 +63,6 @@ def test_picture_goes_back_to_its_output() -> None:
 
 
 def test_images_are_added_only_to_our_tool_cards() -> None:
-    """By their ids, which name the calls."""
     sent = returned("1", SECOND).output
     item = {"type": "function_call_output", "call_id": "1", "output": sent}
     stored = {"type": "input_image", "image_url": "a"}
@@ -77,7 +75,6 @@ def test_images_are_added_only_to_our_tool_cards() -> None:
 
 
 def test_each_output_gets_its_own() -> None:
-    """The chat tells how many each has."""
     parts: list[ChatPart] = [returned("1"), returned("2"), returned("3")]
     stored = row(output("1", "a"), output("2"), output("3", "b"))
 
@@ -114,7 +111,6 @@ def test_pictures_go_to_an_output_once() -> None:
 
 
 def test_earlier_outputs_are_left_alone() -> None:
-    """Only those right in front of the pictures count."""
     parts: list[ChatPart] = [returned("1"), AssistantText("x"), returned("2")]
 
     with_images = add_tool_images([*parts, made_up(PIXEL)], {})
@@ -155,7 +151,6 @@ def test_picture_that_nobody_reads_becomes_words() -> None:
 def test_host_messages_are_read_as_tool_outputs_with_images(
     host_functions: HostFunctions,
 ) -> None:
-    """Its messages, read, are what the tools returned."""
     calls = [without(call(n, call_id=n), "id") for n in "123"]
     outputs = [output("1", PIXEL), output("2"), output("3", SECOND, PIXEL)]
     message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}

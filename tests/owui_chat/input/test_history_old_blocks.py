@@ -31,7 +31,6 @@ def sent(text: str, *, is_old: bool = True) -> str:
 
 @pytest.mark.parametrize("block", OURS)
 def test_block_of_an_earlier_writer_is_removed(block: str) -> None:
-    """And nothing around it, however many there are."""
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
     assert sent(text) == "Rain.\n\nSnow."
@@ -122,7 +121,6 @@ def test_an_old_answer_is_old_after_an_instruction_of_a_filter() -> None:
 
 
 def test_without_a_row_nothing_is_known_to_be_old() -> None:
-    """A temporary chat, or the words of a client."""
     chat: list[ChatPart] = [input_message("Rain?"), AssistantText(OURS[1])]
 
     assert mark_old_answers(attach_stored_messages(chat, {}, {}), {}) == chat

@@ -76,7 +76,6 @@ def test_messages_are_paired_with_the_branch_that_is_asked(gone: int) -> None:
 
 
 def test_question_that_nothing_answered_has_no_answer() -> None:
-    """The answer to the next one is not its own."""
     row = {**ROW, "q1": {**ROW["q1"], "parentId": "q0"}}
 
     chat = attach_stored_messages([input_message("zero"), *SENT[2:]], row, ASKED)
@@ -104,7 +103,6 @@ SENT_BEFORE = {"a0": whole(WHOLE), "a1": NOON_TO_ONE}
 
 
 def test_first_turn_keeps_its_instructions() -> None:
-    """Later ones keep what changed, and nothing where nothing did."""
     assert change_instructions(None, "Be brief.", MODEL) == whole("Be brief.")
     instructions = sent_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
     assert change_instructions(instructions, "Be brief.", MODEL) == SentContext()
@@ -154,7 +152,6 @@ def test_a_line_that_was_there_before_it_was_the_administrators_is_told() -> Non
 
 
 def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
-    """Now, and in every later turn."""
     instructions = sent_instructions(
         CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL
     )
@@ -208,7 +205,6 @@ def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
 
 
 def test_change_is_stated_in_a_message_of_its_own() -> None:
-    """Where nothing changed there is none."""
     notice = change_notice(changed(gone="It is noon."))
 
     words = "The instructions have changed.\nLines that no longer hold:\nIt is noon."

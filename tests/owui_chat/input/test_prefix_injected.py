@@ -83,7 +83,6 @@ def kept(asked: UserMessage, words: str) -> SentContext:
 def test_earlier_message_is_sent_as_it_was(
     asked: UserMessage, later: UserMessage, words: str
 ) -> None:
-    """Whatever was around the words is there again."""
     context = kept(asked, words)
 
     assert applied(later, words, context) == asked
@@ -100,12 +99,10 @@ def test_earlier_message_is_sent_as_it_was(
     ],
 )
 def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
-    """The words alone, words that no chat holds, too much, no text at all."""
     assert injected(asked, words) == SentContext()
 
 
 def test_edited_words_are_sent_afresh() -> None:
-    """And so is a message whose words are not where they should be."""
     context = kept(user_message("<c/>\nrain?"), "rain?")
 
     assert applied(user_message("snow?"), "snow?", context) == user_message("snow?")

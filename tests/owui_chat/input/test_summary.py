@@ -25,7 +25,6 @@ TIME, DATE_AND_TIME = CLOCKS.values()
 def test_summary_is_taken_out_of_the_instructions(
     instructions: str, kept: str, summary: str
 ) -> None:
-    """With all that follows its heading."""
     assert take_conversation(instructions, HEAD, "") == (kept, summary)
 
 

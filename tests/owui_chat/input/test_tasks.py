@@ -52,7 +52,6 @@ def test_markers_of_the_quoted_chat_are_taken_out() -> None:
 
 
 def test_small_task_is_done_at_the_lowest_effort() -> None:
-    """Whatever the model's own one is; another task has that one."""
     model = resolve_model("gpt-5-high")
     chat = [{"role": "user", "content": "Hi"}]
 
@@ -67,7 +66,6 @@ ASKED: Chat = [{"role": "user", "content": "Hi"}]
 
 
 def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
-    """Neither tools nor a form, nor an effort; sampling and limits stay."""
     body = {
         "tools": [{"type": "web_search"}],
         "tool_choice": "required",
@@ -126,7 +124,6 @@ def test_task_keeps_nothing_and_comes_in_one_piece_unless_it_streams() -> None:
 def test_half_of_an_object_is_of_no_use(
     task: str, ending: Ending, is_usable: bool
 ) -> None:
-    """Half of a text is."""
     assert is_usable_text(task, ending) is is_usable
 
 
@@ -154,7 +151,6 @@ def test_limit_that_nobody_has_chosen_is_left_out(
 
 
 def test_texts_among_parts_are_cleaned_too() -> None:
-    """Pictures stay next to them."""
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
     parts = [{"type": "text", "text": f"A{LINE}B"}, picture, "loose"]
 
@@ -172,7 +168,6 @@ def test_texts_among_parts_are_cleaned_too() -> None:
 def test_prompt_without_markers_is_left_alone(
     content: object, texts: list[str]
 ) -> None:
-    """It is sent byte for byte."""
     assert [part["text"] for part in sent(content)] == texts
 
 
@@ -186,7 +181,6 @@ def test_nothing_that_was_given_is_changed() -> None:
 
 
 def test_message_without_content_gets_none() -> None:
-    """The reader of messages takes null as empty."""
     [message] = request_of([{"role": "user"}]).input
 
     assert message["content"] == [{"type": "input_text", "text": ""}]
@@ -229,7 +223,6 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
 def test_tasks_that_want_a_text_get_no_form(task: str) -> None:
-    """Their answer, such as an emoji, is no JSON object."""
     assert format_of(task, '"title"') is None
 
 

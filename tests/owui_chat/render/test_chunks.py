@@ -23,7 +23,6 @@ SUM, LAST = Usage(30, 7, 37, 4, 2, 5), Usage(10, 5, 15)
 
 
 def test_usage_has_what_is_known_of_the_answer() -> None:
-    """Its cost, also if it is nothing, and the name of the response."""
     ended = RunDone(COMPLETED, SUM, LAST)
 
     assert host_usage(RunDone(COMPLETED)) == {}
@@ -72,7 +71,6 @@ def test_reader_that_drops_errors_gets_a_text() -> None:
 
 
 def test_last_line_carries_what_an_agent_took() -> None:
-    """Under the name that was agreed; without an agent it is a line like others."""
     metadata = {"rounds": 2}
 
     assert closing_chunk("Finished in 3 s", metadata)["event"]["data"] == {

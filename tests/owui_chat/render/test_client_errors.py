@@ -143,7 +143,6 @@ def test_every_ending_of_an_exception_is_a_failure_of_a_server(
     ],
 )
 def test_type_without_one_of_the_server(status: int, kind: str) -> None:
-    """By the status, which the error of a stream repeats."""
     error = client_error("No.", status)["error"]
     assert error["type"] == kind
     assert error["status"] == status
@@ -170,7 +169,6 @@ def test_code_of_the_ending_where_the_server_has_none() -> None:
 
 
 def test_type_is_no_code() -> None:
-    """An ending without a code has the type in its place."""
     ended = refused(400, type="invalid_request_error")
 
     assert ended.ending.code == "invalid_request_error"

@@ -61,7 +61,6 @@ def grown(parts: list[str]) -> Iterator[RunEvent]:
 
 
 def test_remark_is_a_quotation_between_the_cards() -> None:
-    """In its place; the answer is the only message."""
     rendered = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
     kinds = [item["type"] for item in rendered.view.shown.items]
@@ -71,7 +70,6 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
-    """What the host gives back is the answer, with lines that no one sees."""
     rendered = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
 
     items = stored(host_functions, rendered)
@@ -130,7 +128,6 @@ def test_remark_without_words_is_nothing() -> None:
 
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
-    """It stays progress: it is no answer."""
     rendered = tell(run_of_transcript("remark-cut.sse"))
 
     [remark] = remarks(rendered.view.shown.items)
@@ -140,7 +137,6 @@ def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
 
 
 def test_record_names_the_item_whose_text_follows() -> None:
-    """Also commentary, whose text the host does not give back; the end has none."""
     events = run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER, call("1"))
 
     items = tell(events, in_output=True).view.shown.items
@@ -214,7 +210,6 @@ def test_closing_commentary_is_the_last_item(
 
 @pytest.mark.parametrize("last", [ANSWER, DONE], ids=["text", "remark"])
 def test_host_gives_back_answers_alone(last: Item) -> None:
-    """Of remarks only the last, where it is the answer."""
     recorder = Recorder(AUTHOR._replace(carrier="details"), Ids())
     events = list(recorded(run_of(LOOK, last), recorder))
 

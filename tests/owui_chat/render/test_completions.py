@@ -131,7 +131,6 @@ def test_failed_result_keeps_its_text() -> None:
 
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
-    """Even when nothing of it is left to show."""
     body = result(RunDone(ending_of_incomplete("max_output_tokens")))
 
     assert body["choices"][0]["finish_reason"] == "length"

@@ -143,7 +143,6 @@ def test_refusal_keeps_its_last_question_mark() -> None:
 
 
 def test_calls_come_whole_and_are_counted() -> None:
-    """The caller runs them, and tells them apart by their index."""
     _, *deltas = deltas_of(search("1"), call("1"), call("2"))
 
     assert [delta["tool_calls"] for delta in deltas] == [
@@ -245,7 +244,6 @@ def test_note_is_nothing_to_a_plain_caller() -> None:
 
 
 def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
-    """They are done; the answer ends as one without calls."""
     chunks = chunks_of(run_with_tools())
 
     assert "tool_calls" not in str(chunks)
@@ -254,7 +252,6 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
 
 
 def test_calls_that_are_left_open_come_at_the_end() -> None:
-    """Counted anew, after the text."""
     chunks = chunks_of(run_with_tools(output("1")))
 
     *_, text, opened, last = [c["choices"][0] for c in chunks if c["choices"]]
@@ -293,7 +290,6 @@ def cited_place(deltas: list[Json]) -> int:
 
 
 def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
-    """The blank line between the two included."""
     deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[CITED]))
 
     assert joined_text(deltas) == "One\n\nTwo."
@@ -301,7 +297,6 @@ def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
 
 
 def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
-    """The text of the first is in front of it, as it is shown."""
     first = message("1", "https://b.example?utm_source=openai ")["content"]
     second = message("1", "Two.", annotations=[CITED])["content"]
 
@@ -311,7 +306,6 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
 
 
 def test_text_that_broke_off_is_told_to_its_end() -> None:
-    """Also what might have told who searched."""
     deltas = deltas_in(without_ends(message("1", "Why?utm_sou")))
 
     assert joined_text(deltas) == "Why?utm_sou"

@@ -50,9 +50,6 @@ def last_items(chunks: list[Json]) -> list[Item]:
     return [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
 
 
-# ---------------------------------------------------------------------- pictures
-
-
 def test_picture_is_shown_while_it_is_drawn() -> None:
     """Each sketch takes the place of the one before; the host stores none of them."""
     drawn = run_of_transcript("draw.sse")
@@ -137,7 +134,6 @@ def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) 
 
 
 def test_picture_that_could_not_be_stored_says_so() -> None:
-    """The note on its card is shown in its place."""
     events = with_card(run_of(DRAWN), "image_generation_call", notes=["Too large."])
 
     chunks = shown(events)
@@ -148,7 +144,6 @@ def test_picture_that_could_not_be_stored_says_so() -> None:
 
 
 def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
-    """Of an unfinished picture nothing is left, and a line says what happened."""
     whole = run_of_transcript("draw.sse")
     sketched = max(p for p, e in enumerate(whole) if isinstance(e, PartialImage))
 
@@ -159,11 +154,7 @@ def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
     assert "interrupted" in last_items(chunks)[-1]["content"][0]["text"]
 
 
-# -------------------------------------------------------------------------- code
-
-
 def test_code_grows_in_the_hosts_own_card() -> None:
-    """And ends with what it printed, in the host's form."""
     chunks = shown(run_of_transcript("count.sse"))
 
     added = [c for c in chunks if c.get("type") == "response.output_item.added"]
@@ -178,7 +169,6 @@ def test_code_grows_in_the_hosts_own_card() -> None:
 
 
 def test_code_that_broke_off_is_closed() -> None:
-    """With as much of it as there is, and one message."""
     whole = run_of_transcript("count.sse")
     grown = [
         p for p, e in enumerate(whole) if isinstance(e, TextDelta) and e.kind == "code"
@@ -209,7 +199,6 @@ def test_code_is_never_the_last_item_of_a_run() -> None:
 
 
 def test_pictures_that_code_made_are_shown() -> None:
-    """Those of its output, and those that the text cites."""
     events = with_card(
         run_of_transcript("plot.sse"), "code_interpreter_call", files=[FILE]
     )

@@ -83,11 +83,7 @@ def calls_in(items: list[Item]) -> list[Item]:
     return [item for item in items if "call_id" in item]
 
 
-# ------------------------------------------------------------- on the page
-
-
 def test_a_call_is_a_card_of_the_hosts_own(host_functions: HostFunctions) -> None:
-    """Arguments that grow, then the output; each item with an id of its own."""
     rendered = tell(run_of_transcript("mcp.sse"))
 
     thought, call, output, answered = stored(host_functions, rendered)
@@ -121,7 +117,6 @@ def _begins(chunk: Json, item_id: str) -> bool:
 def test_a_call_that_failed_shows_why(
     name: str, words: str, host_functions: HostFunctions
 ) -> None:
-    """Call and output are marked, and the server's words are there."""
     rendered = tell(run_of_transcript(f"{name}.sse"))
 
     _, call, output, _ = stored(host_functions, rendered)
@@ -173,7 +168,6 @@ def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> No
 
 
 def test_a_refused_call_is_a_card_that_failed(host_functions: HostFunctions) -> None:
-    """With the reason for an output."""
     _, call, output, _ = stored(host_functions, tell(refused()))
 
     assert (call["name"], call["status"]) == ("clocks_now", "failed")
@@ -198,14 +192,10 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     assert not calls_in(sent)
 
 
-# ------------------------------------------------------------- in the next turn
-
-
 @each_transcript
 def test_the_next_turn_sends_what_the_next_round_would(
     name: str, host_functions: HostFunctions
 ) -> None:
-    """The list once, each call with its output after it, byte for byte."""
     events = run_of_transcript(f"{name}.sse")
     rendered = tell(events)
     sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
@@ -223,7 +213,6 @@ def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
 
 
 def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
-    """As a call that failed, with the reasoning that led to it."""
     rendered = tell(refused())
     sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
 
@@ -246,7 +235,6 @@ def test_without_a_record_the_call_is_still_known(
 
 
 def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
-    """The kept call goes with it, and the reasoning that led to it."""
     rendered = tell(run_of_transcript("mcp.sse"))
     rest = [
         item

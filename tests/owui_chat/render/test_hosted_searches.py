@@ -43,7 +43,6 @@ def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None
 
 
 def test_pages_stand_in_one_status_line() -> None:
-    """Each once, without what tells who searched."""
     chunks, _ = on_page(run_of(search_with(f"{A}?utm_source=openai", A, B)))
 
     [status] = pages(chunks)

@@ -235,7 +235,6 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
 
 
 def test_parts_of_a_message_follow_each_other() -> None:
-    """As the model wrote them; a refusal may be the second."""
     parts = message("1", "One")["content"] + refusal("1", " Two")["content"]
 
     rendered = tell(run_of({**message("1", ""), "content": parts}))
@@ -246,7 +245,6 @@ def test_parts_of_a_message_follow_each_other() -> None:
 
 
 def test_unknown_item_is_not_shown() -> None:
-    """And leaves no gap in the numbers."""
     unknown = {"type": "telescope_call", "id": "tc_1", "status": "completed"}
 
     items = shown(unknown, message("1", "Rain."))
@@ -263,7 +261,6 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
-    """The run's own dicts are what is kept."""
     item = reasoning("1")
 
     shown(item)
@@ -465,7 +462,6 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it(
 
 
 def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
-    """Sources are events of the host, below the answer."""
     source = {"source": {"name": "search_web"}}
     card = {"files": ["f"], "embeds": ["<b>"], "sources": [source]}
 
@@ -553,7 +549,6 @@ def test_call_that_ends_again_after_its_output_is_closed_already() -> None:
 def test_run_with_tools_is_one_message_to_the_host(
     host_functions: HostFunctions,
 ) -> None:
-    """Calls, outputs and text as it was told; the next turn gets them as pairs."""
     chunks, items = on_page(run_with_tools())
 
     stored = host_functions.reduce(natives(chunks))

@@ -97,7 +97,6 @@ def called(text: str, details: object) -> list[Json]:
 def test_transcript_is_given_back_as_it_came(
     scenario: str, host_functions: HostFunctions
 ) -> None:
-    """Every item that the API may have back, in order, byte for byte."""
     rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
 
     assert sent_next(host_functions, rounds, "details") == expected(rounds, "details")
@@ -201,7 +200,6 @@ def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
 
 
 def test_text_stands_only_where_the_host_does_not_have_it() -> None:
-    """What a chat stores of an answer is stored once."""
     shown = message("1", "Rain.")
     stripped = message("2", "Snow. ")
 
@@ -256,7 +254,6 @@ def test_encrypted_content_is_where_others_look_for_it() -> None:
 
 @pytest.mark.parametrize("other", [Origin("gpt-6", "api.openai.com"), None])
 def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
-    """The rest goes to any."""
     details = details_of((reasoning("1"), ""), (message("1", "Rain."), "Rain."))
 
     items = sent([carrying("Rain.", details)], other)
@@ -265,7 +262,6 @@ def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
 
 
 def test_notes_come_back() -> None:
-    """With the turn they belong to, in the order of the turns."""
     details: list[Item] = []
     for name in ("b", "a"):
         pairs = [(reasoning(name), "")]
@@ -294,7 +290,6 @@ BROKEN: list[object] = [
 
 @pytest.mark.parametrize("details", BROKEN)
 def test_reasoning_details_of_others_are_ignored(details: object) -> None:
-    """A message with it is read as if it carried nothing."""
     answered = carrying("Rain.", details)
 
     parts, records = restore_from_details(parse_messages([answered])[1], SIGN)

@@ -45,11 +45,7 @@ def records_of(*payload: Item, ulid: str = A) -> dict[str, Record]:
     return read_records({"openai_responses_pipe:m-1": {"items": items}}, SIGN)
 
 
-# ------------------------------------------------------------------------- texts
-
-
 def test_files_that_a_message_cites_are_found_once() -> None:
-    """Other citations are not about containers."""
     url = {"type": "url_citation", "url": "https://a.example"}
     item = message("1", "x", annotations=[CITED, url, CITED])
 
@@ -70,12 +66,10 @@ def test_files_that_a_message_cites_are_found_once() -> None:
     ],
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
-    """By the name at their end; a full stop after one is none of it."""
     assert container_addresses(text, name) == addresses
 
 
 def test_text_gets_the_addresses_of_the_host() -> None:
-    """And the notes below; what is not known stays as it is."""
     card = {"links": {ADDRESS: URL}, "notes": ["*One.*", "*Two.*"]}
     text = f"[people.csv]({ADDRESS}) [b](sandbox:/mnt/data/b.csv)"
 
@@ -91,9 +85,6 @@ def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
 
     assert file_lines(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
     assert file_lines({}) == ""
-
-
-# ---------------------------------------------------------------------- pictures
 
 
 @pytest.mark.parametrize(
@@ -127,7 +118,6 @@ def test_picture_is_kept_by_the_file_that_holds_it(
 
 
 def test_item_of_another_type_names_no_picture() -> None:
-    """Whatever fields it has."""
     records = records_of({**reasoning("1"), "stored": "f-1"})
 
     assert stored_image_ids([THERE], records) == []
@@ -152,7 +142,6 @@ def test_only_pictures_that_the_answers_name_are_wanted() -> None:
 def test_stored_picture_goes_back_at_its_place(
     held: dict[str, str], pictures: list[Item]
 ) -> None:
-    """The reasoning that led to it stays in front of it, and of the text without it."""
     records = restore_images(records_of(reasoning("1"), KEPT), held)
 
     thought, *restored, answered = build_input([THERE], records, ORIGIN)

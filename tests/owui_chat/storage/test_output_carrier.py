@@ -146,7 +146,6 @@ def test_text_after_parallel_calls_has_its_record() -> None:
 
 
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
-    """Whatever it says, and although the host has left out the oldest."""
     runs = {
         f"a{n}": [[message(n, "Yes.")], [kept(u, f"msg_{n}")]]
         for n, u in (("1", A), ("2", B), ("3", C))
@@ -178,7 +177,6 @@ def test_an_answer_has_its_records_after_an_instruction_of_a_filter() -> None:
 
 
 def test_record_without_text_is_restored_at_the_end() -> None:
-    """After the cards of the run."""
     run = [call("1"), {**output("1"), "output": []}, kept(A)]
 
     assert restored(card("call_1"), run) == [*card("call_1"), AssistantText("", [A])]
@@ -230,7 +228,6 @@ def test_edited_answer_is_kept_without_its_records(text: str, run: list[Any]) ->
 
 @pytest.mark.parametrize(("call_id", "is_known"), [("call_1", True), ("call_2", False)])
 def test_edited_answer_is_known_by_its_calls(call_id: str, is_known: bool) -> None:
-    """What belongs to no text of it is at the end."""
     run = [
         *(message("1", "Rain."), kept(B, "msg_1"), call("1")),
         *({**output("1"), "output": []}, kept(A)),
@@ -242,7 +239,6 @@ def test_edited_answer_is_known_by_its_calls(call_id: str, is_known: bool) -> No
 
 
 def test_branch_is_followed_to_its_tip() -> None:
-    """Siblings are left out; an answer to be written anew is added."""
     messages: Json = {
         "u1": {"role": "user", "parentId": None},
         "a1": {"role": "assistant", "parentId": "u1", "output": [{"id": "1"}]},
@@ -292,7 +288,6 @@ def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     ],
 )
 def test_values_are_read_as_those_of_keys(stored: object) -> None:
-    """In the form in which they were written, and next to items of others."""
     run = [{**kept(A), "kept": stored}, message("1", "x"), kept(B)]
 
     values = parse_output_records(output_records({"m-1": {"output": run}}))
@@ -341,7 +336,6 @@ def test_record_holds_what_the_host_leaves_out_of_texts() -> None:
 
 
 def test_record_that_is_kept_again_replaces_itself() -> None:
-    """At its place, with the link to its text."""
     shown = OutputItems()
     [*_] = shown.add(message("1", "Rain."))
 

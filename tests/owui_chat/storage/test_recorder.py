@@ -205,7 +205,6 @@ def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
     ids=["refusal", "white space", "two parts"],
 )
 def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> None:
-    """The record is written again when the end of the message tells."""
     events = run_of(reasoning("1"), item)
 
     (_, begun), (_, amended) = written_at(events)
@@ -426,7 +425,6 @@ def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
 def test_item_that_ends_twice_is_recorded_once(
     short: Item, longer: Item, kept: Item
 ) -> None:
-    """The longer one of the two is stored."""
     [record] = tell(ends_early(short, longer)).records.values()
 
     assert record.payload == (SEALED, kept)
@@ -456,7 +454,6 @@ def test_hidden_message_is_kept_in_front_of_the_text_after_it() -> None:
 
 
 def test_text_after_a_hidden_message_that_breaks_off() -> None:
-    """The hidden one is not taken for the form of that text."""
     *events, _, _, ended = run_of(RAIN, message("3", "Rain."), message("4", "Snow."))
 
     [record] = tell([*events, ended]).records.values()
@@ -518,7 +515,6 @@ def test_hidden_message_is_carried_without_a_text_of_the_chat() -> None:
 
 
 def test_turn_details_are_reported_once() -> None:
-    """The end of the run has nothing to add."""
     events = details_of(run_of(reasoning("1"), REMARK, reasoning("2"), RAIN))
 
     assert len(turns_in(events)) == 1

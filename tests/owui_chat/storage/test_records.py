@@ -76,13 +76,11 @@ def test_one_item_is_stored_as_itself() -> None:
 
 
 def test_several_items_are_stored_as_a_list() -> None:
-    """One marker names them all."""
     written = write_records({ULID: record(SEALED, call("1"))}, SIGN)
     assert written["items"][ULID]["payload"] == [SEALED, call("1")]
 
 
 def test_records_come_back_from_json_as_they_were() -> None:
-    """Byte for byte, over several messages of one chat."""
     first = record(SEALED, call("1"))
     second = record(SEALED, ulid="B" * 26)
     other = record(reasoning("2"), ulid="A" * 26, message_id="m-2")
@@ -143,7 +141,6 @@ def test_record_kind_is_the_type_of_its_single_item(
     ],
 )
 def test_malformed_records_are_ignored(chat: Json) -> None:
-    """Its marker resolves to nothing; the rest of the chat is none of our business."""
     assert read_records(chat, SIGN) == {}
 
 
@@ -157,8 +154,6 @@ def test_record_with_odd_fields_still_counts() -> None:
     assert (restored.model, restored.created_at, restored.message_id) == ("", 0, "")
     assert restored.payload == (BARE,)
 
-
-# ---------------------------------------------------------------- not ours
 
 SHOWN = {"type": "message", "role": "assistant", "content": [UNSHOWN_TEXT]}
 STUB = {"type": "function_call", "call_id": "call_1"}
@@ -271,9 +266,6 @@ def test_signature_can_be_anything(signature: object) -> None:
     assert read[ULID].payload == (BARE,)
 
 
-# ---------------------------------------------------------------- refusals
-
-
 REPAIRS = (
     LeaveOutReasoning("b" * 32),
     LeaveOutItem("a" * 32),
@@ -351,7 +343,6 @@ def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:
 
 @pytest.mark.parametrize("dead", [None, ULID, {ULID: True}, 7, [None, 7]])
 def test_list_that_is_none_calls_nothing_dead(dead: object) -> None:
-    """A value that is no list of ids leaves out no item."""
     value = {**write_records({ULID: record(SEALED)}, SIGN), "dead": dead}
 
     assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload == (SEALED,)

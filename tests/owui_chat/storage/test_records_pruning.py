@@ -71,7 +71,6 @@ def test_records_of_deleted_messages_are_emptied() -> None:
     ],
 )
 def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
-    """Neither the answer's own key, nor what earlier writers left."""
     values = {key: kept("A", 1, reasoning("1"))}
 
     assert prune(values, messages, message_key("m-own"), ROOMY) == {}
