@@ -31,6 +31,7 @@ from runs.sample import reasoning
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
+GONE = "cannot be read: it is gone"
 
 
 def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
@@ -72,69 +73,50 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
     }
 
 
+B_AND_C = ["b.pdf", "c.pdf"]
+MESSAGES = {
+    **tree([pdf("a.pdf")], [], [pdf(name) for name in B_AND_C]),
+    "other": {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]},
+}
+CIRCLE = tree([pdf("a.pdf")], [pdf("b.pdf")])
+CIRCLE["a0"]["parentId"] = "a0"
+NAMELESS = tree([{**pdf("a.pdf"), "name": None}])
+Q0, Q1, Q2 = ({"user_message_id": f"q{number}"} for number in range(3))
+WISH = {**Q0, "regeneration_message_id": "a0"}
+GONE_QUESTION = {"user_message_id": "gone"}
+EMPTY = {"user_message": None, "files": None, "model": None}
+NO_ROW = {
+    "user_message": {"files": [pdf("b.pdf")]},
+    "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
+    "model": {"info": {"meta": {"knowledge": [{"id": "id of handbook.pdf"}]}}},
+}
+CIRCLE["a0"]["parentId"] = "a0"
+
+
 @pytest.mark.parametrize(
-    ("questions", "last", "files"),
+    ("questions", "rows", "metadata", "files"),
     [
-        (3, "q2", {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}),
-        (1, "q0", {0: ["a.pdf"]}),
-        (2, "q2", {2: ["b.pdf", "c.pdf"]}),
+        pytest.param(3, MESSAGES, Q2, {0: ["a.pdf"], 4: B_AND_C}, id="whole chat"),
+        pytest.param(1, MESSAGES, Q0, {0: ["a.pdf"]}, id="earlier turn"),
+        pytest.param(2, MESSAGES, Q2, {2: B_AND_C}, id="oldest left out by the host"),
+        pytest.param(2, MESSAGES, WISH, {0: ["a.pdf"]}, id="a wish is in no chat"),
+        pytest.param(2, CIRCLE, Q1, {2: ["b.pdf"]}, id="circle"),
+        pytest.param(2, CIRCLE, GONE_QUESTION, {}, id="question that is not there"),
+        pytest.param(2, {}, NO_ROW, {0: ["a.pdf"], 2: ["b.pdf"]}, id="no row"),
+        pytest.param(1, {}, NO_ROW, {0: ["a.pdf", "b.pdf"]}, id="one question"),
+        pytest.param(0, {}, NO_ROW, {}, id="no question"),
+        pytest.param(1, {}, {}, {}, id="no metadata"),
+        pytest.param(1, {}, EMPTY, {}, id="empty metadata"),
+        pytest.param(1, NAMELESS, Q0, {0: [""]}, id="file without a name"),
     ],
-    ids=["whole chat", "earlier turn", "oldest left out by the host"],
 )
 def test_each_message_has_its_own_files(
-    questions: int, last: str, files: dict[int, list[str]]
+    questions: int, rows: Json, metadata: Json, files: dict[int, list[str]]
 ) -> None:
-    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
-    messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
+    """Without a row, files of earlier messages are at the first."""
+    parts = chat_of(questions) or [AssistantText("x")]
 
-    assert attached(chat_of(questions), messages, {"user_message_id": last}) == files
-
-
-def test_wish_how_to_answer_anew_has_no_files() -> None:
-    metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
-
-    names = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
-
-    assert names == {0: ["a.pdf"]}
-
-
-@pytest.mark.parametrize("message_id", ["q1", "gone", ""])
-def test_broken_tree_ends_the_search(message_id: str) -> None:
-    messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
-    messages["a0"]["parentId"] = "a0"
-
-    names = attached(chat_of(2), messages, {"user_message_id": message_id})
-
-    assert names == ({2: ["b.pdf"]} if message_id == "q1" else {})
-
-
-def test_chat_without_a_row_names_files_in_the_request() -> None:
-    """Those of earlier messages are at the first, where they most often came."""
-    knowledge = [{"type": "file", "id": "id of handbook.pdf"}]
-    metadata = {
-        "user_message": {"files": [pdf("b.pdf")]},
-        "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
-        "model": {"info": {"meta": {"knowledge": knowledge}}},
-    }
-
-    assert attached(chat_of(2), {}, metadata) == {0: ["a.pdf"], 2: ["b.pdf"]}
-    assert attached(chat_of(1), {}, metadata) == {0: ["a.pdf", "b.pdf"]}
-    assert attached([AssistantText("x")], {}, metadata) == {}
-
-
-@pytest.mark.parametrize(
-    "metadata", [{}, {"user_message": None, "files": None, "model": None}]
-)
-def test_request_without_files_has_no_attachments(metadata: Json) -> None:
-    assert attached(chat_of(1), {}, metadata) == {}
-
-
-def test_attachment_without_a_name_has_an_empty_one() -> None:
-    nameless = {**pdf("a.pdf"), "name": None}
-
-    names = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
-
-    assert names == {0: [""]}
+    assert attached(parts, rows, metadata) == files
 
 
 @pytest.mark.parametrize(
@@ -198,19 +180,13 @@ def test_only_files_of_the_message_are_attached() -> None:
 
 
 def test_readable_pictures_stay() -> None:
-    jpeg = data_url(JPEG, "image/png")
-    parts: list[ChatPart] = [
-        input_message("?", image_part(PIXEL, "low"), image_part(jpeg)),
-        AssistantText("!"),
-    ]
-
-    chat = resolved(parts)
-
+    mislabeled = image_part(data_url(JPEG, "image/png"))
     right = image_part(data_url(JPEG, "image/jpeg"))
-    assert chat == [
-        input_message("?", image_part(PIXEL, "low"), right),
-        AssistantText("!"),
-    ]
+    low = image_part(PIXEL, "low")
+
+    chat = resolved([input_message("?", low, mislabeled), AssistantText("!")])
+
+    assert chat == [input_message("?", low, right), AssistantText("!")]
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
@@ -225,59 +201,47 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "message"),
+    ("part", "message"),
     [
-        pytest.param(BAD, "is in a format", id="unknown format"),
-        pytest.param("some-file-id", "cannot be read: it is gone", id="deleted file"),
+        pytest.param(image_part(BAD), "is in a format", id="unknown format"),
+        pytest.param(image_part("some-file-id"), GONE, id="deleted file"),
+        pytest.param({"type": "input_image", "detail": "auto"}, GONE, id="no address"),
     ],
 )
-def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
+def test_picture_without_a_name_is_refused_too(part: Item, message: str) -> None:
     """Callers over plain HTTP give no names, and the host leaves the id of a file."""
     with pytest.raises(InvalidRequest, match=f"^An image {message}"):
-        resolved([input_message(image_part(url))])
+        resolved([input_message("?", part)])
 
 
-def test_picture_without_an_address_is_told_as_one_that_is_gone() -> None:
-    """The API would refuse each request of the chat."""
-    nameless = {"type": "input_image", "detail": "auto"}
-
-    with pytest.raises(InvalidRequest, match=r"^An image cannot be read: it is gone"):
-        resolved([input_message("?", nameless)])
-    earlier, _ = resolved([input_message("?", nameless), input_message("And now?")])
-    assert isinstance(earlier, UserMessage)
-    assert "cannot be read" in earlier.item["content"][1]["text"]
-
-
-def test_earlier_message_does_not_stop_the_chat() -> None:
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (image_part(BAD), "is in a form"),
+        ({"type": "input_image", "detail": "auto"}, GONE),
+    ],
+)
+def test_earlier_message_does_not_stop_the_chat(part: Item, message: str) -> None:
     """It was never sent; the model is told."""
-    parts: list[ChatPart] = [
-        input_message(image_part(BAD), "?"),
-        AssistantText("!"),
-        input_message("And now?"),
-    ]
+    parts = [input_message(part, "?"), AssistantText("!"), input_message("And now?")]
 
-    chat = resolved(parts)
+    first, *rest = resolved(parts)
 
-    first = chat[0]
     assert isinstance(first, UserMessage)
-    note, rest = first.item["content"]
+    note, words = first.content
     assert note["type"] == "input_text"
-    assert note["text"].startswith("[An image is in a form")
-    assert rest == text_part("?")
-    assert chat[1:] == parts[1:]
+    assert note["text"].startswith(f"[An image {message}")
+    assert words == text_part("?")
+    assert rest == parts[1:]
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction after the question is no reason to stop."""
-    parts: list[ChatPart] = [
-        input_message("?"),
-        input_message(image_part(BAD), role="developer"),
-    ]
-
-    chat = resolved(parts)
+    told = input_message(image_part(BAD), role="developer")
+    parts: list[ChatPart] = [input_message("?"), told]
 
     assert question_index(parts) == 0
-    assert "form" in str(chat[1])
+    assert "form" in str(resolved(parts)[1])
 
 
 def test_note_or_refusal() -> None:
@@ -300,17 +264,15 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
 def test_as_much_as_the_api_takes() -> None:
     message = input_message(*[image_part(PIXEL)] * 1499).item
     output = {
-        "type": "function_call_output",
-        "call_id": "1",
+        **{"type": "function_call_output", "call_id": "1"},
         "output": [image_part(PIXEL)],
     }
-
-    assert fit_input([message, output]) == [message, output]
-    assert notes_in(fit_input([message, output, output])) == [(0, 0)]
     file = {"type": "input_file", "filename": "a", "file_data": "data:,"}
-    with_file = [input_message(file).item, message, output]
-    assert fit_input(with_file) == with_file
-    assert notes_in(fit_input([output, message, output])) == [(0, 0)]
+
+    for fitting in ([message, output], [input_message(file).item, message, output]):
+        assert fit_input(fitting) == fitting
+    for more in ([message, output, output], [output, message, output]):
+        assert notes_in(fit_input(more)) == [(0, 0)]
 
 
 def test_items_without_a_list_of_parts_are_sent_as_they_are() -> None:
@@ -375,15 +337,13 @@ def test_parts_of_any_type_end_no_chat(odd: Any) -> None:
 
 def test_newest_two_hundred_files_of_a_chat_are_looked_at() -> None:
     """The owner of a chat can write any number into its row; each costs a look-up."""
-    rows: Json = {
-        "0": {"role": "user", "content": "Hi", "parentId": None},
-        "1": {"role": "user", "content": "Hi", "parentId": "0"},
-        "2": {"role": "user", "content": "Hi", "parentId": "1"},
-    }
-    for number, count in enumerate((300, 150, 20)):
-        files = [{"type": "file", "id": f"{number}-{n}"} for n in range(count)]
-        rows[str(number)]["files"] = files
-    metadata = {"user_message_id": "2", "message_id": "3"}
+    rows = tree(
+        *(
+            [{"type": "file", "id": f"{number}-{n}"} for n in range(count)]
+            for number, count in enumerate((300, 150, 20))
+        )
+    )
+    metadata = {"user_message_id": "q2", "message_id": "a2"}
     parts = attach_stored_messages(chat_of(3), rows, metadata)
 
     attached = [
