@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from chats.pictures import PNG, data_url
 from chats.round_trip import (
-    ASKED,
     Json,
     Round,
     expected,
-    plain,
     sent_next,
     stored_by_host,
     told_items,
@@ -25,7 +23,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.json_input import JsonBudget
 from openai_responses.loop.events import RunEvent
-from openai_responses.requests.replay import replay_items, strip_for_replay
+from openai_responses.requests.replay import replay_items
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     apply_sent_context,
@@ -48,7 +46,6 @@ from runs.sample import (
     run_of_chunks,
     run_of_transcript,
     search,
-    without,
 )
 from runs.streams import STREAMS, Stream
 from stand_in.signing import KEYS, SIGN, with_sent
@@ -316,18 +313,3 @@ def test_chats_of_streams_are_growing_prefixes(
             runs.append((question, rounds))
 
     assert_prefixes(host_functions, runs)
-
-
-def test_lost_record_loses_only_its_own_items(host_functions: HostFunctions) -> None:
-    """A chat whose JSON was exported without its keys still reads."""
-    rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
-    output, _ = stored_by_host(host_functions, rounds, "markers")
-
-    _, parts = parse_messages([ASKED, *host_functions.convert(output)])
-    items = build_input(parts, {}, ORIGIN)
-
-    kinds = [item["type"] for item in items[1:]]
-    assert kinds == ["function_call", "function_call_output", "message"]
-    known = without(strip_for_replay(call("1")), "arguments")
-    assert without(items[1], "arguments") == known
-    assert items[-1] == plain("Rain.")

@@ -7,10 +7,10 @@ import pytest
 from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from runs.sample import (
@@ -21,6 +21,7 @@ from runs.sample import (
     reasoning,
     run_of,
     run_of_transcript,
+    shifted,
     tell,
 )
 
@@ -62,20 +63,15 @@ def refused() -> list[RunEvent]:
     """What a run reports in which a person did not allow a call."""
     call, output = refused_pair(REQUEST, "No.")
     call = {**call, "id": "fc_mcpr_1"}
+    said = message("1", "I go on.")
     [*asked, _] = run_of(reasoning("1"), REQUEST)
-    called: list[RunEvent] = [
-        ItemAdded(2, call),
-        ItemDone(2, call),
+    [*rest, _, _] = run_of(said)
+    return [
+        *(*asked, ItemAdded(2, call), ItemDone(2, call)),
         ToolOutput(3, output, failed=True),
+        *(shifted(event, 4) for event in rest),
+        RunDone(COMPLETED, output=(reasoning("1"), REQUEST, call, output, said)),
     ]
-    rest = run_of(message("1", "I go on."))
-    items = (reasoning("1"), REQUEST, call, output, message("1", "I go on."))
-    moved: list[RunEvent] = [
-        event._replace(output_index=event.output_index + 4)
-        for event in rest
-        if isinstance(event, ItemAdded | TextDelta | ItemDone)
-    ]
-    return [*asked, *called, *moved, RunDone(COMPLETED, output=items)]
 
 
 def calls_in(items: list[Item]) -> list[Item]:
@@ -167,13 +163,6 @@ def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> No
     assert not calls_in(stored(host_functions, rendered))
 
 
-def test_a_refused_call_is_a_card_that_failed(host_functions: HostFunctions) -> None:
-    _, call, output, _ = stored(host_functions, tell(refused()))
-
-    assert (call["name"], call["status"]) == ("clocks_now", "failed")
-    assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
-
-
 def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     """The host would run what has no output; the next turn knows nothing of it."""
     whole = run_of_transcript("mcp.sse")
@@ -213,13 +202,16 @@ def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
 
 
 def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
+    """As a card and a call that failed, with the reasoning that led to it."""
     rendered = tell(refused())
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
+    items = stored(host_functions, rendered)
 
-    assert [item["type"] for item in sent] == [
-        *("reasoning", "function_call", "function_call_output", "message")
-    ]
-    assert sent[1:3] == refused_pair(REQUEST, "No.")
+    _, call, output, _ = items
+    assert (call["name"], call["status"]) == ("clocks_now", "failed")
+    assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
+    thought, *pair, said = sent_next(host_functions, items, rendered.records)
+    assert (thought["type"], said["type"]) == ("reasoning", "message")
+    assert pair == refused_pair(REQUEST, "No.")
 
 
 @each_transcript
@@ -232,18 +224,6 @@ def test_without_a_record_the_call_is_still_known(
     sent = sent_next(host_functions, stored(host_functions, tell(events)))
 
     assert calls_in(sent) == [item for call in made for item in replay_items(call)]
-
-
-def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
-    rendered = tell(run_of_transcript("mcp.sse"))
-    rest = [
-        item
-        for item in stored(host_functions, rendered)
-        if not item_type(item).startswith("function_call")
-    ]
-    sent = sent_next(host_functions, rest, rendered.records)
-
-    assert [item["type"] for item in sent] == ["mcp_list_tools", "message"]
 
 
 def test_remote_output_is_stored_once() -> None:

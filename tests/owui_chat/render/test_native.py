@@ -436,17 +436,6 @@ def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
     assert chunk["choices"] == [{"index": 0, "delta": {}}]
 
 
-def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
-    """The numbers are those of the run, not of a response."""
-    events = run_of(message("1", "One"))[:-1]
-    events += [ItemAdded(1, message("2", "")), ItemDone(1, message("2", "Two"))]
-
-    chunks, items = on_page(events)
-
-    assert host_functions.reduce(chunks) == items
-    assert [message_text(item) for item in items] == ["One", "Two"]
-
-
 @pytest.mark.parametrize(("failed", "status"), [(False, "completed"), (True, "failed")])
 def test_output_of_a_call_is_shown_as_the_host_stores_it(
     failed: bool, status: str
@@ -544,23 +533,6 @@ def test_call_that_ends_again_after_its_output_is_closed_already() -> None:
 
     assert [item["type"] for item in items] == ["function_call", OUTPUT]
     assert items[0]["status"] == "completed"
-
-
-def test_run_with_tools_is_one_message_to_the_host(
-    host_functions: HostFunctions,
-) -> None:
-    chunks, items = on_page(run_with_tools())
-
-    stored = host_functions.reduce(natives(chunks))
-
-    calls = [*["function_call"] * 2, *[OUTPUT] * 2]
-    for each in (stored, items):
-        assert [item["type"] for item in each] == ["reasoning", *calls, "message"]
-    returned = [m for m in host_functions.convert(stored) if m["role"] == "tool"]
-    assert [(m["tool_call_id"], m["content"]) for m in returned] == [
-        ("call_1", "rain"),
-        ("call_2", "snow"),
-    ]
 
 
 @pytest.mark.parametrize(
