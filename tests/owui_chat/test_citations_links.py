@@ -171,8 +171,8 @@ def test_positions_shift_by_removed_tracking() -> None:
     def cited(index: int) -> int:
         """Where a citation at this place of the text begins for a plain client."""
         note = {"type": "url_citation", "url": "https://a.example"}
-        part = {"type": "output_text", "text": text}
-        part |= {"annotations": [{**note, "start_index": index}]}
+        notes = [{**note, "start_index": index}]
+        part = {"type": "output_text", "text": text, "annotations": notes}
         [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
         return int(annotation["url_citation"]["start_index"])
 

@@ -58,7 +58,8 @@ async def test_switches_override_the_users_settings(
         await metadata_after(*names), REASONING_EFFORT="low", WEB_SEARCH="off"
     )
 
-    assert (asked.tool_kinds, asked.effort) == (kinds, effort)
+    assert asked.tool_kinds == kinds
+    assert asked.effort == effort
 
 
 @pytest.mark.parametrize(

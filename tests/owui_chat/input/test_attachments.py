@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 
 from chats.parts import image_part, input_message, text_part
-from chats.pictures import BMP, JPEG, PIXEL, data_url
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
     UNREADABLE_IMAGE,
     attach_files,
+    document_part,
+    document_type,
     fit_input,
+    image_data_url,
     image_length,
     part_or_note,
     question_index,
@@ -223,16 +226,17 @@ def test_picture_without_a_name_is_refused_too(part: Item, message: str) -> None
 )
 def test_earlier_message_does_not_stop_the_chat(part: Item, message: str) -> None:
     """It was never sent; the model is told."""
-    parts = [input_message(part, "?"), AssistantText("!"), input_message("And now?")]
+    asked = input_message(part, "?")
+    rest: list[ChatPart] = [AssistantText("!"), input_message("And now?")]
 
-    first, *rest = resolved(parts)
+    first, *others = resolved([asked, *rest])
 
     assert isinstance(first, UserMessage)
     note, words = first.content
     assert note["type"] == "input_text"
     assert note["text"].startswith(f"[An image {message}")
     assert words == text_part("?")
-    assert rest == parts[1:]
+    assert others == rest
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
@@ -367,3 +371,126 @@ def test_files_of_a_chat_without_a_row_are_as_many() -> None:
     assert isinstance(first, UserMessage)
     assert isinstance(last, UserMessage)
     assert (len(first.attachments), len(last.attachments)) == (50, 150)
+
+
+READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
+UNREAD = [BMP, MOVING_GIF, b"<svg/>", b"", b"RIFF\x1a\x00\x00\x00WAVE"]
+
+
+def readable_url(url: str) -> str:
+    """The address that the model gets of a picture; nothing for one it cannot read."""
+    part = tool_image(url)
+    if part.get("text") == UNREADABLE_IMAGE:
+        return ""
+    assert part == {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": part["image_url"],
+    }
+    return str(part["image_url"])
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_bytes_tell_the_type(kind: str) -> None:
+    assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("content", UNREAD)
+def test_other_bytes_have_no_type(content: bytes) -> None:
+    assert image_data_url(content) == ""
+    assert readable_url(data_url(content, "image/png")) == ""
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
+    for label in ("image/png", "image/jpg", "application/octet-stream"):
+        assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("width", [10, 64, 76])
+def test_base64_in_lines_is_one_line(width: int) -> None:
+    """As encoders for mail write it, whose first line may be empty."""
+    label, _, payload = data_url(PNG * 2, "image/png").partition(",")
+    lines = [payload[at : at + width] for at in range(0, len(payload), width)]
+
+    for start, end in (("", "\n"), ("\r\n", "\r\n"), (" ", "")):
+        wrapped = start + end.join(lines)
+        assert readable_url(f"{label},{wrapped}") == f"{label},{payload}"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png"]
+)
+def test_picture_on_the_web_stays_there(url: str) -> None:
+    """The API fetches it by its address."""
+    assert readable_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "0b6a3c2e-file-id",
+        "/api/v1/files/1/content",
+        "data:image/png,raw",
+        "data:image/png;base64,",
+        "data:image/png;base64,!",
+        "data:image/png;base64,é",
+        "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5é",
+        "data:image/gif;base64,R0lGODlhA",
+        f"blob:{PIXEL.partition(':')[2]}",
+    ],
+)
+def test_address_that_holds_nothing_is_none(url: str) -> None:
+    """A stored file that the host could not read, or a damaged one."""
+    assert readable_url(url) == ""
+
+
+OFFICE = "application/vnd.openxmlformats-officedocument"
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "kind"),
+    [
+        ("a.pdf", "application/pdf", "application/pdf"),
+        ("A.PDF", "application/octet-stream", "application/pdf"),
+        ("report", "application/pdf", "application/pdf"),
+        ("table.csv", "application/vnd.ms-excel", "text/csv"),  # Windows says so
+        ("code.ts", "video/mp2t", "text/plain"),  # and so do browsers
+        ("code.py", "text/x-python", "text/plain"),
+        ("notes", "text/plain; charset=utf-8", "text/plain"),
+        ("notes.xyz", "text/x-strange", "text/x-strange"),
+        ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
+        ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),
+        ("a.pptx", "", f"{OFFICE}.presentationml.presentation"),
+        ("a.doc", "", "application/msword"),
+        ("a.xls", "", "application/vnd.ms-excel"),
+        ("a.ppt", "", "application/vnd.ms-powerpoint"),
+        ("a.odt", "", "application/vnd.oasis.opendocument.text"),
+        ("a.rtf", "", "application/rtf"),
+        ("a.htm", "", "text/html"),
+        ("a.html", "", "text/html"),
+        ("a.json", "", "application/json"),
+        ("a.md", "", "text/markdown"),
+        ("a.tsv", "", "text/tab-separated-values"),
+        ("a.xml", "", "text/xml"),
+        # What is no document; the host may know what to do with it.
+        ("a.zip", "application/zip", ""),
+        ("a.mp3", "audio/mpeg", ""),
+        ("a.png", "image/png", ""),
+        ("a", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_type_comes_from_the_name_then_from_what_was_declared(
+    name: str, declared: str, kind: str
+) -> None:
+    assert document_type(name, declared) == kind
+
+
+def test_document_part_holds_the_bytes_and_the_name() -> None:
+    assert document_part("a.pdf", "application/pdf", PDF) == {
+        "type": "input_file",
+        "filename": "a.pdf",
+        "file_data": data_url(PDF, "application/pdf"),
+    }

@@ -4,20 +4,30 @@ from typing import Any
 
 import pytest
 
-from openai_responses.endings import CUT, ending_of_incomplete
+from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import ItemDone
 from owui_chat.render.client_errors import client_error
-from owui_chat.render.completions import chat_tool_call, completion, completion_text
+from owui_chat.render.completions import (
+    ChunkRenderer,
+    chat_tool_call,
+    completion,
+    completion_text,
+)
 from runs.sample import (
     call,
+    custom_call,
     message,
     output,
     reasoning,
     refusal,
     run_of,
+    run_of_transcript,
     run_with_tools,
     search,
+    without,
 )
 
 
@@ -216,3 +226,316 @@ def test_pictures_have_a_field_of_their_own() -> None:
     url = {"url": "data:image/png;base64,AAAA"}
     assert answer["images"] == [{"type": "image_url", "image_url": url}]
     assert answer["content"] == "There."
+
+
+Json = dict[str, Any]
+HEAD = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion.chunk",
+    "created": 1_795_262_400,
+    "model": "openai_responses.gpt-5.2",
+}
+
+
+def chunks_of(events: list[RunEvent]) -> list[Json]:
+    """What a caller without a chat reads of a run."""
+    view = ChunkRenderer("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
+    return [chunk for event in events for chunk in view.render(event)]
+
+
+def deltas_of(*items: Item) -> list[Json]:
+    """The deltas of a run of these items, its end left out."""
+    return deltas_in(run_of(*items))[:-1]
+
+
+def deltas_in(events: list[RunEvent]) -> list[Json]:
+    """The deltas of a run."""
+    chunks = [chunk for chunk in chunks_of(events) if chunk.get("choices")]
+    return [chunk["choices"][0]["delta"] for chunk in chunks]
+
+
+def without_ends(*items: Item) -> list[RunEvent]:
+    """A run of these items that breaks off."""
+    return [event for event in run_of(*items) if not isinstance(event, ItemDone)]
+
+
+def joined_text(deltas: list[Json], key: str = "content") -> str:
+    """A text put together from its deltas."""
+    return "".join(delta.get(key, "") for delta in deltas)
+
+
+DONE = message("2", "Done.", "commentary")
+RAIN = message("3", "Rain.", "final_answer")
+TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+
+
+@pytest.mark.parametrize(
+    ("items", "thought", "text"),
+    [
+        ([reasoning("1", "Hm."), message("1", "Rain.")], "Hm.", "Rain."),
+        (
+            [{**reasoning("1"), "summary": TWO_PARTS}, reasoning("2", "Three")],
+            "One\n\nTwo\n\nThree",
+            "",
+        ),
+        (
+            [message("1", "One"), reasoning("1", "Hm."), message("2", "Two")],
+            "Hm.",
+            "One\n\nTwo",
+        ),
+        ([refusal("1", "I can't.")], "", "I can't."),
+        (
+            [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
+            "Hm.\n\nI look.\n\nAha.",
+            "Rain.",
+        ),
+        ([LOOK, DONE], "I look.\n\nDone.", "Done."),
+        ([LOOK, call("1")], "I look.", ""),
+        ([RAIN, LOOK], "I look.", "Rain.\n\nI look."),
+    ],
+    ids=[
+        "both",
+        "parts of thoughts",
+        "two messages",
+        "refusal",
+        "a remark stands among the thoughts, in its place",
+        "a remark at the end is said again, as the answer",
+        "a remark before a call is not the answer",
+        "a remark after the answer",
+    ],
+)
+def test_thoughts_and_text_have_deltas_of_their_own(
+    items: list[Item], thought: str, text: str
+) -> None:
+    """Each part is a paragraph; a refusal is there to be read."""
+    deltas = deltas_of(*items)
+
+    assert joined_text(deltas, "reasoning_content") == thought
+    assert joined_text(deltas) == text
+
+
+@pytest.mark.parametrize(
+    "items", [[message("1", "Hi")], [call("1")], [reasoning("1", "Hm.")], []]
+)
+def test_first_delta_says_who_speaks(items: list[Item]) -> None:
+    """Clients drop calls without it, or fail at the end."""
+    first, *others = deltas_of(*items, message("2", "Bye"))
+    assert first == {"role": "assistant", "content": ""}
+    assert not any("role" in delta for delta in others)
+
+
+def test_refusal_is_told_apart_from_a_text() -> None:
+    """OpenAI's packages would read it as the JSON that was asked for."""
+    deltas = deltas_of(message("1", "Two"), refusal("2", "Not three."))
+    assert joined_text(deltas) == "Two\n\nNot three."
+    assert joined_text(deltas, "refusal").strip() == "Not three."
+
+
+def test_refusal_keeps_its_last_question_mark() -> None:
+    """It is held back, as an address may end with it, and is a part of the refusal."""
+    deltas = deltas_of(refusal("1", "May I help otherwise?"))
+    assert joined_text(deltas) == "May I help otherwise?"
+    assert joined_text(deltas, "refusal") == "May I help otherwise?"
+
+
+def test_calls_come_whole_and_are_counted() -> None:
+    _, *deltas = deltas_of(search("1"), call("1"), call("2"))
+
+    assert [delta["tool_calls"] for delta in deltas] == [
+        [{"index": 0, **chat_tool_call(call("1"))}],
+        [{"index": 1, **chat_tool_call(call("2"))}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "body"),
+    [
+        (
+            call("1"),
+            "function",
+            {"name": "get_weather", "arguments": '{"city": "Bern"}'},
+        ),
+        # Clients parse the arguments as JSON, which an empty text is not.
+        (
+            without(call("1"), "arguments"),
+            "function",
+            {"name": "get_weather", "arguments": "{}"},
+        ),
+        (
+            custom_call("1", "a note"),
+            "custom",
+            {"name": "take_note", "input": "a note"},
+        ),
+    ],
+)
+def test_call_has_the_form_of_chat_completions(
+    item: Item, kind: str, body: dict[str, str]
+) -> None:
+    assert chat_tool_call(item) == {"id": "call_1", "type": kind, kind: body}
+
+
+@pytest.mark.parametrize(
+    ("ending", "has_calls", "reason"),
+    [
+        (ending_of_incomplete("max_output_tokens"), False, "length"),
+        (ending_of_incomplete("max_output_tokens"), True, "length"),
+        (ending_of_incomplete("content_filter"), False, "content_filter"),
+        (ending_of_incomplete(None), False, "stop"),
+        (Ending("completed"), True, "tool_calls"),
+        (Ending("completed"), False, "stop"),
+    ],
+)
+def test_reason_is_a_word_of_chat_completions(
+    ending: Ending, has_calls: bool, reason: str
+) -> None:
+    items = run_of(call("1"))[:-1] if has_calls else []
+
+    *_, last = chunks_of([*items, RunDone(ending)])
+
+    choice = {"index": 0, "delta": {}, "finish_reason": reason}
+    assert last == {**HEAD, "choices": [choice]}
+
+
+def test_failure_is_an_error_without_a_reason() -> None:
+    """A `stop` would say that all is well."""
+    usage = Usage(10, 5, 15)
+
+    _, counted, error = chunks_of([RunDone(CUT, usage, usage)])
+
+    assert error == client_error(CUT.message, 502)
+    assert counted["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
+    assert counted["usage"]["total_tokens"] == 15
+
+
+def test_each_chunk_has_a_choice() -> None:
+    """Clients read the first one without a look; the usage comes with the reason."""
+    usage = Usage(10, 5, 15)
+    *_, last = chunks = chunks_of(
+        [*run_of(RAIN)[:-1], RunDone(COMPLETED, usage, usage)]
+    )
+
+    assert all(len(chunk["choices"]) == 1 for chunk in chunks)
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["usage"]["total_tokens"] == 15
+
+
+@pytest.mark.parametrize("ending", [COMPLETED, CUT])
+def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
+    """As OpenAI gives it: without a choice, after the reason, in front of an error."""
+    usage = Usage(10, 5, 15)
+    view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
+
+    chunks = list(view.render(RunDone(ending, usage, usage)))
+    [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
+
+    assert chunks[place]["choices"] == []
+    assert chunks[place]["usage"]["total_tokens"] == 15
+    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
+    assert [reason for reason in reasons if reason] == ["stop"] * (ending == COMPLETED)
+    assert "error" in chunks[-1] or ending == COMPLETED
+
+
+def test_note_is_nothing_to_a_plain_caller() -> None:
+    assert chunks_of([Status("Trying again in 3 s.")]) == []
+
+
+def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
+    chunks = chunks_of(run_with_tools())
+
+    assert "tool_calls" not in str(chunks)
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert joined_text(deltas_in(run_with_tools())) == "Rain."
+
+
+def test_calls_that_are_left_open_come_at_the_end() -> None:
+    chunks = chunks_of(run_with_tools(output("1")))
+
+    *_, text, opened, last = [c["choices"][0] for c in chunks if c["choices"]]
+    assert text["delta"] == {"content": "Rain."}
+    assert opened["delta"]["tool_calls"] == [{"index": 0, **chat_tool_call(call("2"))}]
+    assert last["finish_reason"] == "tool_calls"
+
+
+def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
+    """In the form of Chat Completions, the places those of the whole answer."""
+    deltas = deltas_in(run_of_transcript("web-search.sse"))
+
+    [notes] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    text = joined_text(deltas)
+    cited = [note["url_citation"] for note in notes]
+    assert len(cited) == 4
+    year = "https://www.harbour.example/chronicle?year=1963"
+    assert cited[0]["url"] == cited[2]["url"] == year
+    for where in cited:
+        link = text[where["start_index"] : where["end_index"]]
+        assert link.startswith("([")
+        assert link.endswith(f"]({where['url']}))")
+        assert where["title"]
+
+
+CITED = {
+    **{"type": "url_citation", "url": "https://a.example", "title": "A"},
+    **{"start_index": 0, "end_index": 3},
+}
+
+
+def cited_place(deltas: list[Json]) -> int:
+    """Where the only citation of an answer begins."""
+    [[note]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    return int(note["url_citation"]["start_index"])
+
+
+def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
+    deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[CITED]))
+
+    assert joined_text(deltas) == "One\n\nTwo."
+    assert cited_place(deltas) == 5
+
+
+def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
+    first = message("1", "https://b.example?utm_source=openai ")["content"]
+    second = message("1", "Two.", annotations=[CITED])["content"]
+
+    deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
+
+    assert joined_text(deltas)[cited_place(deltas) :] == "Two."
+
+
+def test_text_that_broke_off_is_told_to_its_end() -> None:
+    deltas = deltas_in(without_ends(message("1", "Why?utm_sou")))
+
+    assert joined_text(deltas) == "Why?utm_sou"
+
+
+def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:
+    """Its last mark might have begun an address."""
+    look = message("1", "Shall I look?", "commentary")
+
+    deltas = deltas_in(without_ends(look, message("2", "Rain.")))
+
+    assert joined_text(deltas, "reasoning_content") == "Shall I look?"
+    assert joined_text(deltas) == "Rain."
+
+
+def test_picture_is_one_delta_without_sketches() -> None:
+    """As clients of Chat Completions know it."""
+    images = [
+        d["images"] for d in deltas_of(DRAWN, message("1", "There.")) if "images" in d
+    ]
+
+    url = {"url": "data:image/png;base64,AAAA"}
+    assert images == [[{"type": "image_url", "image_url": url}]]
+
+
+def test_file_stands_below_the_text() -> None:
+    """Which has gone out with its own address."""
+    text = "[a.csv](sandbox:/mnt/data/a.csv)"
+    links = {"sandbox:/mnt/data/a.csv": "/api/v1/files/f-1/content"}
+    events: list[RunEvent] = [
+        event._replace(card={"links": links}) if isinstance(event, ItemDone) else event
+        for event in run_of(message("1", text))
+    ]
+
+    content = joined_text(deltas_in(events))
+
+    assert content == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
