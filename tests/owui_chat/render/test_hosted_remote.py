@@ -27,6 +27,7 @@ from runs.sample import (
 
 Json = dict[str, Any]
 ASKED = {"role": "user", "content": "What time is it?"}
+UNLISTED = "clocks did not list its tools"
 REQUEST: Item = {
     "type": "mcp_approval_request",
     "id": "mcpr_1",
@@ -45,12 +46,13 @@ def stored(host: HostFunctions, rendered: Told) -> list[Item]:
 
 
 def sent_next(
-    host: HostFunctions, output: list[Item], records: Json | None = None
+    host: HostFunctions, rendered: Told, records: Json | None = None
 ) -> list[Item]:
     """What the next turn sends of a message that the host stored."""
-    messages = [ASKED, *host.convert(output), ASKED]
+    messages = [ASKED, *host.convert(stored(host, rendered)), ASKED]
     _, parts = parse_messages(messages)
-    return build_input(parts, records or {}, ORIGIN)[1:-1]
+    known = rendered.records if records is None else records
+    return build_input(parts, known, ORIGIN)[1:-1]
 
 
 def statuses(rendered: Told) -> list[str]:
@@ -126,10 +128,7 @@ def test_a_call_that_failed_shows_why(
         ("mcp", ["clocks offers 2 tools."]),
         ("mcp-two", ["clocks offers 2 tools.", "atlas offers 2 tools."]),
         ("mcp-parallel", ["clocks offers 1 tool."]),
-        (
-            "mcp-unlisted",
-            ["clocks did not list its tools: the answer continues without them."],
-        ),
+        ("mcp-unlisted", [f"{UNLISTED}: the answer continues without them."]),
     ],
 )
 def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
@@ -140,11 +139,10 @@ def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("listed", "line"),
     [
-        ({"tools": [{}]}, "clocks offers 1 tool."),
         ({"tools": []}, "clocks offers 0 tools."),
-        ({"tools": [{}], "error": "secret"}, "clocks did not list its tools"),
+        ({"tools": [{}], "error": "secret"}, UNLISTED),
         ({"tools": [{}], "server_label": None}, "An MCP server offers 1 tool."),
-        ({"tools": None}, "clocks did not list its tools"),
+        ({"tools": None}, UNLISTED),
     ],
 )
 def test_a_list_of_any_form_is_a_line(listed: Json, line: str) -> None:
@@ -166,28 +164,24 @@ def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> No
 def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     """The host would run what has no output; the next turn knows nothing of it."""
     whole = run_of_transcript("mcp.sse")
-    end = next(
-        index
-        for index, event in enumerate(whole)
-        if isinstance(event, ItemDone) and event.item["type"] == "mcp_call"
-    )
-    rendered = tell([*whole[:end], RunDone(CUT)])
+    ends = [e.item["type"] if isinstance(e, ItemDone) else "" for e in whole]
+    rendered = tell([*whole[: ends.index("mcp_call")], RunDone(CUT)])
 
     call, output = calls_in(stored(host_functions, rendered))
     assert (call["status"], output["status"]) == ("incomplete", "failed")
     assert call["call_id"] == output["call_id"]
     assert "may have made this call" in output["output"][0]["text"]
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
-    assert not calls_in(sent)
+    assert not calls_in(sent_next(host_functions, rendered))
 
 
 @each_transcript
 def test_the_next_turn_sends_what_the_next_round_would(
     name: str, host_functions: HostFunctions
 ) -> None:
+    """The list once, each call with its output after it, byte for byte."""
     events = run_of_transcript(f"{name}.sse")
-    rendered = tell(events)
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
+
+    sent = sent_next(host_functions, tell(events))
 
     assert sent == replay_output(ended_items(events), with_reasoning=True)
     assert not [item for item in sent if item["type"] == "mcp_call"]
@@ -195,8 +189,7 @@ def test_the_next_turn_sends_what_the_next_round_would(
 
 def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
     """The next turn asks the server again."""
-    rendered = tell(run_of_transcript("mcp-unlisted.sse"))
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
+    sent = sent_next(host_functions, tell(run_of_transcript("mcp-unlisted.sse")))
 
     assert [item["type"] for item in sent] == ["reasoning", "message"]
 
@@ -204,12 +197,11 @@ def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
 def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
     """As a card and a call that failed, with the reasoning that led to it."""
     rendered = tell(refused())
-    items = stored(host_functions, rendered)
 
-    _, call, output, _ = items
+    _, call, output, _ = stored(host_functions, rendered)
     assert (call["name"], call["status"]) == ("clocks_now", "failed")
     assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
-    thought, *pair, said = sent_next(host_functions, items, rendered.records)
+    thought, *pair, said = sent_next(host_functions, rendered)
     assert (thought["type"], said["type"]) == ("reasoning", "message")
     assert pair == refused_pair(REQUEST, "No.")
 
@@ -221,7 +213,8 @@ def test_without_a_record_the_call_is_still_known(
     """A chat that was exported without its keys: a valid input, no half pairs."""
     events = run_of_transcript(f"{name}.sse")
     made = [item for item in ended_items(events) if item["type"] == "mcp_call"]
-    sent = sent_next(host_functions, stored(host_functions, tell(events)))
+
+    sent = sent_next(host_functions, tell(events), {})
 
     assert calls_in(sent) == [item for call in made for item in replay_items(call)]
 

@@ -72,10 +72,9 @@ def test_search_that_found_nothing_has_no_line() -> None:
 
     chunks, items = on_page(run_of(search_with(), {**search("2"), "action": action}))
 
-    assert items[1]["action"]["url"] == A
-
     assert pages(chunks) == []
     assert [item["action"]["type"] for item in items] == ["search", "open_page"]
+    assert items[1]["action"]["url"] == A
 
 
 def test_search_in_files_has_its_queries_and_no_results() -> None:
