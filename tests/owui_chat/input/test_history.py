@@ -197,10 +197,16 @@ REMARK = {**message("1", "I look."), "phase": "commentary"}
 
 @pytest.mark.parametrize(("text", "after"), [("", []), ("Rain.", [answer("Rain.")])])
 def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> None:
-    """The text after it is another: that of an answer which somebody wrote anew."""
-    items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
+    """The text after it is another: that of an answer which somebody wrote anew.
 
-    assert items == [SEALED, strip_for_replay(REMARK), *after]
+    Of a remark that announced a call the host has only the card.
+    """
+    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
+    remark = strip_for_replay(REMARK)
+
+    assert built([marked(A, text)], records) == [SEALED, remark, *after]
+    called_ = built([marked(A, ""), *CARD, marked(B, text)], records)
+    assert called_ == [SEALED, remark, CALL_1, output("1"), *after]
 
 
 @pytest.mark.parametrize(
@@ -224,22 +230,11 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     assert items[1:-1] == sent
 
 
-def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
-    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
-
-    items = built([marked(A, ""), *CARD, marked(B, "Rain.")], records)
-
-    remark = strip_for_replay(REMARK)
-    assert items == [SEALED, remark, CALL_1, output("1"), answer("Rain.")]
-
-
 @pytest.mark.parametrize("ulid", [A, B])
 def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
-    text = f"Look: {format_marker('reasoning', ulid)} what is it?"
+    asked = input_message(f"Look: {format_marker('reasoning', ulid)} what is it?")
 
-    assert built([input_message(text)], kept(A, reasoning("1"))) == [
-        input_message(text).item
-    ]
+    assert built([asked], kept(A, reasoning("1"))) == [asked.item]
 
 
 @pytest.mark.parametrize(
@@ -460,9 +455,8 @@ def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
     """Although the host gives it back as a function with an argument."""
     custom = custom_call("1", "a note")
     shown = ToolCall("call_1", "take_note", '{"input":"a note"}')
-    chat: list[ChatPart] = [shown, returned("1"), marked(A, "Done.")]
 
-    items = built(chat, kept(A, custom))
+    items = built([shown, returned("1"), marked(A, "Done.")], kept(A, custom))
 
     answered = {**output("1"), "type": "custom_tool_call_output"}
     assert items[:2] == [strip_for_replay(custom), answered]
@@ -513,24 +507,17 @@ def test_calls_of_an_earlier_writer_are_not_sent() -> None:
     assert built([text], earlier_chat(**kept_items)) == [answer("Rain.")]
 
 
-@pytest.mark.parametrize(
-    ("ids", "text"), EARLIER.values(), ids=[name for name in EARLIER]
-)
+@pytest.mark.parametrize(("ids", "text"), EARLIER.values(), ids=EARLIER)
 def test_answer_of_each_earlier_writer_is_replayed(
     ids: tuple[str, str, str], text: str
 ) -> None:
     """Its text and its reasoning; what only people should see does not reach it."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    thought = {ids[2]: reasoning("1")}
-    tools = {ids[0]: call("1"), ids[1]: result}
-    answered = AssistantText(text, may_have_blocks=True)
-    chat: list[ChatPart] = [input_message("Weather?"), answered]
+    items = {ids[2]: reasoning("1"), ids[0]: call("1"), ids[1]: result}
+    chat = [input_message("Weather?"), AssistantText(text, may_have_blocks=True)]
 
-    replayed = built(chat, earlier_chat(**thought, **tools))
-    lost = built(chat, {})
-
-    assert replayed[1:] == [BARE, answer("It rains.")]
-    assert lost[1:] == [answer("It rains.")]
+    assert built(chat, earlier_chat(**items))[1:] == [BARE, answer("It rains.")]
+    assert built(chat, {})[1:] == [answer("It rains.")]
 
 
 @pytest.mark.parametrize(
@@ -556,9 +543,7 @@ def test_call_that_is_not_signed_goes_back_as_the_chat_shows_it() -> None:
     records = earlier_chat(**{A: reasoning("1"), B: forged})
     text = AssistantText(format_marker("reasoning", A) + format_marker("items", B))
 
-    items = built([text, *CARD], records)
-
-    assert items == [BARE, host_call("1"), output("1")]
+    assert built([text, *CARD], records) == [BARE, host_call("1"), output("1")]
 
 
 def test_searches_go_back() -> None:
@@ -584,15 +569,12 @@ def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it(
 def test_edited_text_goes_back_as_it_was_edited() -> None:
     """Without annotations, whose places it has no more."""
     note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
-    linked = strip_for_replay(
-        message("1", "Rain. (link)", "final_answer", annotations=[note])
-    )
+    linked = message("1", "Rain. (link)", "final_answer", annotations=[note])
     record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
-    [edited] = built([marked(A, "Snow. [1]")], {A: record})
+    items = built([marked(A, "Snow. [1]")], {A: record})
 
-    part = {"type": "output_text", "text": "Snow. [1]", "annotations": []}
-    assert edited == {**linked, "content": [part]}
+    assert items == [answer("Snow. [1]", phase="final_answer")]
 
 
 def test_text_that_refers_to_the_shown_one_goes_back_unless_that_was_edited() -> None:

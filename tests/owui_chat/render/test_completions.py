@@ -1,4 +1,4 @@
-"""A caller that wants no stream gets one result with all of the run."""
+"""Callers over plain HTTP get what the openai package reads: one result, or chunks."""
 
 from typing import Any
 
@@ -98,16 +98,6 @@ def test_answer_is_text_and_thought(
     assert answered(*items) == {"role": "assistant", "content": content, **more}
 
 
-def test_refusal_has_a_field_of_its_own() -> None:
-    """OpenAI's packages would read it as the JSON that was asked for."""
-    parts = refusal("2", "Not three.")
-    assert answered(message("1", "Two"), parts) == {
-        "role": "assistant",
-        "content": "Two\n\nNot three.",
-        "refusal": "Not three.",
-    }
-
-
 def test_calls_are_the_callers_to_run() -> None:
     body = result(ended(call("1"), call("2")))
 
@@ -175,31 +165,6 @@ def test_text_of_nothing_is_empty() -> None:
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
 
-@pytest.mark.parametrize(
-    ("events", "reason", "calls"),
-    [
-        pytest.param(run_with_tools(), "stop", [], id="all"),
-        pytest.param(
-            run_with_tools(output("1")),
-            "tool_calls",
-            [chat_tool_call(call("2"))],
-            id="but one, which is the caller's",
-        ),
-    ],
-)
-def test_calls_that_were_answered_are_nobodys_to_run(
-    events: list[RunEvent], reason: str, calls: list[Item]
-) -> None:
-    done = events[-1]
-    assert isinstance(done, RunDone)
-
-    [choice] = result(done)["choices"]
-
-    assert choice["finish_reason"] == reason
-    assert choice["message"].get("tool_calls", []) == calls
-    assert choice["message"]["content"] == "Rain."
-
-
 def test_complete_answer_has_its_annotations() -> None:
     """The same as a stream has, with links that do not tell who searched."""
     first = message("1", "Rain ([a.example](https://a.example?utm_source=openai)).")
@@ -221,11 +186,15 @@ def test_complete_answer_has_its_annotations() -> None:
 
 
 def test_pictures_have_a_field_of_their_own() -> None:
-    answer = answered(DRAWN, message("1", "There."))
-
+    """One delta has it, without sketches, as clients of Chat Completions know it."""
     url = {"url": "data:image/png;base64,AAAA"}
-    assert answer["images"] == [{"type": "image_url", "image_url": url}]
-    assert answer["content"] == "There."
+    images = [{"type": "image_url", "image_url": url}]
+    items = (DRAWN, message("1", "There."))
+
+    answer = answered(*items)
+
+    assert (answer["content"], answer["images"]) == ("There.", images)
+    assert [d["images"] for d in deltas_of(*items) if "images" in d] == [images]
 
 
 Json = dict[str, Any]
@@ -324,18 +293,27 @@ def test_first_delta_says_who_speaks(items: list[Item]) -> None:
     assert not any("role" in delta for delta in others)
 
 
-def test_refusal_is_told_apart_from_a_text() -> None:
+@pytest.mark.parametrize(
+    ("items", "content", "declined"),
+    [
+        (
+            [message("1", "Two"), refusal("2", "Not three.")],
+            "Two\n\nNot three.",
+            "Not three.",
+        ),
+        # A question mark is held back, as an address may end with it.
+        ([refusal("1", "May I help?")], "May I help?", "May I help?"),
+    ],
+)
+def test_refusal_has_a_field_of_its_own(
+    items: list[Item], content: str, declined: str
+) -> None:
     """OpenAI's packages would read it as the JSON that was asked for."""
-    deltas = deltas_of(message("1", "Two"), refusal("2", "Not three."))
-    assert joined_text(deltas) == "Two\n\nNot three."
-    assert joined_text(deltas, "refusal").strip() == "Not three."
-
-
-def test_refusal_keeps_its_last_question_mark() -> None:
-    """It is held back, as an address may end with it, and is a part of the refusal."""
-    deltas = deltas_of(refusal("1", "May I help otherwise?"))
-    assert joined_text(deltas) == "May I help otherwise?"
-    assert joined_text(deltas, "refusal") == "May I help otherwise?"
+    whole = {"role": "assistant", "content": content, "refusal": declined}
+    assert answered(*items) == whole
+    deltas = deltas_of(*items)
+    assert joined_text(deltas) == content
+    assert joined_text(deltas, "refusal").strip() == declined
 
 
 def test_calls_come_whole_and_are_counted() -> None:
@@ -439,21 +417,41 @@ def test_note_is_nothing_to_a_plain_caller() -> None:
     assert chunks_of([Status("Trying again in 3 s.")]) == []
 
 
-def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
-    chunks = chunks_of(run_with_tools())
+@pytest.mark.parametrize(
+    ("events", "reason", "calls"),
+    [
+        pytest.param(run_with_tools(), "stop", [], id="all"),
+        pytest.param(
+            run_with_tools(output("1")),
+            "tool_calls",
+            [chat_tool_call(call("2"))],
+            id="but one, which is the caller's",
+        ),
+    ],
+)
+def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
+    events: list[RunEvent], reason: str, calls: list[Item]
+) -> None:
+    """In one piece, and in a stream, which counts those that are left anew."""
+    done = events[-1]
+    assert isinstance(done, RunDone)
 
-    assert "tool_calls" not in str(chunks)
-    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
-    assert joined_text(deltas_in(run_with_tools())) == "Rain."
+    [choice] = result(done)["choices"]
+    deltas = deltas_in(events)
+
+    assert choice["finish_reason"] == reason
+    assert choice["message"].get("tool_calls", []) == calls
+    assert choice["message"]["content"] == joined_text(deltas) == "Rain."
+    streamed = [each for delta in deltas for each in delta.get("tool_calls", [])]
+    assert streamed == [{"index": n, **made} for n, made in enumerate(calls)]
+    assert chunks_of(events)[-1]["choices"][0]["finish_reason"] == reason
 
 
 def test_calls_that_are_left_open_come_at_the_end() -> None:
-    chunks = chunks_of(run_with_tools(output("1")))
+    *_, text, opened, _ = deltas_in(run_with_tools(output("1")))
 
-    *_, text, opened, last = [c["choices"][0] for c in chunks if c["choices"]]
-    assert text["delta"] == {"content": "Rain."}
-    assert opened["delta"]["tool_calls"] == [{"index": 0, **chat_tool_call(call("2"))}]
-    assert last["finish_reason"] == "tool_calls"
+    assert text == {"content": "Rain."}
+    assert "tool_calls" in opened
 
 
 def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
@@ -515,16 +513,6 @@ def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:
 
     assert joined_text(deltas, "reasoning_content") == "Shall I look?"
     assert joined_text(deltas) == "Rain."
-
-
-def test_picture_is_one_delta_without_sketches() -> None:
-    """As clients of Chat Completions know it."""
-    images = [
-        d["images"] for d in deltas_of(DRAWN, message("1", "There.")) if "images" in d
-    ]
-
-    url = {"url": "data:image/png;base64,AAAA"}
-    assert images == [[{"type": "image_url", "image_url": url}]]
 
 
 def test_file_stands_below_the_text() -> None:
