@@ -71,17 +71,14 @@ def test_r4_json_object_replaces_only_what_it_names(key: str, tag: str) -> None:
     before = blocks_of(build_system_instruction("A."))
     begun, ended = f"<{tag}>\n- Own.", f"- Own.\n</{tag}>"
 
-    for own, block in (
-        ("- Own.", "- Own."),
-        (f" {begun}\n</{tag}>\n", "- Own."),
-        (begun, begun),
-        (ended, ended),
-    ):
+    for own in ("- Own.", f" {begun}\n</{tag}>\n"):
         text = build_system_instruction("A.", json.dumps({key: own}))
-        assert f"<{tag}>\n{block}\n</{tag}>" in text
-        assert text.count(f"</{tag}>") == 1 + (block == ended)
-        if block == "- Own.":
-            assert blocks_of(text) == {**before, key: block}
+        assert blocks_of(text) == {**before, key: "- Own."}
+        assert text.count(f"</{tag}>") == 1
+    for own in (begun, ended):
+        text = build_system_instruction("A.", json.dumps({key: own}))
+        assert f"<{tag}>\n{own}\n</{tag}>" in text
+        assert text.count(f"</{tag}>") == 1 + (own == ended)
 
 
 def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:

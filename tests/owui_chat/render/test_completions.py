@@ -30,6 +30,8 @@ from runs.sample import (
     without,
 )
 
+Json = dict[str, Any]
+
 
 def ended(*items: Item) -> RunDone:
     """The end of a run of these items."""
@@ -50,6 +52,9 @@ def answered(*items: Item) -> dict[str, Any]:
 
 
 LOOK = message("1", "I look.", "commentary")
+DONE = message("2", "Done.", "commentary")
+RAIN = message("3", "Rain.", "final_answer")
+TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
 DRAWN: Item = {
     **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
     "result": "AAAA",
@@ -57,45 +62,54 @@ DRAWN: Item = {
 
 
 @pytest.mark.parametrize(
-    ("items", "content", "thought"),
+    ("items", "thought", "text"),
     [
         pytest.param(
             [
                 *(reasoning("1", "Hm."), message("1", "One"), search("1")),
-                *(reasoning("2", ""), reasoning("3", "Ah.")),
-                message("2", "Two"),
+                *(reasoning("2", ""), reasoning("3", "Ah."), message("2", "Two")),
             ],
-            "One\n\nTwo",
             "Hm.\n\nAh.",
+            "One\n\nTwo",
             id="several stand apart by a blank line",
         ),
         pytest.param(
-            [reasoning("1", ""), message("1", "Rain.")], "Rain.", None, id="no thought"
+            [{**reasoning("1"), "summary": TWO_PARTS}, reasoning("2", "Three")],
+            "One\n\nTwo\n\nThree",
+            "",
+            id="parts of thoughts",
         ),
         pytest.param(
-            [
-                *(reasoning("1", "Hm."), LOOK, reasoning("2", "Aha.")),
-                message("2", "Rain.", "final_answer"),
-            ],
-            "Rain.",
+            [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
             "Hm.\n\nI look.\n\nAha.",
-            id="a remark in passing stands among the thoughts",
-        ),
-        pytest.param([LOOK], "I look.", None, id="a remark alone is the answer"),
-        pytest.param(
-            [LOOK, message("2", "Done.", "commentary")],
-            "Done.",
-            "I look.",
-            id="of remarks the last is the answer",
+            "Rain.",
+            id="a remark stands among the thoughts, in its place",
         ),
     ],
 )
-def test_answer_is_text_and_thought(
-    items: list[Item], content: str, thought: str | None
+def test_answer_is_text_and_thought(items: list[Item], thought: str, text: str) -> None:
+    """In one piece, and as deltas."""
+    whole = {"role": "assistant", "content": text, "reasoning_content": thought}
+    assert answered(*items) == whole
+    deltas = deltas_of(*items)
+    assert joined_text(deltas, "reasoning_content") == thought
+    assert joined_text(deltas) == text
+
+
+@pytest.mark.parametrize(
+    ("items", "message_fields"),
+    [
+        ([reasoning("1", ""), message("1", "Rain.")], {"content": "Rain."}),
+        ([LOOK], {"content": "I look."}),
+        ([LOOK, DONE], {"content": "Done.", "reasoning_content": "I look."}),
+    ],
+    ids=["no thought", "a remark alone", "of remarks the last is the answer"],
+)
+def test_answer_without_a_thought_has_no_field_for_it(
+    items: list[Item], message_fields: Json
 ) -> None:
-    """Without a thought there is no field: no empty block on a page."""
-    more = {} if thought is None else {"reasoning_content": thought}
-    assert answered(*items) == {"role": "assistant", "content": content, **more}
+    """No empty block on a page."""
+    assert answered(*items) == {"role": "assistant", **message_fields}
 
 
 def test_calls_are_the_callers_to_run() -> None:
@@ -197,7 +211,6 @@ def test_pictures_have_a_field_of_their_own() -> None:
     assert [d["images"] for d in deltas_of(*items) if "images" in d] == [images]
 
 
-Json = dict[str, Any]
 HEAD = {
     "id": "chatcmpl-1",
     "object": "chat.completion.chunk",
@@ -233,50 +246,18 @@ def joined_text(deltas: list[Json], key: str = "content") -> str:
     return "".join(delta.get(key, "") for delta in deltas)
 
 
-DONE = message("2", "Done.", "commentary")
-RAIN = message("3", "Rain.", "final_answer")
-TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
-
-
 @pytest.mark.parametrize(
     ("items", "thought", "text"),
     [
-        ([reasoning("1", "Hm."), message("1", "Rain.")], "Hm.", "Rain."),
-        (
-            [{**reasoning("1"), "summary": TWO_PARTS}, reasoning("2", "Three")],
-            "One\n\nTwo\n\nThree",
-            "",
-        ),
-        (
-            [message("1", "One"), reasoning("1", "Hm."), message("2", "Two")],
-            "Hm.",
-            "One\n\nTwo",
-        ),
-        ([refusal("1", "I can't.")], "", "I can't."),
-        (
-            [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
-            "Hm.\n\nI look.\n\nAha.",
-            "Rain.",
-        ),
         ([LOOK, DONE], "I look.\n\nDone.", "Done."),
         ([LOOK, call("1")], "I look.", ""),
         ([RAIN, LOOK], "I look.", "Rain.\n\nI look."),
     ],
-    ids=[
-        "both",
-        "parts of thoughts",
-        "two messages",
-        "refusal",
-        "a remark stands among the thoughts, in its place",
-        "a remark at the end is said again, as the answer",
-        "a remark before a call is not the answer",
-        "a remark after the answer",
-    ],
+    ids=["said again at the end, as the answer", "before a call", "after the answer"],
 )
-def test_thoughts_and_text_have_deltas_of_their_own(
+def test_remark_is_a_thought_while_it_may_be_none_of_the_answer(
     items: list[Item], thought: str, text: str
 ) -> None:
-    """Each part is a paragraph; a refusal is there to be read."""
     deltas = deltas_of(*items)
 
     assert joined_text(deltas, "reasoning_content") == thought
