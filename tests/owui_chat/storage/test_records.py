@@ -113,7 +113,12 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "kind"), [((SEALED,), "reasoning"), ((SEALED, SEALED), "items")]
+    ("payload", "kind"),
+    [
+        ((SEALED,), "reasoning"),
+        ((call("1"),), "function_call"),
+        ((SEALED, SEALED), "items"),
+    ],
 )
 def test_record_kind_is_the_type_of_its_single_item(
     payload: tuple[Json, ...], kind: str
