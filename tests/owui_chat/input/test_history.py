@@ -514,7 +514,8 @@ def test_answer_of_each_earlier_writer_is_replayed(
     """Its text and its reasoning; what only people should see does not reach it."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     items = {ids[2]: reasoning("1"), ids[0]: call("1"), ids[1]: result}
-    chat = [input_message("Weather?"), AssistantText(text, may_have_blocks=True)]
+    answered = AssistantText(text, may_have_blocks=True)
+    chat: list[ChatPart] = [input_message("Weather?"), answered]
 
     assert built(chat, earlier_chat(**items))[1:] == [BARE, answer("It rains.")]
     assert built(chat, {})[1:] == [answer("It rains.")]

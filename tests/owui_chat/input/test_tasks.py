@@ -21,6 +21,7 @@ from owui_chat.storage.markers import format_marker
 
 LINE = format_marker("reasoning", "A" * 26)
 Chat = list[dict[str, Any]]
+ASKED: Chat = [{"role": "user", "content": "Hi"}]
 
 
 def request_of(chat: Chat, task: str = "title_generation") -> ResponsesRequest:
@@ -64,18 +65,24 @@ def test_prompt_is_sent_without_markers(content: object, parts: list[Item]) -> N
     assert sent(content) == parts
 
 
-def test_small_task_is_done_at_the_lowest_effort() -> None:
-    model = resolve_model("gpt-5-high")
-    chat = [{"role": "user", "content": "Hi"}]
+@pytest.mark.parametrize(
+    ("model", "at_own_effort", "key", "value"),
+    [
+        ("gpt-5-high", False, "effort", "minimal"),
+        ("gpt-5-high", True, "effort", "high"),
+        ("gpt-6.1-sol-pro", False, "mode", None),
+        ("gpt-6.1-sol-pro", True, "mode", "pro"),
+    ],
+)
+def test_small_task_is_done_at_the_lowest_effort(
+    model: str, at_own_effort: bool, key: str, value: str | None
+) -> None:
+    """The mode "pro" costs a multiple."""
+    request = task_request(
+        resolve_model(model), ASKED, {}, "summary", at_own_effort=at_own_effort
+    )
 
-    small = task_request(model, chat, {}, "title_generation")
-    other = task_request(model, chat, {}, "summary", at_own_effort=True)
-
-    assert (small.reasoning or {})["effort"] == "minimal"
-    assert (other.reasoning or {})["effort"] == "high"
-
-
-ASKED: Chat = [{"role": "user", "content": "Hi"}]
+    assert (request.reasoning or {}).get(key) == value
 
 
 def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
@@ -100,17 +107,6 @@ def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
     for key, value in efforts.items():
         own = task_request(model, ASKED, {key: value}, "summary", at_own_effort=True)
         assert (own.reasoning or {})["effort"] == "high"
-
-
-@pytest.mark.parametrize(("at_own_effort", "mode"), [(False, None), (True, "pro")])
-def test_small_task_is_not_done_in_the_pro_mode(
-    at_own_effort: bool, mode: str | None
-) -> None:
-    """It costs a multiple."""
-    model = resolve_model("gpt-6.1-sol-pro")
-    request = task_request(model, ASKED, {}, "summary", at_own_effort=at_own_effort)
-
-    assert (request.reasoning or {}).get("mode") == mode
 
 
 def test_task_keeps_nothing_and_comes_in_one_piece_unless_it_streams() -> None:
