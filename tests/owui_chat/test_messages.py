@@ -116,7 +116,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({"type": "input_file", "file_url": "/etc/passwd"}, NO_WEB_ADDRESS),
         ({"type": "input_file", "file_url": "gopher://a"}, NO_WEB_ADDRESS),
         ({"type": "input_file", "file_url": "ftp://a"}, NO_WEB_ADDRESS),
-        ({"type": "text", "text": "Hi"}, text_part("Hi")),
+        ({"type": "text", "text": "Hi"}, {"type": "input_text", "text": "Hi"}),
         ({"type": "input_text", "text": None}, text_part("")),
     ],
 )

@@ -62,7 +62,7 @@ DRAWN: Item = {
 
 
 @pytest.mark.parametrize(
-    ("items", "thought", "text"),
+    ("items", "thought", "content"),
     [
         pytest.param(
             [
@@ -87,13 +87,15 @@ DRAWN: Item = {
         ),
     ],
 )
-def test_answer_is_text_and_thought(items: list[Item], thought: str, text: str) -> None:
+def test_answer_is_text_and_thought(
+    items: list[Item], thought: str, content: str
+) -> None:
     """In one piece, and as deltas."""
-    whole = {"role": "assistant", "content": text, "reasoning_content": thought}
+    whole = {"role": "assistant", "content": content, "reasoning_content": thought}
     assert answered(*items) == whole
     deltas = deltas_of(*items)
     assert joined_text(deltas, "reasoning_content") == thought
-    assert joined_text(deltas) == text
+    assert joined_text(deltas) == content
 
 
 @pytest.mark.parametrize(
