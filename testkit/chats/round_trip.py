@@ -26,6 +26,7 @@ from openai_responses.requests.replay import (
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.messages import StoredMessage, UserMessage, parse_messages
+from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.output_carrier import (
     output_records,
     parse_output_records,
@@ -34,6 +35,7 @@ from owui_chat.storage.output_carrier import (
 )
 from owui_chat.storage.records import Record, message_key, read_records, write_records
 from runs.sample import (
+    AUTHOR,
     ORIGIN,
     Ids,
     answered_call,
@@ -66,7 +68,13 @@ def stored_by_host(
     ids: Ids | None = None,
 ) -> tuple[list[Item], dict[str, Record]]:
     """Run the rounds with the tools in between: the host's output items, our records."""
-    rendered = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
+    scope = AUTHOR._replace(carrier="details", sign=SIGN)
+    rendered = tell(
+        joined_rounds(rounds),
+        scope if carrier == "details" else AUTHOR,
+        ids,
+        in_output=carrier == "output",
+    )
     output = host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
     return _cleaned(output), rendered.records
 
@@ -99,6 +107,8 @@ def sent_next(
     assert read == records
     parts[0] = cast(UserMessage, parts[0])._replace(stored=StoredMessage({}, "m-1"))
     parts = restore_from_outputs(parts, stored_outputs(answer, "m-1"))
+    if carrier == "details":
+        parts, read = restore_from_details(parts, SIGN)
     items = build_input(parts, read, ORIGIN)
     assert instructions == ""
     assert items[0] == items[-1] == ASKED_ITEM
@@ -123,7 +133,7 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
         ]
         if not items and known and _stands_alone(known[0]):
             text = message_text(known[0])
-            is_whole = carrier == "output" and text != text.strip()
+            is_whole = carrier != "markers" and text != text.strip()
             known[0] = known[0] if is_whole else plain(text.strip())
         replayed = [sent for item in known for sent in replay_items(_as_text(item))]
         items += [sent for item in replayed for sent in past_items(item)]

@@ -88,7 +88,6 @@ def test_answer_that_is_all_reasoning_tells_what_to_raise(
 
 @pytest.mark.parametrize("ending", [CUT, ending_of_incomplete("content_filter")])
 def test_failure_keeps_its_own_words(ending: object) -> None:
-    """Whatever was thought before it."""
     ended = RunDone(ending, output=(reasoning("1"),))  # type: ignore[arg-type]
 
     assert explain_ending(ended) == ending

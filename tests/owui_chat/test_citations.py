@@ -19,6 +19,7 @@ from runs.sample import (
     without_addresses,
 )
 
+STRANGE_TITLES = ["![x](https://e.example/p.png)", "<img src=x>", "`a`", "a](b"]
 A = "https://a.example/x"
 B = "https://b.example/y?z=1"
 
@@ -55,6 +56,11 @@ def shown(*items: Item, citations: Citations | None = None) -> list[str]:
     return shown_events(run_of(*items), citations)
 
 
+def noted(text: str, *notes: Item) -> str:
+    """What is shown of a text with these annotations."""
+    return shown(message("1", text, annotations=list(notes)))[1]
+
+
 def shown_events(
     events: Iterable[RunEvent], citations: Citations | None = None
 ) -> list[str]:
@@ -80,11 +86,13 @@ def sources_in(events: Sequence[CitedEvent]) -> list[Mapping[str, Any]]:
     return [event.source for event in events if isinstance(event, SourceCited)]
 
 
-# ---------------------------------------------------------------- links
+def sources_of(text: str, *notes: Item) -> list[Mapping[str, Any]]:
+    """The sources of a message with these annotations."""
+    cited = message("1", text, annotations=list(notes))
+    return sources_in(fed(Citations(), *run_of(cited)))
 
 
 def test_link_becomes_a_number() -> None:
-    """Each page once, in the order of the text; it grows so, too."""
     text = f"One {link(A)} two {link(B)}, one again {link(A)}."
 
     grown, stands = shown(cites(text, A))
@@ -109,19 +117,16 @@ def test_headline_link_text_is_kept() -> None:
     ["See [the docs](https://docs.example).", "a[0](1)", "An [open", "Why?", "f("],
 )
 def test_text_without_citations_is_unchanged(text: str) -> None:
-    """Links that the model knows by itself, code, and what never became a link."""
     assert shown(message("1", text)) == [text, text]
 
 
 def test_no_link_tells_who_searched() -> None:
-    """Tracking is removed from links and from bare addresses."""
     text = f"{A}?utm_source=openai and [x]({B}&utm_source=openai)"
 
     assert "utm_source" not in shown(message("1", text))[1]
 
 
 def test_parts_of_a_message_are_told_apart() -> None:
-    """A link does not go from one into the next."""
     first, second = (
         message("1", text)["content"][0] for text in ("a [b", f"] {link(A)}")
     )
@@ -131,106 +136,58 @@ def test_parts_of_a_message_are_told_apart() -> None:
 
 
 def test_other_servers_forms_of_content_are_read() -> None:
-    """Other servers send what they like."""
-    citations = Citations()
     short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}
 
-    first, _, second = fed(
-        citations, ItemDone(0, short), ItemDone(1, {"type": "message"})
-    )
+    ended = fed(Citations(), ItemDone(0, short), ItemDone(1, {"type": "message"}))
 
-    assert isinstance(first, ItemDone)
-    assert isinstance(second, ItemDone)
-    assert (without_addresses(first.shown), second.shown) == ("Rain [1]", "")
+    texts = [event.shown for event in ended if isinstance(event, ItemDone)]
+    assert [without_addresses(text) for text in texts] == ["Rain [1]", ""]
 
 
-# ---------------------------------------------------------------- annotations
-
-
-@pytest.mark.parametrize("end", [14, 15], ids=["last character", "behind it"])
-def test_words_that_are_cited_keep_standing(end: int) -> None:
-    """The number comes after them, whatever `end_index` means."""
-    text = "It was in 1963 1963 that it froze."
-    note = url_note(A, "A", text.index("in"), end - 1)
-
-    grown, stands = shown(message("1", text, annotations=[note]))
-
-    assert grown == text
-    assert stands == "It was in 1963[1] 1963 that it froze."
-
-
-@pytest.mark.parametrize(
-    ("text", "end", "numbered"),
-    [
-        ("so (1963)it", 9, "so (1963)[1]it"),
-        ("it, so", 2, "it[1], so"),
-        ("a bc", 3, "a bc[1]"),
-        ("Rain. So", 4, "Rain.[1] So"),
-        ("Rain! So", 4, "Rain![1] So"),
-        ("Rain? So", 4, "Rain?[1] So"),
-        ("Rain; so", 4, "Rain[1]; so"),
-        ("Rain", 99, "Rain[1]"),
-    ],
-)
-def test_number_cuts_no_word_and_comes_after_a_sentence(
-    text: str, end: int, numbered: str
-) -> None:
-    """Elsewhere it is where the words end that are cited."""
-    cited = message("1", text, annotations=[url_note(A, "A", 0, end)])
-
-    assert shown(cited)[1] == numbered
-
-
-@pytest.mark.parametrize("places", [("x", 2), (2, "x"), (None, 2), (2, None)])
-def test_number_without_a_place_is_at_the_end(places: tuple[object, object]) -> None:
-    """Other servers send what they like."""
-    note = {**url_note(A, "A"), "start_index": places[0], "end_index": places[1]}
-
-    assert shown(message("1", "It rains.", annotations=[note]))[1] == "It rains.[1]"
-
-
-def test_file_is_cited_at_its_place_among_nulls() -> None:
-    """Servers that write all fields of a class write null for those that are absent."""
-    note = {**file_note("a.md", 5), "start_index": None, "end_index": None}
-
-    stands = shown(message("1", "Rain. And snow.", annotations=[note]))[1]
-
-    assert stands == "Rain.[1] And snow."
-
-
-def test_annotation_that_begins_in_a_link_is_about_the_link() -> None:
-    """Whichever link of the text it is, and wherever it ends."""
-    text = f"One {link(A)} two {link(B)} three."
-    note = url_note(B, "B", text.index(B), text.index(" three") + 6)
-
-    assert shown(message("1", text, annotations=[note]))[1] == "One [1] two [2] three."
-    file = file_note("b.md", text.index(B))
-    whole = shown(message("1", text, annotations=[file]))[1]
-    assert whole.count("[3]") == 1
-
-
-def test_annotated_link_without_tracking_becomes_a_number() -> None:
-    """An annotation makes it one, with or without tracking in its address."""
-    text = f"Rain ([a.example]({A}))."
-
-    linked = message("1", text, annotations=[url_note(A, "A", 5)])
-
-    assert shown(linked) == [text, "Rain [1]."]
-
-
-def test_files_are_numbered_where_they_are_cited() -> None:
-    """After links, because those were numbered while the text grew."""
-    text = f"The log says so. {link(A)} End."
-    notes = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
-
-    stands = shown(message("1", text, annotations=notes))[1]
-
-    assert stands == "The log says so[2][3]. [1] End.[2]"
+YEAR = "It was in 1963 1963 that it froze."
+YEAR_CITED = "It was in 1963[1] 1963 that it froze."
+LOG = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
+LINKED = f"One {link(A)} two {link(B)} three."
+AT_B = LINKED.index(B)
+ABOUT_B = url_note(B, "B", AT_B, LINKED.index(" three") + 6)
+NO_PLACES = {"start_index": None, "end_index": None}
 
 
 @pytest.mark.parametrize(
     ("text", "notes", "numbered"),
     [
+        # After the words, whatever `end_index` means; but no word is cut.
+        (YEAR, [url_note(A, "A", 7, 13)], YEAR_CITED),
+        (YEAR, [url_note(A, "A", 7, 14)], YEAR_CITED),
+        ("so (1963)it", [url_note(A, "A", 0, 9)], "so (1963)[1]it"),
+        ("it, so", [url_note(A, "A", 0, 2)], "it[1], so"),
+        ("a bc", [url_note(A, "A", 0, 3)], "a bc[1]"),
+        # After the end of a sentence.
+        ("Rain. So", [url_note(A, "A", 0, 4)], "Rain.[1] So"),
+        ("Rain! So", [url_note(A, "A", 0, 4)], "Rain![1] So"),
+        ("Rain? So", [url_note(A, "A", 0, 4)], "Rain?[1] So"),
+        ("Rain; so", [url_note(A, "A", 0, 4)], "Rain[1]; so"),
+        ("Rain", [url_note(A, "A", 0, 99)], "Rain[1]"),
+        # At the end without a place; some servers mean that by -1.
+        ("It rains.", [{**url_note(A, "A", 0, 2), "start_index": "x"}], "It rains.[1]"),
+        ("It rains.", [{**url_note(A, "A", 2, 0), "end_index": "x"}], "It rains.[1]"),
+        (
+            "It rains.",
+            [{**url_note(A, "A", 0, 2), "start_index": None}],
+            "It rains.[1]",
+        ),
+        ("It rains.", [{**url_note(A, "A", 2, 0), "end_index": None}], "It rains.[1]"),
+        ("It rains.", [url_note(A, "A", -1, -1)], "It rains.[1]"),
+        ("It rains.", [url_note(A, "A", -9, 4)], "It rains.[1]"),
+        ("It rains.", [file_note("f", -1)], "It rains.[1]"),
+        # Servers that write all fields of a class write null for those that are absent.
+        ("A. B.", [{**file_note("f", 2), **NO_PLACES}], "A.[1] B."),
+        # One that begins in a link is about the link, wherever it ends.
+        (LINKED, [ABOUT_B], "One [1] two [2] three."),
+        (LINKED, [file_note("b.md", AT_B)], "One [1] two [2][3] three."),
+        # Links were numbered while the text grew, so files come after them.
+        (f"The log says so. {link(A)} End.", LOG, "The log says so[2][3]. [1] End.[2]"),
+        # Only equal neighbors are merged, and never what the model wrote itself.
         ("Rain.", [url_note(A, "A", 0, 4), url_note(A, "A", 2, 4)], "Rain.[1]"),
         (f"Rain {link(A)}{link(A)}", [url_note(A, "A", 5, 9)], "Rain [1]"),
         (f"Rain{link(A)}", [file_note("x", 4), url_note(A, "A", 0, 4)], "Rain[2][1]"),
@@ -238,11 +195,18 @@ def test_files_are_numbered_where_they_are_cited() -> None:
         ("a[1][1]", [url_note(A, "A", 0, 7)], "a[1][1][1]"),
     ],
 )
-def test_adjacent_citations_of_one_source_are_merged(
+def test_number_is_where_an_annotation_cites(
     text: str, notes: list[Item], numbered: str
 ) -> None:
-    """Only equal neighbors are dropped, and never what the model wrote itself."""
-    assert shown(message("1", text, annotations=notes))[1] == numbered
+    assert noted(text, *notes) == numbered
+
+
+def test_annotated_link_without_tracking_becomes_a_number() -> None:
+    text = f"Rain ([a.example]({A}))."
+
+    linked = message("1", text, annotations=[url_note(A, "A", 5)])
+
+    assert shown(linked) == [text, "Rain [1]."]
 
 
 def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
@@ -263,38 +227,16 @@ def test_adjacent_citations_are_merged_while_the_text_grows() -> None:
     ],
 )
 def test_annotation_without_a_source_is_none(note: Item) -> None:
-    """Nothing is put in for it."""
-    cited = message("1", "Rain.", annotations=[note])
-
-    assert shown(cited) == ["Rain.", "Rain."]
-    assert sources_in(fed(Citations(), *run_of(cited))) == []
-
-
-@pytest.mark.parametrize(
-    "note",
-    [url_note(A, "A page", -1, -1), url_note(A, "A page", -9, 4), file_note("f", -1)],
-    ids=["before the text", "begins before the text", "file before the text"],
-)
-def test_citation_of_a_place_before_the_text_is_put_at_its_end(note: Item) -> None:
-    """Some servers mean by -1 that there is no place."""
-    cited = message("1", "It rains.", annotations=[note])
-
-    assert shown(cited)[-1] == "It rains.[1]"
-
-
-# ---------------------------------------------------------------- sources
+    assert noted("Rain.", note) == "Rain."
+    assert sources_of("Rain.", note) == []
 
 
 def test_sources_have_the_titles_of_the_annotations() -> None:
     """In the order of their numbers, 200 characters of each; without one the address."""
     titled = url_note(f"{B}&utm_source=openai", "Page B" + "!" * 36_000)
-    notes = [titled, file_note("log.md", 0)]
     title = "Page B" + "!" * 194
-    text = f"{link(A)} {link(B)}"
 
-    events = fed(Citations(), *run_of(message("1", text, annotations=notes)))
-
-    assert sources_in(events) == [
+    assert sources_of(f"{link(A)} {link(B)}", titled, file_note("log.md", 0)) == [
         {
             "source": {"name": A, "url": A},
             "document": [A, title, "log.md"],
@@ -308,10 +250,7 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
 
 
 def test_source_without_a_title_is_named_by_its_address() -> None:
-    """Also where an annotation is about it."""
-    cited = message("1", "Rain.", annotations=[url_note(A, "")])
-
-    [source] = sources_in(fed(Citations(), *run_of(cited)))
+    [source] = sources_of("Rain.", url_note(A, ""))
     assert source["document"] == [A]
 
 
@@ -415,37 +354,42 @@ def test_other_texts_are_not_cited() -> None:
     assert shown(message("1", link(B)), citations=citations)[1] == "[1]"
 
 
-# ---------------------------------------------------------------- addresses
+def listed(*items: Item) -> list[str]:
+    """What is below the text of each message where no sources are shown."""
+    events = fed(Citations(shows_addresses=True), *run_of(*items))
+    ended = [event for event in events if isinstance(event, ItemDone)]
+    return [event.shown.partition("\n\n")[2] for event in ended]
 
 
-def definitions(*items: Item, citations: Citations | None = None) -> list[str]:
+def definitions(*items: Item) -> list[str]:
     """What is below the text of each message, which the page does not draw."""
-    used = citations or Citations()
-    below: list[str] = []
-    for event in fed(used, *run_of(*items)):
-        if isinstance(event, ItemDone):
-            drawn = without_addresses(event.shown)
-            below.append(event.shown.removeprefix(drawn))
-    return below
+    events = fed(Citations(), *run_of(*items))
+    texts = [event.shown for event in events if isinstance(event, ItemDone)]
+    return [text.removeprefix(without_addresses(text)) for text in texts]
 
 
 def test_a_copied_text_has_the_addresses_of_its_numbers() -> None:
-    """As definitions of links, in the order of the numbers, each once."""
+    """As definitions of links, in the order of the numbers, each once.
+
+    A channel of Open WebUI draws `[1]`, and nothing that it could mean: it has a list.
+    """
     text = f"One {link(B)} two {link(A)}, one again {link(B)}."
     notes = [url_note(A, 'A "great"\npage'), file_note("a.pdf", 3)]
+    cited = message("1", text, annotations=notes)
 
-    [below] = definitions(message("1", text, annotations=notes))
-
-    assert below == f'\n\n[1]: {B}\n[2]: {A} "A great page"'
+    assert definitions(cited) == [f'\n\n[1]: {B}\n[2]: {A} "A great page"']
+    assert listed(cited)[0].splitlines() == [
+        f"[1] <{B}>  ",
+        f"[2] [A great page](<{A}>)  ",
+        "[3] a.pdf",
+    ]
 
 
 def test_each_message_has_the_addresses_of_its_own_numbers() -> None:
     """Another one may be copied without it."""
-    first = message("1", f"One {link(A)}.")
-    plain = message("2", "And [1].")
-    again = message("3", f"One {link(A)} two {link(B)}.")
+    texts = (f"One {link(A)}.", "And [1].", f"One {link(A)} two {link(B)}.")
 
-    below = definitions(first, plain, again)
+    below = definitions(*(message(str(n), text) for n, text in enumerate(texts)))
 
     assert below == [f"\n\n[1]: {A}", "", f"\n\n[1]: {A}\n[2]: {B}"]
 
@@ -467,26 +411,25 @@ def test_addresses_are_never_drawn_as_code(text: str, has_addresses: bool) -> No
     assert bool(below) is has_addresses
 
 
-@pytest.mark.parametrize(
-    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`"]
-)
+@pytest.mark.parametrize("name", STRANGE_TITLES)
 def test_titles_of_strangers_draw_nothing(name: str) -> None:
-    """Some readers take a definition for text, and then its title, too."""
-    note = url_note(A, name, 0, 4)
+    """Some readers take a definition for text; where it is listed, a title is a label."""
+    notes = [url_note(A, name, 0, 4), file_note(name, 2)]
+    rain = message("1", "Rain.", annotations=notes)
 
-    [below] = definitions(message("1", "Rain.", annotations=[note]))
+    [below] = definitions(rain)
+    page, file = listed(rain)[0].splitlines()
 
     assert below.startswith(f'\n\n[1]: {A} "')
     assert not set("[]<>`") & set(below.partition(A)[2])
+    label = page.removeprefix("[1] [").removesuffix(f"](<{A}>)  ")
+    assert not set("[]<>`") & {*label, *file.removeprefix("[2] ")}
 
 
 def test_source_that_is_opened_draws_nothing() -> None:
     """The page shows it as Markdown."""
-    note = url_note(A, "![x](https://e.example/p.png) <b>", 0, 4)
+    [cited] = sources_of("Rain.", url_note(A, STRANGE_TITLES[0] + " <b>", 0, 4))
 
-    events = fed(Citations(), *run_of(message("1", "Rain.", annotations=[note])))
-
-    [cited] = sources_in(events)
     assert cited["document"] == ["!\\[x\\](https://e.example/p.png) \\<b\\>"]
     assert cited["source"]["name"] == "![x](https://e.example/p.png) <b>"
 
@@ -494,73 +437,29 @@ def test_source_that_is_opened_draws_nothing() -> None:
 @pytest.mark.parametrize("name", ["http_codes.txt", "https.csv"])
 def test_name_of_a_file_is_no_address(name: str) -> None:
     """The page would make a link of it, which leads nowhere."""
-    note = {"type": "file_citation", "filename": name, "index": 4}
+    [cited] = sources_of("Rain.", {"type": "file_citation", "filename": name})
 
-    events = fed(Citations(), *run_of(message("1", "Rain.", annotations=[note])))
-
-    [cited] = sources_in(events)
     assert cited["source"] == {"name": name}
 
 
 def test_address_that_ends_for_some_readers_has_no_definition() -> None:
     """U+FEFF is a space in JavaScript, and not in Python: the rest would be drawn."""
-    note = url_note("https://a.example/\ufeffx", "![x](https://e.example/p.png)", 0, 4)
+    url = "https://a.example/\ufeffx"
+    note = url_note(url, "![x](https://e.example/p.png)", 0, 4)
 
     assert definitions(message("1", "Rain.", annotations=[note])) == [""]
+    named = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
+    assert listed(named) == ["[1] A"]
 
 
 def test_commentary_has_no_addresses() -> None:
-    """It is shown as a quotation, and is no part of what people copy."""
+    """People do not copy it."""
     assert definitions(message("1", f"One {link(A)}.", "commentary")) == [""]
 
 
 @pytest.mark.parametrize("url", ["ftp://a.example", "https://a.example/<b>", "a b"])
 def test_what_is_no_address_has_no_definition(url: str) -> None:
     """It would be drawn as text."""
-    item = message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)])
+    note = url_note(url, "A", 0, 4)
 
-    assert definitions(item) == [""]
-
-
-def listed(*items: Item) -> list[str]:
-    """What is below the text of each message where no sources are shown."""
-    events = fed(Citations(shows_addresses=True), *run_of(*items))
-    ended = [event for event in events if isinstance(event, ItemDone)]
-    return [event.shown.partition("\n\n")[2] for event in ended]
-
-
-def test_where_no_sources_are_shown_the_text_lists_them() -> None:
-    """A channel of Open WebUI draws `[1]`, and nothing that it could mean."""
-    text = f"One {link(B)} two {link(A)}, three."
-    notes = [url_note(A, 'A "great"\npage'), file_note("a.pdf", 3)]
-
-    [below] = listed(message("1", text, annotations=notes))
-
-    assert below.splitlines() == [
-        f"[1] <{B}>  ",
-        f"[2] [A great page](<{A}>)  ",
-        "[3] a.pdf",
-    ]
-
-
-@pytest.mark.parametrize(
-    "name", ["![x](https://e.example/p.png)", "<img src=x>", "`a`", "a](b"]
-)
-def test_listed_titles_of_strangers_draw_nothing(name: str) -> None:
-    """They are the labels of links."""
-    notes = [url_note(A, name, 0, 4), file_note(name, 2)]
-
-    [below] = listed(message("1", "Rain.", annotations=notes))
-
-    page, file = below.splitlines()
-    label = page.removeprefix("[1] [").removesuffix(f"](<{A}>)  ")
-    assert not set("[]<>`") & {*label, *file.removeprefix("[2] ")}
-
-
-def test_what_is_no_address_is_listed_by_its_title() -> None:
-    """It would lead elsewhere for some readers."""
-    url = "https://a.example/\ufeffx"
-
-    [below] = listed(message("1", "Rain.", annotations=[url_note(url, "A", 0, 4)]))
-
-    assert below == "[1] A"
+    assert definitions(message("1", "Rain.", annotations=[note])) == [""]

@@ -49,7 +49,6 @@ def whole(text: str) -> str:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_link_comes_in_one_piece(size: int) -> None:
-    """However it was cut; what is around it is not held back."""
     link = LINKED.replace("?utm_source=openai", "")
     shown = grown(f"Rain. {link} Snow.", size)
 
@@ -67,7 +66,6 @@ def test_link_comes_in_one_piece(size: int) -> None:
         "An [open bracket\nand more",
         "[label](not a link)",
         "[1, 2, 3]",
-        "f(x)(y)",
         "see (later)",
         "What? And who?",
     ],
@@ -93,7 +91,6 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
     ids=["twice", "three", "space", "letter", "other", "the model's own"],
 )
 def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
-    """However the text is cut: what was shown stays."""
     assert whole(text) == numbered
     for size in (1, 2, 7, 60, 1000):
         assert "".join(grown(text, size)) == numbered
@@ -102,11 +99,12 @@ def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
 def test_number_after_one_letter_is_no_repeat() -> None:
     """Wherever a delta ends, the letter is between the two."""
     citations = Citations()
-    deltas = [TextDelta(0, "text", 0, piece) for piece in (LINKED, f"x{LINKED}")]
+    shown: list[str] = []
+    for piece in (LINKED, f"x{LINKED}"):
+        events = citations.feed(TextDelta(0, "text", 0, piece))
+        shown += [event.text for event in events if isinstance(event, TextDelta)]
 
-    shown = [event for delta in deltas for event in citations.feed(delta)]
-
-    assert [e.text for e in shown if isinstance(e, TextDelta)] == ["[1]", "x[1]"]
+    assert shown == ["[1]", "x[1]"]
 
 
 def test_text_without_spaces_goes_on_behind_a_link() -> None:
@@ -145,45 +143,39 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "clean"),
+    ("query", "clean"),
     [
-        ("https://a.example?utm_source=openai", "https://a.example"),
-        ("https://a.example/?b=1&utm_source=openai", "https://a.example/?b=1"),
-        ("https://a.example?utm_source=openai&b=1", "https://a.example?b=1"),
-        ("https://a.example?utm_source=openai&utm_source=openai", "https://a.example"),
-        ("https://a.example?b=1&utm_source=openai&c=2", "https://a.example?b=1&c=2"),
-        ("https://a.example?utm_source=openai#part", "https://a.example#part"),
-        (
-            "https://a.example?utm_source=openai2",
-            "https://a.example?utm_source=openai2",
-        ),
-        (
-            "https://a.example?my_utm_source=openai",
-            "https://a.example?my_utm_source=openai",
-        ),
+        ("?utm_source=openai", ""),
+        ("/?b=1&utm_source=openai", "/?b=1"),
+        ("?utm_source=openai&b=1", "?b=1"),
+        ("?utm_source=openai&utm_source=openai", ""),
+        ("?b=1&utm_source=openai&c=2", "?b=1&c=2"),
+        ("?utm_source=openai#part", "#part"),
+        ("?utm_source=openai2", "?utm_source=openai2"),
+        ("?my_utm_source=openai", "?my_utm_source=openai"),
     ],
 )
-def test_address_tells_not_who_searched(url: str, clean: str) -> None:
-    """What else it asks for stays."""
-    assert strip_tracking(url) == clean
-    number = "[1]" if url != clean else ""
-    assert "".join(grown(f"[a b]({url})")) == f"[a b]({clean}){number}"
+def test_address_tells_not_who_searched(query: str, clean: str) -> None:
+    url = f"https://a.example{query}"
+    clean_url = f"https://a.example{clean}"
 
-
-def cited(text: str, index: int) -> int:
-    """Where a citation at a place of a text begins for a plain client."""
-    note = {"type": "url_citation", "url": "https://a.example", "start_index": index}
-    part = {"type": "output_text", "text": text, "annotations": [note]}
-    [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
-    return int(annotation["url_citation"]["start_index"])
+    assert strip_tracking(url) == clean_url
+    number = "[1]" if url != clean_url else ""
+    assert "".join(grown(f"[a b]({url})")) == f"[a b]({clean_url}){number}"
 
 
 def test_positions_shift_by_removed_tracking() -> None:
-    """In front of a place, not after it."""
     text = f"One {LINKED} two {LINKED} three"
     clean = strip_tracking(text)
 
+    def cited(index: int) -> int:
+        """Where a citation at this place of the text begins for a plain client."""
+        note = {"type": "url_citation", "url": "https://a.example"}
+        notes = [{**note, "start_index": index}]
+        part = {"type": "output_text", "text": text, "annotations": notes}
+        [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
+        return int(annotation["url_citation"]["start_index"])
+
     for word in ("One", "two", "three"):
-        assert clean[cited(text, text.index(word)) :].startswith(word)
-    assert cited(text, len(text)) == len(clean)
-    assert cited(text, -1) == len(clean)
+        assert clean[cited(text.index(word)) :].startswith(word)
+    assert cited(len(text)) == cited(-1) == len(clean)

@@ -6,8 +6,7 @@ from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.usage import Cost, Usage
 from owui_chat.closing_line import AnswerFigures, closing_line
-from owui_chat.render.hosted import HostedItems
-from owui_chat.render.native import NativeRenderer
+from runs.sample import on_page
 
 USED = Usage(input=4000, output=560, total=4560, cached=3100)
 
@@ -25,7 +24,6 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
 def test_duration_is_in_the_units_that_people_use(
     seconds: float, duration: str
 ) -> None:
-    """Whole seconds, and minutes from one on."""
     assert closing_line(AnswerFigures(seconds)) == f"Finished in {duration}"
 
 
@@ -75,16 +73,14 @@ def test_duration_is_in_the_units_that_people_use(
     ],
 )
 def test_closing_line_lists_known_figures(figures: AnswerFigures, line: str) -> None:
-    """The cached share is of the input; a small amount has two digits."""
     assert closing_line(figures) == line
 
 
-@pytest.mark.parametrize(("notes", "count"), [(1, "1 note"), (2, "2 notes")])
-def test_pipe_counts_the_lines_before_it(notes: int, count: str) -> None:
+def test_pipe_counts_the_lines_before_it() -> None:
     """The page shows only the last line: it says that there are others to open."""
-    view = NativeRenderer(lambda: 100.0, HostedItems)
-    for _ in range(notes):
-        list(view.render(Status("One earlier web search was left out.")))
-    [status, *_] = view.render(RunDone(COMPLETED))
-    line = f"Finished in under a second · {count}"
-    assert status["event"]["data"]["description"] == line
+    notes = [Status("One earlier web search was left out.")] * 2
+
+    *_, closing = on_page([*notes, RunDone(COMPLETED)])[0]
+
+    line = "Finished in under a second · 2 notes"
+    assert closing["event"]["data"]["description"] == line

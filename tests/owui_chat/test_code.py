@@ -18,15 +18,16 @@ from stand_in.signing import SIGN, signed_items
 A = "A" * 26
 
 
+def logs(*texts: str) -> list[Item]:
+    """What code printed."""
+    return [{"type": "logs", "logs": text} for text in texts]
+
+
 def code(**more: Any) -> Item:
     """Code as the wire ends it."""
     return {
-        "type": "code_interpreter_call",
-        "id": "ci_1",
-        "status": "completed",
-        "code": "print(6 * 7)",
-        "container_id": "cntr_1",
-        "outputs": [{"type": "logs", "logs": "42\n"}],
+        **{"type": "code_interpreter_call", "id": "ci_1", "status": "completed"},
+        **{"code": "print(6 * 7)", "container_id": "cntr_1", "outputs": logs("42\n")},
         **more,
     }
 
@@ -36,13 +37,9 @@ CODES = {
     "outputs not included": code(outputs=None),
     "no outputs": code(outputs=[]),
     "failed": code(status="failed", outputs=None),
-    "closing tag in the code": code(
-        code="a = '''\n</code_interpreter>'''\n", outputs=None
-    ),
-    "printed twice": code(
-        outputs=[{"type": "logs", "logs": "4"}, {"type": "logs", "logs": "2"}]
-    ),
-    "fence in the output": code(outputs=[{"type": "logs", "logs": "```\n"}]),
+    "closing tag": code(code="a = '''\n</code_interpreter>'''\n", outputs=None),
+    "printed twice": code(outputs=logs("4", "2")),
+    "fence in the output": code(outputs=logs("```\n")),
 }
 
 
@@ -53,7 +50,6 @@ def removed(text: str, item: Item) -> str | None:
 
 
 def test_codes_of_a_run_are_taken_out_one_after_the_other() -> None:
-    """Each where it is after the one before; what is between them stays."""
     one, two = code(code="1", outputs=None), code(code="2", outputs=None)
     first, second = (code_text(item["code"]) for item in (one, two))
     run = [f"A {first} B", f" C {second}{first} "]
@@ -83,7 +79,7 @@ def test_after_many_deleted_cards_no_more_are_searched_for(
 @pytest.mark.parametrize("letter", ["\0", "\ud83d"], ids=["NUL", "half a character"])
 def test_code_is_found_in_the_text_that_the_host_has_stored(letter: str) -> None:
     """It stores neither, and code prints the bytes of a file."""
-    printed = code(outputs=[{"type": "logs", "logs": f"PK{letter}3"}])
+    printed = code(outputs=logs(f"PK{letter}3"))
     odd = code(code=f"print({letter!r}, '{letter}')")
 
     for item in (printed, odd):
@@ -93,7 +89,6 @@ def test_code_is_found_in_the_text_that_the_host_has_stored(letter: str) -> None
 
 
 def test_code_is_not_found_across_two_texts() -> None:
-    """However they are joined for the search."""
     split = code(code="1\0", outputs=None)
     texts = ["<code_interpreter>\n1", "\n</code_interpreter>"]
 
@@ -111,36 +106,26 @@ def host_text(host: HostFunctions, *output: Item) -> str:
 def test_code_block_added_by_the_host_is_removed(
     host_functions: HostFunctions, item: Item
 ) -> None:
-    """Exactly that, whatever is around it."""
-    before = message("1", "Before.")
-    after = message("2", "After.")
-    shown = host_text(host_functions, before, code_host_item(item), after)
+    around = [message("1", "Before."), code_host_item(item), message("2", "After.")]
+    shown = host_text(host_functions, *around)
 
     assert "<code_interpreter>" in shown
-    rest = removed(shown, item)
-    assert rest is not None
-    assert rest.split() == ["Before.", "After."]
+    assert (removed(shown, item) or "").split() == ["Before.", "After."]
 
 
 @pytest.mark.parametrize(
-    ("item", "drawn"),
+    ("item", "below"),
     [
-        (code(), "print(6 * 7)\n```\n```text\n42"),
-        (code(outputs=None), "print(6 * 7)"),
-        (
-            code(status="failed"),
-            "print(6 * 7)\n```\n```text\nThe code did not run to its end.",
-        ),
-        (
-            code(outputs=[{"type": "logs", "logs": "```"}]),
-            "print(6 * 7)\n```\n```text\n'''",
-        ),
+        (code(), "\n```\n```text\n42"),
+        (code(outputs=None), ""),
+        (code(status="failed"), "\n```\n```text\nThe code did not run to its end."),
+        (code(outputs=logs("```")), "\n```\n```text\n'''"),
     ],
     ids=["printed", "outputs not included", "failed", "fence in the output"],
 )
-def test_output_is_drawn_below_the_code(item: Item, drawn: str) -> None:
+def test_output_is_drawn_below_the_code(item: Item, below: str) -> None:
     """Between the fences that the host puts around the code."""
-    assert code_host_item(item)["code"] == drawn
+    assert code_host_item(item)["code"] == f"print(6 * 7){below}"
 
 
 def test_code_without_code_is_no_text(host_functions: HostFunctions) -> None:
@@ -211,11 +196,9 @@ def test_past_code_is_always_alike_and_bounded(
 
 def test_very_long_code_is_cut(host_functions: HostFunctions) -> None:
     """It is sent with every later turn."""
-    logs = [{"type": "logs", "logs": "x" * 1_000_000}]
+    long = code(code="#" * 1_000_000, outputs=logs("x" * 1_000_000))
 
-    items = past(host_functions, code(code="#" * 1_000_000, outputs=logs))
-
-    assert len(json.dumps(items)) < 50_000
+    assert len(json.dumps(past(host_functions, long))) < 50_000
 
 
 def test_code_whose_card_was_deleted_does_not_go_back() -> None:

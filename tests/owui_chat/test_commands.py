@@ -32,13 +32,11 @@ def said(*texts: str) -> list[ChatPart]:
         ("/check", CHECKED),
         ("/usage", USED),
         ("/usage 90d csv", USED),
-        (" /Usage ann@school.example\n", f"\n{USED}"),
-        ("/usage", "| Your use (UTC) | US dollars |"),
+        (" /Usage ann@school.example\n", f"\n{USED}"),  # as phones write it
+        ("/usage", "| Your use (UTC) | US dollars |"),  # of version 1.0.0
     ],
-    ids=["check", "usage", "with words", "as phones write it", "of version 1.0.0"],
 )
 def test_a_command_and_its_answer_are_left_out(command: str, answer: str) -> None:
-    """The rest of the chat is as if they had never been said."""
     parts = said("Hi", "Hello.", command, answer, "And now?")
 
     assert without_commands(parts) == said("Hi", "Hello.", "And now?")
@@ -99,16 +97,13 @@ def quoted(*texts: str) -> str:
 def test_tasks_are_told_nothing_of_them(answer: str) -> None:
     """In the middle, or as the last of what is quoted."""
     command = "/check" if answer == CHECKED else "/usage 7d"
-    between = PROMPT.format(quoted("Hi", "Hello.", command, answer, "Why?", "So."))
     last = PROMPT.format(quoted("Hi", "Hello.", command, answer))
 
-    assert without_quoted_commands(between) == PROMPT.format(
-        quoted("Hi", "Hello.", "Why?", "So.")
-    )
-    assert "school.example" not in without_quoted_commands(last)
-    for written in (f" {command}", command.title()):  # as phones write it
+    left = PROMPT.format(quoted("Hi", "Hello.", "Why?", "So."))
+    for written in (command, f" {command}", command.title()):  # as phones write it
         asked = PROMPT.format(quoted("Hi", "Hello.", written, answer, "Why?", "So."))
-        assert without_quoted_commands(asked) == without_quoted_commands(between)
+        assert without_quoted_commands(asked) == left
+    assert "school.example" not in without_quoted_commands(last)
     assert without_quoted_commands(last).endswith("</chat_history>\nAnswer in JSON.")
 
 
@@ -121,46 +116,28 @@ REVIEWED = "user: Hi\n\nassistant: Hello.\n\n"
 
 
 @pytest.mark.parametrize(
-    ("prompt", "left"),
+    ("form", "told", "left"),
     [
-        (PROMPT.format(FIRST_IS_AN_ANSWER), PROMPT.format(quoted("Why?", "So."))),
-        (FIRST_IS_AN_ANSWER, quoted("Why?", "So.")),
-        (
-            PROMPT.format(quoted("/usage\n90d\n\ncsv", USED, "Why?")),
-            PROMPT.format(quoted("Why?")),
-        ),
-        (
-            TOOL_PROMPT.format(f"{TOOL_COMMAND}\n{TOOL_CHAT}"),
-            TOOL_PROMPT.format(TOOL_CHAT),
-        ),
-        (
-            TOOL_PROMPT.format(f"{TOOL_CHAT}\n{TOOL_COMMAND}"),
-            TOOL_PROMPT.format(TOOL_CHAT),
-        ),
-        (
-            REVIEW.format(f"{REVIEWED}user: /usage\n\nassistant_final: {USED}"),
-            REVIEW.format(REVIEWED).rstrip("\n"),
-        ),
-        (
-            REVIEW.format(f"assistant: {USED}\n\n{REVIEWED}"),
-            REVIEW.format(REVIEWED),
-        ),
-    ],
-    ids=[
-        "the first of the last five messages",
-        "nothing before it",
-        "of several lines",
-        "choice of a tool, in the middle",
-        "choice of a tool, at the end",
-        "review of memories",
-        "review of memories, at the beginning",
+        # The first of the last five messages is an answer, with or without a prompt.
+        (PROMPT, FIRST_IS_AN_ANSWER, quoted("Why?", "So.")),
+        ("{}", FIRST_IS_AN_ANSWER, quoted("Why?", "So.")),
+        # A command of several lines.
+        (PROMPT, quoted("/usage\n90d\n\ncsv", USED, "Why?"), quoted("Why?")),
+        # The choice of a tool.
+        (TOOL_PROMPT, f"{TOOL_COMMAND}\n{TOOL_CHAT}", TOOL_CHAT),
+        (TOOL_PROMPT, f"{TOOL_CHAT}\n{TOOL_COMMAND}", TOOL_CHAT),
+        # The review of memories.
+        (REVIEW, f"{REVIEWED}user: /usage\n\nassistant_final: {USED}", REVIEWED),
+        (REVIEW, f"assistant: {USED}\n\n{REVIEWED}", REVIEWED),
     ],
 )
-def test_no_form_of_a_quote_tells_a_task_of_them(prompt: str, left: str) -> None:
+def test_no_form_of_a_quote_tells_a_task_of_them(
+    form: str, told: str, left: str
+) -> None:
     """What a follow-up, a tool or a memory is made of."""
-    told = without_quoted_commands(prompt)
+    prompt = without_quoted_commands(form.format(told))
 
-    assert told.split() == left.split()
+    assert prompt.split() == form.format(left).split()
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from chats.pictures import PNG, data_url
 from chats.round_trip import (
-    ASKED,
     Json,
     Round,
     expected,
-    plain,
     sent_next,
     stored_by_host,
     told_items,
@@ -25,7 +23,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.json_input import JsonBudget
 from openai_responses.loop.events import RunEvent
-from openai_responses.requests.replay import replay_items, strip_for_replay
+from openai_responses.requests.replay import replay_items
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     apply_sent_context,
@@ -48,13 +46,10 @@ from runs.sample import (
     run_of_chunks,
     run_of_transcript,
     search,
-    without,
 )
 from runs.streams import STREAMS, Stream
 from stand_in.signing import KEYS, SIGN, with_sent
 from upstream.odd_streams import ANSWER, FOLDER, WHOLE_ANSWERS
-
-# ------------------------------------------------------------- chats of many turns
 
 
 @dataclass(frozen=True)
@@ -147,9 +142,6 @@ def assert_prefixes(
         assert roles in (["user"], ["developer", "user"])
         chat.answer(question, number, rounds)
         before = [*items, *expected(rounds)]
-
-
-# ------------------------------------------------------------- the tests
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
@@ -255,7 +247,6 @@ def test_any_run_is_replayed_as_it_came(
     tool_rounds: list[list[Item]],
     last: list[Item],
 ) -> None:
-    """Rounds of tools with words and thoughts between them, then an answer."""
     named = _named([*tool_rounds, last])
     rounds = [run_of(*items) for items in named]
 
@@ -288,7 +279,6 @@ def test_any_chat_is_a_growing_prefix(
     host_functions: HostFunctions,
     turns: list[tuple[Question, tuple[list[list[Item]], list[Item]]]],
 ) -> None:
-    """Rounds of tools, words, thoughts, searches, pictures, and what the host adds."""
     given_rounds = [[*rounds, last] for _, (rounds, last) in turns]
     named = iter(_named([items for rounds in given_rounds for items in rounds]))
     runs = [[run_of(*next(named)) for _ in rounds] for rounds in given_rounds]
@@ -311,7 +301,6 @@ def test_any_chat_is_a_growing_prefix(
 def test_chats_of_streams_are_growing_prefixes(
     host_functions: HostFunctions, turns: list[tuple[Question, Stream]]
 ) -> None:
-    """Code, pictures, remote servers, refusals, empty summaries, in any order."""
     called: set[str] = set()
     runs: list[tuple[Question, list[list[RunEvent]]]] = []
     for question, stream in turns:
@@ -324,18 +313,3 @@ def test_chats_of_streams_are_growing_prefixes(
             runs.append((question, rounds))
 
     assert_prefixes(host_functions, runs)
-
-
-def test_lost_record_loses_only_its_own_items(host_functions: HostFunctions) -> None:
-    """A chat whose JSON was exported without its keys still reads."""
-    rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
-    output, _ = stored_by_host(host_functions, rounds, "markers")
-
-    _, parts = parse_messages([ASKED, *host_functions.convert(output)])
-    items = build_input(parts, {}, ORIGIN)
-
-    kinds = [item["type"] for item in items[1:]]
-    assert kinds == ["function_call", "function_call_output", "message"]
-    known = without(strip_for_replay(call("1")), "arguments")
-    assert without(items[1], "arguments") == known
-    assert items[-1] == plain("Rain.")

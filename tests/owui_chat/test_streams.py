@@ -125,9 +125,6 @@ class Response:
         return [chunk for event in self.events for chunk in view.render(event)]
 
 
-# ------------------------------------------------------------------ decode and loop
-
-
 def bytes_one_by_one_make_the_same_run(response: Response) -> None:
     assert joined(response.bytewise) == joined(response.events)
 
@@ -245,9 +242,6 @@ def items_sent_again_have_the_types_of_the_api(response: Response) -> None:
         free = {"id": "rs_1"} if item["type"] == "reasoning" else {}
         free |= {"id": "msg_1", "status": "completed"} if "role" in item else {}
         input_item().validate_python({**free, **item})
-
-
-# ------------------------------------------------------------------ the page
 
 
 def natives(chunks: list[Json]) -> list[Json]:
@@ -378,9 +372,6 @@ def thoughts_that_grew_are_what_is_stored(response: Response) -> None:
             assert "".join(grown) == "".join(part["text"] for part in parts)
 
 
-# ------------------------------------------------------------------ programs
-
-
 def clients_can_read_every_chunk(response: Response) -> None:
     """By the types of the openai package, strictly; errors are apart.
 
@@ -460,9 +451,6 @@ def an_answer_in_one_piece_is_the_streamed_one(response: Response) -> None:
     assert choice["finish_reason"] == choices[-1]["finish_reason"]
 
 
-# ------------------------------------------------------------------ what is kept
-
-
 def records_hold_clean_items_alone(response: Response) -> None:
     """No ids, no states, no picture, and no reasoning without its seal.
 
@@ -532,7 +520,6 @@ INVARIANTS: tuple[Callable[[Response], None], ...] = (
 
 @each_stream
 def test_stream(stream: Stream) -> None:
-    """Through all layers that need no host."""
     for number, wire in enumerate(stream.rounds(), start=1):
         response = Response(stream, wire)
         for invariant in INVARIANTS:

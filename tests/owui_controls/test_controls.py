@@ -39,23 +39,27 @@ def config(metadata: dict[str, Any], **own: Any) -> Config:
     return read_config(Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata)
 
 
-def sent_effort(model: str, asked: str | None) -> str:
-    """The effort that a request for a model has."""
-    question = [{"role": "user", "content": "Hello"}]
-    settings = Settings(effort=asked)
-    request = build_request(resolve_model(model), "", question, {}, settings)
-    effort: str = request.payload()["reasoning"]["effort"]
-    return effort
-
-
+@pytest.mark.parametrize(
+    ("names", "kinds", "effort"),
+    [
+        ((), set(), "low"),
+        (("web_search",), {"web_search"}, "low"),
+        (("web_search", "effort"), {"web_search"}, "high"),
+        (("code_interpreter",), {"code_interpreter"}, "low"),
+        (("image_generation",), {"image_generation"}, "low"),
+    ],
+)
 @pytest.mark.asyncio
-async def test_switches_are_independent() -> None:
-    """Several are side by side."""
-    wished = config(await metadata_after("web_search", "effort"))
-    assert wished.tool_kinds == {"web_search"}
-    assert wished.effort == "high"
-    for kind in ("code_interpreter", "image_generation"):
-        assert config(await metadata_after(kind)).tool_kinds == {kind}
+async def test_switches_override_the_users_settings(
+    names: tuple[str, ...], kinds: set[str], effort: str
+) -> None:
+    """A switch is what the person did last; each says one thing."""
+    asked = config(
+        await metadata_after(*names), REASONING_EFFORT="low", WEB_SEARCH="off"
+    )
+
+    assert asked.tool_kinds == kinds
+    assert asked.effort == effort
 
 
 @pytest.mark.parametrize(
@@ -77,47 +81,32 @@ async def test_each_switch_says_one_thing(name: str, wish: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("chosen", "sent"),
-    [*zip(MENU, ("none", "low", "medium", "high", "xhigh"), strict=True)],
+    ("chosen", "model", "sent"),
+    [
+        *zip(
+            MENU,
+            ["gpt-5.2"] * 5,
+            ("none", "low", "medium", "high", "xhigh"),
+            strict=True,
+        ),
+        ("highest", "gpt-5", "high"),
+        ("highest", "gpt-6.1-sol", "max"),
+    ],
 )
 @pytest.mark.asyncio
-async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> None:
+async def test_each_entry_of_the_menu_is_an_effort(
+    chosen: str, model: str, sent: str
+) -> None:
     """The first leaves what the user's own settings say; the last is the model's most."""
-    asked = config(
-        await metadata_after("effort", chosen=chosen), REASONING_EFFORT="none"
-    ).effort
+    metadata = await metadata_after("effort", chosen=chosen)
+    asked = config(metadata, REASONING_EFFORT="none").effort
+    question = [{"role": "user", "content": "Hello"}]
 
-    assert sent_effort("gpt-5.2", asked) == sent
-
-
-@pytest.mark.parametrize(("model", "most"), [("gpt-5", "high"), ("gpt-6.1-sol", "max")])
-@pytest.mark.asyncio
-async def test_highest_effort_is_the_models_own(model: str, most: str) -> None:
-    """Whatever its family calls it."""
-    asked = config(await metadata_after("effort", chosen="highest")).effort
-
-    assert sent_effort(model, asked) == most
-
-
-@pytest.mark.asyncio
-async def test_without_a_switch_the_users_settings_hold() -> None:
-    """The user's own settings stay."""
-    kept = config({}, REASONING_EFFORT="low", WEB_SEARCH="off")
-    assert kept.tool_kinds == frozenset()
-    assert kept.effort == "low"
-    switched = config(await metadata_after("code_interpreter"), WEB_SEARCH="off")
-    assert switched.tool_kinds == {"code_interpreter"}
-
-
-@pytest.mark.asyncio
-async def test_switch_overrides_the_users_setting() -> None:
-    """It is what the person did last; the settings themselves stay."""
-    own = UserValves(WEB_SEARCH="off")
-    switched = read_config(
-        Valves(), {"valves": own}, await metadata_after("web_search")
+    request = build_request(
+        resolve_model(model), "", question, {}, Settings(effort=asked)
     )
-    assert switched.tool_kinds == {"web_search"}
-    assert own.WEB_SEARCH == "off"
+
+    assert request.payload()["reasoning"]["effort"] == sent
 
 
 @pytest.mark.parametrize(
@@ -142,12 +131,10 @@ async def test_unknown_effort_is_ignored(effort: Any) -> None:
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.asyncio
 async def test_plain_client_without_metadata_changes_nothing(name: str) -> None:
-    """A plain HTTP client has none."""
     assert await FILTERS[name]().inlet({"model": "m"}) == {"model": "m"}
 
 
 def test_each_switch_has_its_own_icon() -> None:
-    """An icon that the page can draw; only the effort has something to choose."""
     switches = [switch() for switch in FILTERS.values()]
 
     assert all(switch.toggle for switch in switches)

@@ -53,12 +53,10 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
 def test_entries_are_read_once_each(
     context: Any, expected: list[ContextSource]
 ) -> None:
-    """In the forms that retrievers use."""
     assert read_context(context) == expected
 
 
 def test_model_reads_the_entries_by_their_names() -> None:
-    """Without entries the model reads nothing."""
     text = format_context(read_context([RETRIEVED, "Plain."]))
 
     assert text == (

@@ -80,20 +80,30 @@ def test_r17_no_arguments_are_an_empty_object(empty: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    ['{"city": "Ber', "[]", '"Bern"', "7", [], "[" * 99999],
+    ("arguments", "begin"),
+    [
+        ('{"city": "Ber', PARSE),
+        ("[]", PARSE),
+        ('"Bern"', PARSE),
+        ("7", PARSE),
+        ([], PARSE),
+        ("[" * 99999, PARSE),
+        # The tool would fail on these.
+        ("{}", f"{VALIDATION}The argument city "),
+        ('{"city": 7}', f"{VALIDATION}The argument city "),
+        ('{"city": null}', f"{VALIDATION}The argument city "),
+    ],
 )
-def test_r17_arguments_that_are_no_json_object_are_refused(arguments: object) -> None:
-    """The message says why, in its own words."""
-    reason = refusal(arguments)
+def test_r17_arguments_that_are_no_json_object_are_refused(
+    arguments: object, begin: str
+) -> None:
+    reason = refusal(arguments) or ""
 
-    assert reason
-    assert reason.startswith(PARSE)
-    assert reason != PARSE
+    assert reason.startswith(begin)
+    assert reason != begin
 
 
 def test_r18_unknown_tool_is_refused() -> None:
-    """Before its arguments are looked at."""
     assert refusal("{", "surprise") == "there is not a tool named surprise"
     assert guarded().refusal({"arguments": "{}"}) == "there is not a tool named "
 
@@ -111,14 +121,12 @@ def test_r18_unknown_tool_is_refused() -> None:
 def test_r19_value_that_is_no_option_is_refused(
     name: str, value: object, shown: str, options: list[str]
 ) -> None:
-    """Numbers and true compare by their texts."""
     assert painted(**{name: value}) == (
         f"{VALIDATION}parameter '{name}' value {shown!r} not in options {options}"
     )
 
 
 def test_r19_value_that_is_an_option_passes() -> None:
-    """So does what is not given, and what has no options."""
     assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
     assert painted(color=None) is None
     assert painted(size=2.0) is None  # the same number in JSON Schema
@@ -126,23 +134,11 @@ def test_r19_value_that_is_an_option_passes() -> None:
     assert painted(unknown=1) is None
 
 
-@pytest.mark.parametrize("arguments", ["{}", '{"city": 7}', '{"city": null}'])
-def test_arguments_that_do_not_fit_the_schema_are_refused(arguments: str) -> None:
-    """The tool would fail on them."""
-    reason = refusal(arguments)
-
-    assert reason
-    assert reason.startswith(f"{VALIDATION}The argument city ")
-
-
 def test_input_of_a_custom_call_need_not_be_json() -> None:
     """A custom tool takes any text."""
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 
     assert guarded().refusal(call) is None
-
-
-# ------------------------------------------------------------------ failures
 
 
 class FailingTools(MemoryTools):
@@ -201,10 +197,7 @@ def answers_to(name: str, *arguments: str) -> list[ToolResult]:
     return answers
 
 
-RAISING = ["breaking", "exiting", "cancelling", "out_of_time"]
-
-
-@pytest.mark.parametrize("name", RAISING)
+@pytest.mark.parametrize("name", ["breaking", "exiting", "cancelling", "out_of_time"])
 def test_r20_any_exception_has_the_same_first_line(name: str) -> None:
     """What it says follows, so that the model can correct its call."""
     bench = Bench()
@@ -304,7 +297,6 @@ def test_stop_passes_through() -> None:
 
 
 def test_tools_are_those_that_are_guarded() -> None:
-    """Their schemas, their own time limits, and what stands for another."""
     tools = guarded()
 
     assert tools.call_kind("get_weather") == "limited"
@@ -317,11 +309,10 @@ def test_tools_are_those_that_are_guarded() -> None:
 def test_guard_is_the_judge_of_calls() -> None:
     """It refuses what may not be made, asks no one, and leaves nothing to a host."""
     calls = [calling("surprise", 1), calling("get_weather", 2)]
-    tools = guarded()
 
-    judgment = run_skipping(tools.judge(calls))
+    judgment = run_skipping(guarded().judge(calls))
 
-    assert not tools.holds_calls
+    assert not guarded().holds_calls
     assert not judgment.is_open
     unknown, known = judgment.verdicts
     assert (unknown.call, known.call) == tuple(calls)
@@ -343,16 +334,13 @@ class Leaves:
 def test_calls_that_may_be_made_are_left_to_the_next_judge() -> None:
     """All at once, without those that are refused, whose places stay."""
     tools = GuardedTools(guarded(), Leaves())
-    calls = [
-        calling("get_weather", 1),
-        calling("surprise", 2),
-        calling("get_weather", 3),
-        calling("get_weather", 4, "{"),
-    ]
+    names = ("get_weather", "surprise", "get_weather")
+    calls = [calling(name, number) for number, name in enumerate(names, 1)]
+    calls.append(calling("get_weather", 4, "{"))
 
-    judgment = run_skipping(tools.judge(calls))
+    verdicts = run_skipping(tools.judge(calls)).verdicts
 
-    assert [verdict.call for verdict in judgment.verdicts] == calls
-    assert [verdict.is_left for verdict in judgment.verdicts] == [0, 0, 1, 0]
-    refused = [bool(verdict.refusal) for verdict in judgment.verdicts]
+    assert [verdict.call for verdict in verdicts] == calls
+    assert [verdict.is_left for verdict in verdicts] == [0, 0, 1, 0]
+    refused = [bool(verdict.refusal) for verdict in verdicts]
     assert refused == [False, True, False, True]

@@ -27,7 +27,6 @@ SOURCES = [ContextSource("Logbook", "It rained.")]
 def test_r8_guide_instruction_and_chat_come_before_the_policies(
     instruction: str, base: str
 ) -> None:
-    """What the host's tools are for comes after them; the context is the end."""
     parameters = PARAMETERS.model_copy(update={"instruction": instruction})
 
     tools = ["ask_user", "create_tasks", "weather"]

@@ -35,7 +35,6 @@ def chat(turns: int) -> list[Json]:
 
 @pytest.mark.parametrize("policy", ["", "all", " all "])
 def test_everything_is_remembered_unless_a_policy_says_otherwise(policy: str) -> None:
-    """So no message is dropped, and no note is told."""
     assert apply_memory_policy(chat(40), policy) == (chat(40), "")
 
 
@@ -101,7 +100,6 @@ def test_own_message_of_the_user_begins_a_turn_after_a_tool() -> None:
 
 
 def test_memories_are_one_message_of_the_administrator() -> None:
-    """Blank ones are none."""
     guide = Guide(system_prompt="", initial_memories=(" Ann sails. ", " ", "Bo."))
     [item] = build_memory_items(guide)
 
@@ -116,13 +114,11 @@ def test_memories_are_one_message_of_the_administrator() -> None:
 
 
 def test_vector_db_is_refused_by_a_sentence() -> None:
-    """It says what to do instead."""
     with pytest.raises(InvalidRequest, match=r"vector-db.*choose sliding-window"):
         apply_memory_policy(chat(1), "vector-db")
 
 
 @pytest.mark.parametrize("policy", ["sliding-window:0", "sliding-window:x", "forget"])
 def test_unknown_policy_is_refused(policy: str) -> None:
-    """A window of nothing is none."""
     with pytest.raises(InvalidRequest, match="names an unknown memory policy"):
         apply_memory_policy(chat(1), policy)

@@ -12,7 +12,6 @@ from strategies.parameters import (
 
 
 def test_defaults_are_as_specified() -> None:
-    """Six rounds, thoughts are shown, no limit of time or tokens."""
     parameters = StrategyParameters()
 
     assert parameters.maximum_iterations == 6
@@ -86,7 +85,6 @@ def test_invalid_settings_are_refused(name: str, value: object) -> None:
 
 
 def test_built_in_guides_are_three() -> None:
-    """Each has a prompt; one is precise, one forgets."""
     expected = {
         "researcher": (None, ""),
         "engineer": (0.2, ""),

@@ -34,7 +34,6 @@ def test_r1_instruction_comes_first_then_the_blocks_in_order_then_the_extra() ->
 
 
 def test_r1_empty_instruction_has_a_stand_in() -> None:
-    """There is always a first sentence."""
     text = build_system_instruction("  \n ")
 
     assert text.startswith("You are a helpful GPT-5 agent.\n\n<persistence>")
@@ -44,7 +43,6 @@ def test_r1_empty_instruction_has_a_stand_in() -> None:
     "nothing", ["", " \n", "{}", '{"persistence_policy": null, "extra_policy": " "}']
 )
 def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
-    """The default is the default, without a blank block after it."""
     default = build_system_instruction("A.")
 
     assert default.endswith("</tool_preamble>")
@@ -62,7 +60,6 @@ def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
     ],
 )
 def test_r3_text_that_is_no_json_object_is_added_verbatim(plain: str) -> None:
-    """Not a byte of it is changed, and it comes last."""
     default = build_system_instruction("A.")
 
     assert build_system_instruction("A.", plain) == f"{default}\n\n{plain}"
@@ -74,21 +71,17 @@ def test_r4_json_object_replaces_only_what_it_names(key: str, tag: str) -> None:
     before = blocks_of(build_system_instruction("A."))
     begun, ended = f"<{tag}>\n- Own.", f"- Own.\n</{tag}>"
 
-    for own, block in (
-        ("- Own.", "- Own."),
-        (f" {begun}\n</{tag}>\n", "- Own."),
-        (begun, begun),
-        (ended, ended),
-    ):
+    for own in ("- Own.", f" {begun}\n</{tag}>\n"):
         text = build_system_instruction("A.", json.dumps({key: own}))
-        assert f"<{tag}>\n{block}\n</{tag}>" in text
-        assert text.count(f"</{tag}>") == 1 + (block == ended)
-        if block == "- Own.":
-            assert blocks_of(text) == {**before, key: block}
+        assert blocks_of(text) == {**before, key: "- Own."}
+        assert text.count(f"</{tag}>") == 1
+    for own in (begun, ended):
+        text = build_system_instruction("A.", json.dumps({key: own}))
+        assert f"<{tag}>\n{own}\n</{tag}>" in text
+        assert text.count(f"</{tag}>") == 1 + (own == ended)
 
 
 def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
-    """So are values that are no text."""
     overrides = {
         "uncertainty_policy": " ",
         "persistence_policy": None,
@@ -104,7 +97,6 @@ def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
 
 
 def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:
-    """Overrides change a block there, too."""
     full = build_system_instruction("A.")
     lean = build_system_instruction("A.", style="lean")
 

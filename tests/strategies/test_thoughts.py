@@ -1,8 +1,13 @@
 """Thoughts of a run: shown as reasoning, or not at all (R14)."""
 
+import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import NO_THOUGHT, RunDone, RunEvent
@@ -20,15 +25,25 @@ def shown(
     emits: bool, *rounds: Sequence[Item], may_call: bool = True
 ) -> tuple[RunTexts, list[RunEvent]]:
     """What is made of rounds with these items."""
-    thoughts = RunTexts(are_shown=emits)
-    events: list[RunEvent] = []
+    responses: list[list[RunEvent]] = []
     first = 0
     for items in rounds:
-        thoughts.begin_round(may_call=may_call)
-        for event in run_of(*items)[:-1]:
-            events += thoughts.feed(shifted(event, first))
+        responses.append([shifted(event, first) for event in run_of(*items)[:-1]])
         first += len(items)
-    events += thoughts.feed(run_of()[-1])
+    responses[-1].append(run_of()[-1])
+    return fed(emits, *responses, may_call=may_call)
+
+
+def fed(
+    emits: bool, *rounds: Sequence[RunEvent], may_call: bool = True
+) -> tuple[RunTexts, list[RunEvent]]:
+    """What is made of the events of rounds."""
+    thoughts = RunTexts(are_shown=emits)
+    events: list[RunEvent] = []
+    for response in rounds:
+        thoughts.begin_round(may_call=may_call)
+        for event in response:
+            events += thoughts.feed(event)
     return thoughts, events
 
 
@@ -59,37 +74,35 @@ def text_in(item: Item) -> str:
 def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What a plain client reads, one kind of text after another."""
     view = ChunkRenderer("c", 1, "m")
-    read = list[tuple[str, str]]()
-    for chunk in (chunk for event in events for chunk in view.render(event)):
-        for choice in chunk["choices"]:
-            for kind in ("content", "reasoning_content"):
-                if choice["delta"].get(kind):
-                    read.append((kind, choice["delta"][kind]))
-    joined: list[tuple[str, str]] = []
-    for kind, text in read:
-        if joined and joined[-1][0] == kind:
-            joined[-1] = (kind, joined[-1][1] + text)
-        else:
-            joined.append((kind, text))
-    return joined
+    chunks = [chunk for event in events for chunk in view.render(event)]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    kinds = ("content", "reasoning_content")
+    read = [(kind, delta[kind]) for delta in deltas for kind in kinds if kind in delta]
+    groups = groupby(filter(itemgetter(1), read), key=itemgetter(0))
+    return [(kind, "".join(text for _, text in group)) for kind, group in groups]
 
 
 ANSWER = ("message", "It rains.")
 CALL = ("function_call", "")
 FALLBACK = ("reasoning", "I am going to use get_weather.")
 FIRST = message("1", "I look it up.")
+LOOK = message("1", "I look it up.", "commentary")
+LOOKED = ("reasoning", "I look it up.")
 WEATHER = call("1")
+ASKED = [shifted(event, 1) for event in run_of(WEATHER)[:-2]]
+"""A call that is shown after the item in front of it."""
 SAID = message("2", "It rains.")
 
 
-def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
+@pytest.mark.parametrize("item", [SAID, refusal("1", "It rains.")])
+def test_round_without_a_call_is_an_answer_byte_for_byte(item: Item) -> None:
     """The model's own item ends it."""
-    _, events = shown(SHOWN, [SAID])
+    _, events = shown(SHOWN, [item])
 
     assert page(events) == [ANSWER]
-    assert [event for event in events if isinstance(event, ItemDone)] == [
-        ItemDone(0, SAID)
-    ]
+    assert plain(events) == [("content", "It rains.")]
+    ends = [event for event in events if isinstance(event, ItemDone)]
+    assert ends == [ItemDone(0, item)]
 
 
 @pytest.mark.parametrize(
@@ -102,20 +115,16 @@ def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
 )
 def test_answer_grows_as_it_comes(emits: bool, phase: str, may_call: bool) -> None:
     """Nothing is held back where no call can come, or the model promises none."""
-    thoughts = RunTexts(are_shown=emits)
-    thoughts.begin_round(may_call=may_call)
-    item = message("1", "It rains.", phase)
+    begun = run_of(message("1", "It rains.", phase))[:2]
 
-    begun = [each for event in run_of(item)[:2] for each in thoughts.feed(event)]
-
-    assert grown(begun) == ["It ra"]
+    assert grown(fed(emits, begun, may_call=may_call)[1]) == ["It ra"]
 
 
 def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
     """It was shown as it grew; when the call comes it changes its kind."""
     _, events = shown(SHOWN, [FIRST, WEATHER], [SAID])
 
-    assert page(events) == [("reasoning", "I look it up."), CALL, ANSWER]
+    assert page(events) == [LOOKED, CALL, ANSWER]
     ended = [event.item["id"] for event in events if isinstance(event, ItemDone)]
     assert "rs_msg_1" in ended
     assert "".join(grown(events)).count("I look it up.") == 1
@@ -126,22 +135,37 @@ def test_r14_text_after_a_call_is_a_thought_from_the_beginning() -> None:
     """A plain client reads it as reasoning."""
     rounds = [WEATHER, FIRST], [SAID]
 
-    with_thoughts, without = pages(*rounds)
-
-    assert with_thoughts == [FALLBACK, CALL, ("reasoning", "I look it up."), ANSWER]
-    assert without == [CALL, ANSWER]
+    assert pages(*rounds) == ([FALLBACK, CALL, LOOKED, ANSWER], [CALL, ANSWER])
     assert plain(shown(SHOWN, *rounds)[1]) == [
         ("reasoning_content", "I am going to use get_weather.\n\nI look it up."),
         ("content", "It rains."),
     ]
 
 
-def test_r14_round_that_calls_without_a_word_gets_a_thought() -> None:
-    """One for the round, in front of its calls."""
-    with_thoughts, without = pages([WEATHER, call("2")], [call("3")], [SAID])
+@pytest.mark.parametrize(
+    ("rounds", "with_thoughts"),
+    [
+        # One for the round, in front of its calls.
+        (
+            ([WEATHER, call("2")], [call("3")], [SAID]),
+            [FALLBACK, CALL, CALL, FALLBACK, CALL, ANSWER],
+        ),
+        # vLLM sends blank text in front of its calls; it would be an empty thought.
+        (([message("1", "\n\n"), WEATHER],), [FALLBACK, CALL]),
+        # Of commentary the model itself says that it is no answer.
+        (([LOOK, WEATHER],), [LOOKED, CALL]),
+        (([LOOK, SAID],), [LOOKED, ANSWER]),
+        (([SAID, LOOK],), [ANSWER, LOOKED]),
+    ],
+)
+def test_r14_round_that_calls_without_a_word_gets_a_thought(
+    rounds: tuple[list[Item], ...], with_thoughts: list[tuple[str, str]]
+) -> None:
+    """Where thoughts are hidden, nothing is left of one."""
+    without = [part for part in with_thoughts if part[0] != "reasoning"]
 
-    assert with_thoughts == [FALLBACK, CALL, CALL, FALLBACK, CALL, ANSWER]
-    assert without == [CALL, CALL, CALL, ANSWER]
+    assert pages(*rounds) == (with_thoughts, without)
+    assert ("content", "I look it up.") not in plain(shown(SHOWN, *rounds)[1])
 
 
 @pytest.mark.parametrize("summary", ["Thinking.", ""])
@@ -155,7 +179,6 @@ def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
 
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
-    """What is between thoughts is one message."""
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)
 
     assert page(events) == [
@@ -180,7 +203,6 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
 def test_r14_tags_are_removed_where_thoughts_are_not_shown(
     text: str, left: str, may_call: bool
 ) -> None:
-    """Complete, never closed, or spread over pieces."""
     thoughts, events = shown(HIDDEN, [message("1", text)], may_call=may_call)
 
     assert page(events) == ([("message", left)] if left else [])
@@ -189,12 +211,10 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
 
 def turned(emits: bool, may_call: bool, thought: Item) -> list[RunEvent]:
     """What is made of a text that turns out to be a thought, a call and an answer."""
-    thoughts = RunTexts(are_shown=emits)
-    thoughts.begin_round(may_call=may_call)
     begun = run_of(message("1", "First I look."))[:3]
     following = [shifted(event, 1) for event in run_of(WEATHER)[:-1]]
-    events: list[RunEvent] = [*begun, ItemDone(0, thought), *following]
-    return [each for event in events for each in thoughts.feed(event)]
+    events = [*begun, ItemDone(0, thought), *following]
+    return fed(emits, events, may_call=may_call)[1]
 
 
 @pytest.mark.parametrize("may_call", [True, False])
@@ -214,116 +234,65 @@ def test_a_text_that_turns_out_to_be_a_thought(may_call: bool) -> None:
 
 def test_call_that_is_shown_after_its_response_belongs_to_it() -> None:
     """A person was asked about it first; the next round is one of its own."""
-    thoughts = RunTexts(are_shown=True)
     *begun, _ = run_of(reasoning("1", "Hm."))
-    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
-    *said, ended = [shifted(event, 2) for event in run_of(SAID)]
-    events = list[RunEvent]()
-    for round_events in ([*begun, *asked], [*said, ended]):
-        thoughts.begin_round(may_call=True)
-        for event in round_events:
-            events += thoughts.feed(event)
+    said = [shifted(event, 2) for event in run_of(SAID)]
+
+    _, events = fed(SHOWN, [*begun, *ASKED], said)
 
     assert page(events) == [("reasoning", "Hm."), CALL, ANSWER]
 
 
 def test_message_that_ends_after_its_call_stays_a_thought() -> None:
     """Some servers end all items at the end of their stream."""
-    thoughts = RunTexts(are_shown=True)
-    thoughts.begin_round(may_call=True)
     *begun, ended, _, _ = run_of(FIRST)
-    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
-    events = [e for event in (*begun, *asked, ended) for e in thoughts.feed(event)]
 
-    assert page(events) == [("reasoning", "I look it up."), CALL]
+    thoughts, events = fed(SHOWN, [*begun, *ASKED, ended])
+
+    assert page(events) == [LOOKED, CALL]
     assert thoughts.get_text(0) == ""
 
 
 def test_commentary_before_a_late_call_is_no_answer() -> None:
     """It was shown as one until the call came."""
-    look = message("1", "I look it up.", "commentary")
-    thoughts = RunTexts(are_shown=True)
-    thoughts.begin_round(may_call=True)
-    *begun, _ = run_of(look)
-    *asked, _, _ = [shifted(event, 1) for event in run_of(WEATHER)]
-    events = [each for event in (*begun, *asked) for each in thoughts.feed(event)]
+    thoughts, events = fed(SHOWN, [*run_of(LOOK)[:-1], *ASKED])
 
     assert {kind for kind, _ in page(events)} == {"reasoning", "function_call"}
     assert thoughts.get_text(0) == ""
 
 
-def test_blank_text_before_a_call_is_not_shown() -> None:
-    """vLLM sends it in front of its calls; it would be an empty thought."""
-    with_thoughts, without = pages([message("1", "\n\n"), WEATHER])
-
-    assert with_thoughts == [FALLBACK, CALL]
-    assert without == [CALL]
-
-
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
-    """What is between them joins them."""
     with_thoughts, without = pages([message("1", TAGGED), WEATHER])
 
     assert [kind for kind, _ in with_thoughts] == ["reasoning"] * 3 + ["function_call"]
     assert without == [CALL]
 
 
-@pytest.mark.parametrize(("item", "rest"), [(WEATHER, CALL), (SAID, ANSWER)])
-def test_commentary_is_a_thought_whatever_comes(
-    item: Item, rest: tuple[str, str]
-) -> None:
-    """The model itself says that it is no answer."""
-    items = [message("1", "I look it up.", "commentary"), item]
-
-    with_thoughts, without = pages(items)
-
-    assert with_thoughts == [("reasoning", "I look it up."), rest]
-    assert without == [rest]
-    assert ("content", "I look it up.") not in plain(shown(SHOWN, items)[1])
-
-
 def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     """No one is left without an answer."""
-    look = message("1", "I look it up.", "commentary")
     rains = message("2", "It rains.", "commentary")
-    filtered = RunTexts(are_shown=False)
     *begun, ended = run_of(rains)
     assert isinstance(ended, RunDone)
-    ended = ended._replace(output=(rains,))
-    hidden = [each for event in (*begun, ended) for each in filtered.feed(event)]
-    thoughts, events = shown(SHOWN, [look, rains])
+    _, hidden = fed(HIDDEN, [*begun, ended._replace(output=(rains,))])
+    thoughts, events = shown(SHOWN, [LOOK, rains])
 
     assert page(hidden) == [ANSWER]
-    spoken = [("reasoning", "I look it up."), ("reasoning", "It rains.")]
-    assert page(events) == [*spoken, ANSWER]
+    assert page(events) == [LOOKED, ("reasoning", "It rains."), ANSWER]
     assert [thoughts.get_text(index) for index in (0, 1)] == ["", "It rains."]
     assert plain(events)[-1] == ("content", "It rains.")
-
-
-def test_refusal_is_read_like_an_answer() -> None:
-    """The item that ends it is the model's."""
-    item = refusal("1", "I would rather not.")
-    _, events = shown(SHOWN, [item])
-
-    assert ItemDone(0, item) in events
-    assert plain(events) == [("content", "I would rather not.")]
 
 
 @pytest.mark.parametrize("emits", [SHOWN, HIDDEN])
 def test_broken_answer_shows_what_there_is(emits: bool) -> None:
     """Text that was held back, or waited for the rest of a tag, is not lost."""
-    thoughts = RunTexts(are_shown=emits)
-    thoughts.begin_round(may_call=True)
-    events = run_of(message("1", "It rains <"))
+    *begun, _, _, end = run_of(message("1", "It rains <"))
 
-    cut = [shown for e in [*events[:3], events[-1]] for shown in thoughts.feed(e)]
+    thoughts, cut = fed(emits, [*begun, end])
 
     assert isinstance(cut[-1], RunDone)
     assert "".join(grown(cut)) == thoughts.get_text(0) == "It rains <"
 
 
 def test_carrier_is_an_empty_thought() -> None:
-    """It has an index of its own."""
     thoughts, _ = shown(HIDDEN, [WEATHER])
 
     carrier = list(thoughts.build_carrier())
@@ -346,9 +315,91 @@ def test_answer_has_neither_thoughts_nor_comments(items: list[Item], text: str) 
     assert read_answer_text(items) == text
 
 
-def test_remark_after_an_answer_is_not_repeated() -> None:
-    """There is an answer already."""
-    with_thoughts, without = pages([SAID, message("3", "Done.", "commentary")])
+Part = tuple[str, str]
 
-    assert with_thoughts == [ANSWER, ("reasoning", "Done.")]
-    assert without == [ANSWER]
+
+def text_part(text: str) -> Part:
+    """A part of the answer."""
+    return "text", text
+
+
+def thought(text: str) -> Part:
+    """A part that is a thought."""
+    return "summary", text
+
+
+class Reading:
+    """One message, as it is shown piece by piece."""
+
+    def __init__(self) -> None:
+        self._thoughts = RunTexts(are_shown=True)
+        self._item = {"type": "message", "id": "msg_1", "role": "assistant"}
+        self._text = ""
+        assert self._shown(ItemAdded(0, self._item)) == []
+
+    def feed(self, text: str) -> list[Part]:
+        """Show what a delta adds."""
+        self._text += text
+        return self._shown(TextDelta(0, "text", 0, text))
+
+    def end(self) -> list[Part]:
+        """Show what was held back."""
+        part = {"type": "output_text", "text": self._text}
+        return self._shown(ItemDone(0, {**self._item, "content": [part]}))
+
+    def _shown(self, event: RunEvent) -> list[Part]:
+        events = self._thoughts.feed(event)
+        return [
+            (delta.kind, delta.text) for delta in events if isinstance(delta, TextDelta)
+        ]
+
+
+def parts_of(pieces: Sequence[str]) -> list[Part]:
+    """The parts of a whole message, each in one."""
+    reading = Reading()
+    shown = [part for piece in pieces for part in reading.feed(piece)]
+    shown += reading.end()
+    assert all(text for _, text in shown)
+    groups = groupby(shown, lambda part: part[0])
+    return [(kind, "".join(text for _, text in group)) for kind, group in groups]
+
+
+TAGGED_TEXTS: dict[str, list[Part]] = {
+    "Answer.": [text_part("Answer.")],
+    "<think>Plan.</think>Answer.": [thought("Plan."), text_part("Answer.")],
+    "a<think>b</think>c": [text_part("a"), thought("b"), text_part("c")],
+    "<think>a</think><think>b</think>c": [thought("ab"), text_part("c")],
+    "<THINK>a</Think>b": [thought("a"), text_part("b")],
+    "<think>never closed": [thought("never closed")],
+    "a</think>b": [text_part("ab")],
+    "<think>a<think>b</think>c": [thought("ab"), text_part("c")],
+    "<think></think>": [],
+    "1 < 2 <thi": [text_part("1 < 2 <thi")],
+    "<thinker> and </thin>": [text_part("<thinker> and </thin>")],
+    "Write `<think>` and `</think>`.": [text_part("Write `<think>` and `</think>`.")],
+    "": [],
+}
+
+
+@pytest.mark.parametrize(("text", "parts"), TAGGED_TEXTS.items())
+def test_thoughts_are_told_apart(text: str, parts: list[Part]) -> None:
+    for length in (1, 2, 3, 5, len(text) or 1):
+        pieces = [text[at : at + length] for at in range(0, len(text), length)]
+        assert parts_of(pieces) == parts
+
+
+def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
+    reading = Reading()
+
+    assert reading.feed("Fine <") == [text_part("Fine ")]
+    assert reading.feed("b> <thin") == [text_part("<b> ")]
+    assert reading.feed("g>") == [text_part("<thing>")]
+    assert reading.end() == []
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<", "a ", "th", "`"])))
+def test_nothing_but_tags_is_lost(pieces: list[str]) -> None:
+    shown = "".join(text for _, text in parts_of(pieces))
+
+    bare = re.sub("(?<!`)</?think>", "", "".join(pieces))
+    assert shown.replace(" ", "") == bare.replace(" ", "")

@@ -1,5 +1,7 @@
 """Messages of an agent that are steps are hidden, if thoughts are not shown (R14)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from openai_responses.endings import COMPLETED
@@ -42,6 +44,11 @@ def hiding(*, may_call: bool = True) -> IntermediateTexts:
     return texts
 
 
+def fed(texts: IntermediateTexts, events: Sequence[RunEvent]) -> list[RunEvent]:
+    """What is shown of events."""
+    return [shown for event in events for shown in texts.feed(event)]
+
+
 def outline(events: list[RunEvent]) -> list[str]:
     """What people see begin, hidden texts in brackets."""
     lines: list[str] = []
@@ -74,15 +81,9 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_only_the_answer_is_shown(case: str) -> None:
-    """What is hidden keeps its place."""
-    items, shown = CASES[case]
-    texts = hiding()
-
-    assert (
-        outline([e for event in response(*items) for e in texts.feed(event)]) == shown
-    )
+@pytest.mark.parametrize(("items", "shown"), CASES.values(), ids=CASES)
+def test_only_the_answer_is_shown(items: list[Item], shown: list[str]) -> None:
+    assert outline(fed(hiding(), response(*items))) == shown
 
 
 @pytest.mark.parametrize(
@@ -91,28 +92,23 @@ def test_only_the_answer_is_shown(case: str) -> None:
     ids=["an answer", "a round without tools"],
 )
 def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
-    """It streams as it comes."""
-    texts = hiding(may_call=may_call)
-
     *begun, _, _ = response(item)
-    assert [e for event in begun for e in texts.feed(event)] == begun
+
+    assert fed(hiding(may_call=may_call), begun) == begun
 
 
 def test_everything_is_shown_if_wanted() -> None:
-    """The events pass as they came."""
     events = response(STEP, CALL)
-    texts = IntermediateTexts(are_shown=True)
 
-    assert [e for event in events for e in texts.feed(event)] == events
+    assert fed(IntermediateTexts(are_shown=True), events) == events
 
 
 def test_texts_of_each_round_are_its_own() -> None:
     """That an earlier one called a tool says nothing about the answer."""
     texts = hiding()
-    shown = [e for event in response(PLAIN, CALL) for e in texts.feed(event)]
+    shown = fed(texts, response(PLAIN, CALL))
     texts.begin_round(may_call=True)
-    answer = response(model_message("Last."), first=2)
-    shown += [e for event in answer for e in texts.feed(event)]
+    shown += fed(texts, response(model_message("Last."), first=2))
 
     assert outline(shown) == ["(Text.)", "function_call", "Last."]
 
@@ -122,22 +118,18 @@ def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
     texts = hiding()
     longer = model_message("Text and more.")
     *events, end = response(PLAIN, CALL)
-    late: list[RunEvent] = [
-        TextDelta(0, "text", 0, " and more."),
-        ItemDone(0, longer),
-    ]
+    late: list[RunEvent] = [TextDelta(0, "text", 0, " and more."), ItemDone(0, longer)]
 
-    shown = [e for event in (*events, *late, end) for e in texts.feed(event)]
+    shown = fed(texts, [*events, *late, end])
 
     assert outline(shown) == ["(Text.)", "function_call", "(Text and more.)"]
-    ended = RunDone(COMPLETED, output=(longer, CALL))
-    assert [e.output for e in texts.feed(ended) if isinstance(e, RunDone)] == [(CALL,)]
+    [*_, ended] = texts.feed(RunDone(COMPLETED, output=(longer, CALL)))
+    assert isinstance(ended, RunDone)
+    assert ended.output == (CALL,)
 
 
 def test_message_that_was_a_thought_is_nowhere() -> None:
     """Its text was in tags of a server that has no reasoning of its own."""
-    texts = hiding()
     begun, grown, _, end = response(PLAIN)
-    events = [begun, grown, ItemDone(0, THOUGHT), end]
 
-    assert [e for event in events for e in texts.feed(event)] == [end]
+    assert fed(hiding(), [begun, grown, ItemDone(0, THOUGHT), end]) == [end]

@@ -100,7 +100,6 @@ def test_r14_a_message_is_shown_without_its_thoughts(
 
 
 def test_a_message_without_thoughts_stays_as_it_came() -> None:
-    """Its beginning waits for its first text, and nothing else changes."""
     items = [reasoning("1", "Hm."), message("2", "It rains.", "final_answer")]
     events = shown(items)
 
@@ -178,7 +177,6 @@ def test_r14_a_silent_call_is_announced_once(
 
 
 def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
-    """In front of the message, or of the call, to which they belong."""
     items = [call("1"), message("2", TAGGED)]
     *_, ended = shown(items)
     *_, hidden = shown(items, are_shown=False)

@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 
 from chats.parts import image_part, input_message, text_part
-from chats.pictures import BMP, JPEG, PIXEL, data_url
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
     UNREADABLE_IMAGE,
     attach_files,
+    document_part,
+    document_type,
     fit_input,
+    image_data_url,
     image_length,
     part_or_note,
     question_index,
@@ -32,6 +35,7 @@ from runs.sample import reasoning
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
+GONE = "cannot be read: it is gone"
 
 
 def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
@@ -73,76 +77,50 @@ def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, lis
     }
 
 
-# ----------------------------------------------------------------- where it is
+B_AND_C = ["b.pdf", "c.pdf"]
+MESSAGES = {
+    **tree([pdf("a.pdf")], [], [pdf(name) for name in B_AND_C]),
+    "other": {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]},
+}
+CIRCLE = tree([pdf("a.pdf")], [pdf("b.pdf")])
+CIRCLE["a0"]["parentId"] = "a0"
+NAMELESS = tree([{**pdf("a.pdf"), "name": None}])
+Q0, Q1, Q2 = ({"user_message_id": f"q{number}"} for number in range(3))
+WISH = {**Q0, "regeneration_message_id": "a0"}
+GONE_QUESTION = {"user_message_id": "gone"}
+EMPTY = {"user_message": None, "files": None, "model": None}
+NO_ROW = {
+    "user_message": {"files": [pdf("b.pdf")]},
+    "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
+    "model": {"info": {"meta": {"knowledge": [{"id": "id of handbook.pdf"}]}}},
+}
+CIRCLE["a0"]["parentId"] = "a0"
 
 
 @pytest.mark.parametrize(
-    ("questions", "last", "files"),
+    ("questions", "rows", "metadata", "files"),
     [
-        (3, "q2", {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}),
-        (1, "q0", {0: ["a.pdf"]}),
-        (2, "q2", {2: ["b.pdf", "c.pdf"]}),
+        pytest.param(3, MESSAGES, Q2, {0: ["a.pdf"], 4: B_AND_C}, id="whole chat"),
+        pytest.param(1, MESSAGES, Q0, {0: ["a.pdf"]}, id="earlier turn"),
+        pytest.param(2, MESSAGES, Q2, {2: B_AND_C}, id="oldest left out by the host"),
+        pytest.param(2, MESSAGES, WISH, {0: ["a.pdf"]}, id="a wish is in no chat"),
+        pytest.param(2, CIRCLE, Q1, {2: ["b.pdf"]}, id="circle"),
+        pytest.param(2, CIRCLE, GONE_QUESTION, {}, id="question that is not there"),
+        pytest.param(2, {}, NO_ROW, {0: ["a.pdf"], 2: ["b.pdf"]}, id="no row"),
+        pytest.param(1, {}, NO_ROW, {0: ["a.pdf", "b.pdf"]}, id="one question"),
+        pytest.param(0, {}, NO_ROW, {}, id="no question"),
+        pytest.param(1, {}, {}, {}, id="no metadata"),
+        pytest.param(1, {}, EMPTY, {}, id="empty metadata"),
+        pytest.param(1, NAMELESS, Q0, {0: [""]}, id="file without a name"),
     ],
-    ids=["whole chat", "earlier turn", "oldest left out by the host"],
 )
 def test_each_message_has_its_own_files(
-    questions: int, last: str, files: dict[int, list[str]]
+    questions: int, rows: Json, metadata: Json, files: dict[int, list[str]]
 ) -> None:
-    """By the chain of messages that leads to the one asked."""
-    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
-    messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
+    """Without a row, files of earlier messages are at the first."""
+    parts = chat_of(questions) or [AssistantText("x")]
 
-    assert attached(chat_of(questions), messages, {"user_message_id": last}) == files
-
-
-def test_wish_how_to_answer_anew_has_no_files() -> None:
-    """It is in the request, and in no chat."""
-    metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
-
-    names = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
-
-    assert names == {0: ["a.pdf"]}
-
-
-@pytest.mark.parametrize("message_id", ["q1", "gone", ""])
-def test_broken_tree_ends_the_search(message_id: str) -> None:
-    """A circle, or a message that is not there."""
-    messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
-    messages["a0"]["parentId"] = "a0"
-
-    names = attached(chat_of(2), messages, {"user_message_id": message_id})
-
-    assert names == ({2: ["b.pdf"]} if message_id == "q1" else {})
-
-
-def test_chat_without_a_row_names_files_in_the_request() -> None:
-    """Those of earlier messages are at the first, where they most often came."""
-    knowledge = [{"type": "file", "id": "id of handbook.pdf"}]
-    metadata = {
-        "user_message": {"files": [pdf("b.pdf")]},
-        "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
-        "model": {"info": {"meta": {"knowledge": knowledge}}},
-    }
-
-    assert attached(chat_of(2), {}, metadata) == {0: ["a.pdf"], 2: ["b.pdf"]}
-    assert attached(chat_of(1), {}, metadata) == {0: ["a.pdf", "b.pdf"]}
-    assert attached([AssistantText("x")], {}, metadata) == {}
-
-
-@pytest.mark.parametrize(
-    "metadata", [{}, {"user_message": None, "files": None, "model": None}]
-)
-def test_request_without_files_has_no_attachments(metadata: Json) -> None:
-    """Most requests have none, whatever form their metadata have."""
-    assert attached(chat_of(1), {}, metadata) == {}
-
-
-def test_attachment_without_a_name_has_an_empty_one() -> None:
-    nameless = {**pdf("a.pdf"), "name": None}
-
-    names = attached(chat_of(1), tree([nameless]), {"user_message_id": "q0"})
-
-    assert names == {0: [""]}
+    assert attached(parts, rows, metadata) == files
 
 
 @pytest.mark.parametrize(
@@ -174,7 +152,6 @@ def test_no_svg_is_announced_in_a_chat_without_a_question() -> None:
 
 
 def test_length_of_images_is_that_of_their_addresses() -> None:
-    """Other parts of a message count about nothing, and no other part counts."""
     shown = input_message("Hi", image_part("a" * 5000), image_part("b" * 3000))
 
     assert 8000 <= image_length(shown) <= 8010
@@ -182,7 +159,6 @@ def test_length_of_images_is_that_of_their_addresses() -> None:
 
 
 def test_only_files_of_the_message_are_attached() -> None:
-    """Files and pictures of the message itself; the rest is the host's."""
     rows = [
         pdf("a.pdf"),
         {"type": "image", "id": "i1", "name": "p.png"},
@@ -207,28 +183,17 @@ def test_only_files_of_the_message_are_attached() -> None:
     ]
 
 
-# ----------------------------------------------------------------------- pictures
-
-
 def test_readable_pictures_stay() -> None:
-    """With their detail, and a label that is right."""
-    jpeg = data_url(JPEG, "image/png")
-    parts: list[ChatPart] = [
-        input_message("?", image_part(PIXEL, "low"), image_part(jpeg)),
-        AssistantText("!"),
-    ]
-
-    chat = resolved(parts)
-
+    mislabeled = image_part(data_url(JPEG, "image/png"))
     right = image_part(data_url(JPEG, "image/jpeg"))
-    assert chat == [
-        input_message("?", image_part(PIXEL, "low"), right),
-        AssistantText("!"),
-    ]
+    low = image_part(PIXEL, "low")
+
+    chat = resolved([input_message("?", low, mislabeled), AssistantText("!")])
+
+    assert chat == [input_message("?", low, right), AssistantText("!")]
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
-    """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
     asked = input_message("?", image_part(PIXEL), image_part(BAD))
@@ -240,70 +205,55 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "message"),
+    ("part", "message"),
     [
-        pytest.param(BAD, "is in a format", id="unknown format"),
-        pytest.param("some-file-id", "cannot be read: it is gone", id="deleted file"),
+        pytest.param(image_part(BAD), "is in a format", id="unknown format"),
+        pytest.param(image_part("some-file-id"), GONE, id="deleted file"),
+        pytest.param({"type": "input_image", "detail": "auto"}, GONE, id="no address"),
     ],
 )
-def test_picture_without_a_name_is_refused_too(url: str, message: str) -> None:
+def test_picture_without_a_name_is_refused_too(part: Item, message: str) -> None:
     """Callers over plain HTTP give no names, and the host leaves the id of a file."""
     with pytest.raises(InvalidRequest, match=f"^An image {message}"):
-        resolved([input_message(image_part(url))])
+        resolved([input_message("?", part)])
 
 
-def test_picture_without_an_address_is_told_as_one_that_is_gone() -> None:
-    """The API would refuse each request of the chat."""
-    nameless = {"type": "input_image", "detail": "auto"}
-
-    with pytest.raises(InvalidRequest, match=r"^An image cannot be read: it is gone"):
-        resolved([input_message("?", nameless)])
-    earlier, _ = resolved([input_message("?", nameless), input_message("And now?")])
-    assert isinstance(earlier, UserMessage)
-    assert "cannot be read" in earlier.item["content"][1]["text"]
-
-
-def test_earlier_message_does_not_stop_the_chat() -> None:
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (image_part(BAD), "is in a form"),
+        ({"type": "input_image", "detail": "auto"}, GONE),
+    ],
+)
+def test_earlier_message_does_not_stop_the_chat(part: Item, message: str) -> None:
     """It was never sent; the model is told."""
-    parts: list[ChatPart] = [
-        input_message(image_part(BAD), "?"),
-        AssistantText("!"),
-        input_message("And now?"),
-    ]
+    asked = input_message(part, "?")
+    rest: list[ChatPart] = [AssistantText("!"), input_message("And now?")]
 
-    chat = resolved(parts)
+    first, *others = resolved([asked, *rest])
 
-    first = chat[0]
     assert isinstance(first, UserMessage)
-    note, rest = first.item["content"]
+    note, words = first.content
     assert note["type"] == "input_text"
-    assert note["text"].startswith("[An image is in a form")
-    assert rest == text_part("?")
-    assert chat[1:] == parts[1:]
+    assert note["text"].startswith(f"[An image {message}")
+    assert words == text_part("?")
+    assert others == rest
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction after the question is no reason to stop."""
-    parts: list[ChatPart] = [
-        input_message("?"),
-        input_message(image_part(BAD), role="developer"),
-    ]
-
-    chat = resolved(parts)
+    told = input_message(image_part(BAD), role="developer")
+    parts: list[ChatPart] = [input_message("?"), told]
 
     assert question_index(parts) == 0
-    assert "form" in str(chat[1])
+    assert "form" in str(resolved(parts)[1])
 
 
 def test_note_or_refusal() -> None:
-    """A part stays; a message depends on where it is."""
     assert part_or_note(text_part("x"), is_asked=True) == text_part("x")
     assert part_or_note("No.", is_asked=False) == text_part("[No.]")
     with pytest.raises(InvalidRequest, match=r"^No\.$"):
         part_or_note("No.", is_asked=True)
-
-
-# ------------------------------------------------------------------------- limits
 
 
 def notes_in(items: list[Item]) -> list[tuple[int, int]]:
@@ -317,20 +267,17 @@ def notes_in(items: list[Item]) -> list[tuple[int, int]]:
 
 
 def test_as_much_as_the_api_takes() -> None:
-    """Pictures of messages and of tools count; the oldest are left out."""
     message = input_message(*[image_part(PIXEL)] * 1499).item
     output = {
-        "type": "function_call_output",
-        "call_id": "1",
+        **{"type": "function_call_output", "call_id": "1"},
         "output": [image_part(PIXEL)],
     }
-
-    assert fit_input([message, output]) == [message, output]
-    assert notes_in(fit_input([message, output, output])) == [(0, 0)]
     file = {"type": "input_file", "filename": "a", "file_data": "data:,"}
-    with_file = [input_message(file).item, message, output]
-    assert fit_input(with_file) == with_file
-    assert notes_in(fit_input([output, message, output])) == [(0, 0)]
+
+    for fitting in ([message, output], [input_message(file).item, message, output]):
+        assert fit_input(fitting) == fitting
+    for more in ([message, output, output], [output, message, output]):
+        assert notes_in(fit_input(more)) == [(0, 0)]
 
 
 def test_items_without_a_list_of_parts_are_sent_as_they_are() -> None:
@@ -341,7 +288,6 @@ def test_items_without_a_list_of_parts_are_sent_as_they_are() -> None:
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
-    """Shared between pictures and files."""
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
@@ -359,7 +305,6 @@ def test_as_many_bytes_as_the_api_takes() -> None:
 
 
 def test_too_large_picture_is_scaled_or_refused() -> None:
-    """An earlier one is a note; the one that is asked about is an error."""
     limit = 66_000_000
     whole = f"{PIXEL}{'A' * (limit - len(PIXEL))}"
     large: list[ChatPart] = [input_message(image_part(f"{whole}A"))]
@@ -397,15 +342,13 @@ def test_parts_of_any_type_end_no_chat(odd: Any) -> None:
 
 def test_newest_two_hundred_files_of_a_chat_are_looked_at() -> None:
     """The owner of a chat can write any number into its row; each costs a look-up."""
-    rows: Json = {
-        "0": {"role": "user", "content": "Hi", "parentId": None},
-        "1": {"role": "user", "content": "Hi", "parentId": "0"},
-        "2": {"role": "user", "content": "Hi", "parentId": "1"},
-    }
-    for number, count in enumerate((300, 150, 20)):
-        files = [{"type": "file", "id": f"{number}-{n}"} for n in range(count)]
-        rows[str(number)]["files"] = files
-    metadata = {"user_message_id": "2", "message_id": "3"}
+    rows = tree(
+        *(
+            [{"type": "file", "id": f"{number}-{n}"} for n in range(count)]
+            for number, count in enumerate((300, 150, 20))
+        )
+    )
+    metadata = {"user_message_id": "q2", "message_id": "a2"}
     parts = attach_stored_messages(chat_of(3), rows, metadata)
 
     attached = [
@@ -453,3 +396,126 @@ def test_file_that_the_host_could_not_read_is_named() -> None:
     )
     assert unread_notice(parts, {"id of whole.pdf", "id of scan.pdf"}) == ""
     assert unread_notice([AssistantText("Hi")], set()) == ""
+
+
+READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
+UNREAD = [BMP, MOVING_GIF, b"<svg/>", b"", b"RIFF\x1a\x00\x00\x00WAVE"]
+
+
+def readable_url(url: str) -> str:
+    """The address that the model gets of a picture; nothing for one it cannot read."""
+    part = tool_image(url)
+    if part.get("text") == UNREADABLE_IMAGE:
+        return ""
+    assert part == {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": part["image_url"],
+    }
+    return str(part["image_url"])
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_bytes_tell_the_type(kind: str) -> None:
+    assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("content", UNREAD)
+def test_other_bytes_have_no_type(content: bytes) -> None:
+    assert image_data_url(content) == ""
+    assert readable_url(data_url(content, "image/png")) == ""
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
+    for label in ("image/png", "image/jpg", "application/octet-stream"):
+        assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("width", [10, 64, 76])
+def test_base64_in_lines_is_one_line(width: int) -> None:
+    """As encoders for mail write it, whose first line may be empty."""
+    label, _, payload = data_url(PNG * 2, "image/png").partition(",")
+    lines = [payload[at : at + width] for at in range(0, len(payload), width)]
+
+    for start, end in (("", "\n"), ("\r\n", "\r\n"), (" ", "")):
+        wrapped = start + end.join(lines)
+        assert readable_url(f"{label},{wrapped}") == f"{label},{payload}"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png"]
+)
+def test_picture_on_the_web_stays_there(url: str) -> None:
+    """The API fetches it by its address."""
+    assert readable_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "0b6a3c2e-file-id",
+        "/api/v1/files/1/content",
+        "data:image/png,raw",
+        "data:image/png;base64,",
+        "data:image/png;base64,!",
+        "data:image/png;base64,é",
+        "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5é",
+        "data:image/gif;base64,R0lGODlhA",
+        f"blob:{PIXEL.partition(':')[2]}",
+    ],
+)
+def test_address_that_holds_nothing_is_none(url: str) -> None:
+    """A stored file that the host could not read, or a damaged one."""
+    assert readable_url(url) == ""
+
+
+OFFICE = "application/vnd.openxmlformats-officedocument"
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "kind"),
+    [
+        ("a.pdf", "application/pdf", "application/pdf"),
+        ("A.PDF", "application/octet-stream", "application/pdf"),
+        ("report", "application/pdf", "application/pdf"),
+        ("table.csv", "application/vnd.ms-excel", "text/csv"),  # Windows says so
+        ("code.ts", "video/mp2t", "text/plain"),  # and so do browsers
+        ("code.py", "text/x-python", "text/plain"),
+        ("notes", "text/plain; charset=utf-8", "text/plain"),
+        ("notes.xyz", "text/x-strange", "text/x-strange"),
+        ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
+        ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),
+        ("a.pptx", "", f"{OFFICE}.presentationml.presentation"),
+        ("a.doc", "", "application/msword"),
+        ("a.xls", "", "application/vnd.ms-excel"),
+        ("a.ppt", "", "application/vnd.ms-powerpoint"),
+        ("a.odt", "", "application/vnd.oasis.opendocument.text"),
+        ("a.rtf", "", "application/rtf"),
+        ("a.htm", "", "text/html"),
+        ("a.html", "", "text/html"),
+        ("a.json", "", "application/json"),
+        ("a.md", "", "text/markdown"),
+        ("a.tsv", "", "text/tab-separated-values"),
+        ("a.xml", "", "text/xml"),
+        # What is no document; the host may know what to do with it.
+        ("a.zip", "application/zip", ""),
+        ("a.mp3", "audio/mpeg", ""),
+        ("a.png", "image/png", ""),
+        ("a", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_type_comes_from_the_name_then_from_what_was_declared(
+    name: str, declared: str, kind: str
+) -> None:
+    assert document_type(name, declared) == kind
+
+
+def test_document_part_holds_the_bytes_and_the_name() -> None:
+    assert document_part("a.pdf", "application/pdf", PDF) == {
+        "type": "input_file",
+        "filename": "a.pdf",
+        "file_data": data_url(PDF, "application/pdf"),
+    }

@@ -54,17 +54,40 @@ def row(*outputs: Item) -> Json:
     return {"q": {"role": "user"}, "a": {"role": "assistant", "output": [*outputs]}}
 
 
-def test_picture_goes_back_to_its_output() -> None:
-    """The made-up message is gone."""
-    parts: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
+TEXT = AssistantText("x")
 
-    with_images = add_tool_images(parts, row(output("1", "/api/v1/files/f/content")))
 
-    assert with_images == [returned("1", PIXEL), AssistantText("A cat.")]
+ONE, TWO, THREE = (returned(name) for name in "123")
+LAST_HAS_ALL = ([TEXT, ONE, TWO, made_up(PIXEL)], [TEXT, ONE, returned("2", PIXEL)])
+
+
+@pytest.mark.parametrize(
+    ("parts", "with_images", "outputs"),
+    [
+        # The made-up message is gone.
+        ([ONE, made_up(PIXEL), TEXT], [returned("1", PIXEL), TEXT], [output("1", "a")]),
+        (
+            [ONE, TWO, THREE, made_up(PIXEL, SECOND)],
+            [returned("1", PIXEL), TWO, returned("3", SECOND)],
+            [output("1", "a"), output("2"), output("3", "b")],
+        ),
+        # Only outputs right in front of the pictures count.
+        ([ONE, *LAST_HAS_ALL[0]], [ONE, *LAST_HAS_ALL[1]], []),
+        # Of the host's outputs the last has all, before they are stored and after it.
+        (*LAST_HAS_ALL, None),
+        (*LAST_HAS_ALL, [output("2", "a", "b")]),
+        (*LAST_HAS_ALL, [{**output("1", "a"), "id": "fco_5f2c"}]),
+    ],
+)
+def test_pictures_go_back_to_their_outputs(
+    parts: list[ChatPart], with_images: list[ChatPart], outputs: list[Item] | None
+) -> None:
+    stored = {"a": None} if outputs is None else row(*outputs)
+
+    assert add_tool_images(parts, stored) == with_images
 
 
 def test_images_are_added_only_to_our_tool_cards() -> None:
-    """By their ids, which name the calls."""
     sent = returned("1", SECOND).output
     item = {"type": "function_call_output", "call_id": "1", "output": sent}
     stored = {"type": "input_image", "image_url": "a"}
@@ -76,34 +99,6 @@ def test_images_are_added_only_to_our_tool_cards() -> None:
     assert with_images == [returned("1", PIXEL), returned("2")]
 
 
-def test_each_output_gets_its_own() -> None:
-    """The chat tells how many each has."""
-    parts: list[ChatPart] = [returned("1"), returned("2"), returned("3")]
-    stored = row(output("1", "a"), output("2"), output("3", "b"))
-
-    with_images = add_tool_images([*parts, made_up(PIXEL, SECOND)], stored)
-
-    assert with_images == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
-
-
-@pytest.mark.parametrize(
-    "messages",
-    [
-        {},
-        {"a": None},
-        row(output("2", "a", "b")),
-        row({**output("1", "a"), "id": "fco_5f2c"}),
-    ],
-)
-def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
-    """Its round goes on before it is stored, and later turns do the same."""
-    parts: list[ChatPart] = [AssistantText("x"), returned("1"), returned("2")]
-
-    with_images = add_tool_images([*parts, made_up(PIXEL)], messages)
-
-    assert with_images == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
-
-
 def test_pictures_go_to_an_output_once() -> None:
     """A caller can write such messages; the second one stays what it is."""
     parts: list[ChatPart] = [returned("1"), made_up(PIXEL), made_up(PIXEL)]
@@ -113,15 +108,6 @@ def test_pictures_go_to_an_output_once() -> None:
     assert with_images == [returned("1", PIXEL), made_up(PIXEL)]
 
 
-def test_earlier_outputs_are_left_alone() -> None:
-    """Only those right in front of the pictures count."""
-    parts: list[ChatPart] = [returned("1"), AssistantText("x"), returned("2")]
-
-    with_images = add_tool_images([*parts, made_up(PIXEL)], {})
-
-    assert with_images == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
-
-
 @pytest.mark.parametrize(
     ("before", "message"),
     [
@@ -129,7 +115,7 @@ def test_earlier_outputs_are_left_alone() -> None:
         (returned("1"), made_up()),
         (returned("1"), input_message()),
         (returned("1"), UserMessage({**made_up(PIXEL).item, "role": "developer"})),
-        (AssistantText("x"), made_up(PIXEL)),
+        (TEXT, made_up(PIXEL)),
     ],
     ids=["own words", "no picture", "no content", "developer", "no output before it"],
 )
@@ -137,9 +123,7 @@ def test_messages_that_the_host_did_not_make_stay(
     before: ChatPart, message: UserMessage
 ) -> None:
     """A person may show a picture right after a tool."""
-    parts = [before, message]
-
-    assert add_tool_images(parts, {}) == parts
+    assert add_tool_images([before, message], {}) == [before, message]
 
 
 def test_picture_that_nobody_reads_becomes_words() -> None:
@@ -155,7 +139,6 @@ def test_picture_that_nobody_reads_becomes_words() -> None:
 def test_host_messages_are_read_as_tool_outputs_with_images(
     host_functions: HostFunctions,
 ) -> None:
-    """Its messages, read, are what the tools returned."""
     calls = [without(call(n, call_id=n), "id") for n in "123"]
     outputs = [output("1", PIXEL), output("2"), output("3", SECOND, PIXEL)]
     message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}

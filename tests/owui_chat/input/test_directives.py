@@ -55,7 +55,6 @@ def test_rounds_of_the_new_answer_stay() -> None:
 
 
 def test_older_host_puts_the_wish_behind_the_question() -> None:
-    """And says nothing of it."""
     chat: list[ChatPart] = [QUESTION, input_message("More Concise")]
 
     assert take_directive(chat, is_guided=False) == ([QUESTION], "low")
@@ -71,12 +70,10 @@ def test_older_host_puts_the_wish_behind_the_question() -> None:
     ],
 )
 def test_user_message_is_not_taken_as_directive(chat: list[ChatPart]) -> None:
-    """Without a question before it, or as an ordinary message, it is none of ours."""
     assert take_directive(chat, is_guided=False) == (chat, "")
 
 
 def test_table_is_unambiguous() -> None:
-    """No language says the same for both, and every digest has its length."""
     detailed = DETAILED.split()
     concise = CONCISE.split()
 

@@ -40,6 +40,8 @@ from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 PLAIN = {"type": "output_text", "annotations": []}
+STUB = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
+"""A message kept for its phase alone: the chat has its text."""
 
 
 def answer(text: str, **more: str) -> Item:
@@ -94,8 +96,6 @@ TWO_CARDS: list[ChatPart] = [called("1"), called("2"), returned("1"), returned("
 MARKER = format_marker("items", A)
 BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 
-# ---------------------------------------------------------------- reasoning
-
 
 @pytest.mark.parametrize(
     ("shown", "sent"),
@@ -112,109 +112,84 @@ BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 def test_reasoning_stands_before_the_text_it_belongs_to(
     shown: list[ChatPart], sent: list[Item]
 ) -> None:
-    """Byte for byte what was received; never in front of nothing."""
     items = built([input_message("Hi"), *shown], kept(A, reasoning("1")))
 
     assert items == [input_message("Hi").item, *sent]
 
 
 @pytest.mark.parametrize(
-    ("maker", "is_sent"),
+    ("maker", "reader", "thoughts"),
     [
-        (ORIGIN, True),
-        (ORIGIN._replace(endpoint=""), True),
-        (ORIGIN._replace(family="gpt-5.6"), False),
-        (ORIGIN._replace(endpoint="127.0.0.1"), False),
+        (ORIGIN, ORIGIN, [SEALED]),
+        (ORIGIN._replace(endpoint=""), ORIGIN, [SEALED]),
+        (ORIGIN._replace(family="gpt-5.6"), ORIGIN, []),
+        (ORIGIN._replace(endpoint="127.0.0.1"), ORIGIN, []),
+        (ORIGIN, None, []),
     ],
 )
-def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> None:
-    """The same family at the same server; the answer goes to everybody."""
-    records = kept(A, reasoning("1"), origin=maker)
+def test_reasoning_goes_only_to_who_made_it(
+    maker: Origin, reader: Origin | None, thoughts: list[Item]
+) -> None:
+    answered = message("1", "Hello.", "final_answer")
+    records = kept(A, reasoning("1"), answered, origin=maker)
 
-    items = built([input_message("Hi"), marked(A, "Hello.")], records)
+    items = build_input([marked(A, "Hello.")], records, reader)
 
-    assert items[1:] == ([SEALED] if is_sent else []) + [answer("Hello.")]
-
-
-def test_without_a_reader_no_reasoning_is_sent() -> None:
-    """Texts and phases are sent as usual."""
-    answered = {**message("1", "Hello."), "phase": "final_answer"}
-    records = kept(A, reasoning("1"), answered)
-
-    items = build_input([marked(A, "Hello.")], records, None)
-
-    assert items == [answer("Hello.", phase="final_answer")]
-
-
-def test_reasoning_without_its_seal_is_not_sent() -> None:
-    """Earlier writers kept it anyway."""
-    records = kept(A, without(reasoning("1"), "encrypted_content"))
-
-    assert built([marked(A, "Hello.")], records) == [answer("Hello.")]
-
-
-# ---------------------------------------------------------------- messages
-
-
-def test_phase_is_sent_with_its_message() -> None:
-    """And the text comes from the chat."""
-    stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
-
-    items = built([marked(A, "Let me look.")], kept(A, reasoning("1"), stub))
-
-    assert items == [SEALED, answer("Let me look.", phase="commentary")]
+    assert items == [*thoughts, answer("Hello.", phase="final_answer")]
 
 
 @pytest.mark.parametrize(
-    "item",
+    ("text", "kept_items", "sent"),
     [
-        message("1", " Rain.\n"),
-        refusal("1", "I can't."),
-        {**message("1", "Ra"), "content": [{**PLAIN, "text": "Ra"}] * 2},
+        pytest.param(
+            "Let me look.",
+            [reasoning("1"), STUB],
+            [SEALED, answer("Let me look.", phase="commentary")],
+            id="the phase is kept, the text is the chat's",
+        ),
+        pytest.param("", [STUB], [], id="the user emptied the box"),
+        pytest.param(
+            "Snow.",
+            [reasoning("1"), message("1", " Rain.\n", "final_answer")],
+            [SEALED, answer("Snow.", phase="final_answer")],
+            id="an edit changes only the words",
+        ),
+        pytest.param(
+            "Hello.",
+            [without(reasoning("1"), "encrypted_content")],
+            [answer("Hello.")],
+            id="earlier writers kept reasoning without its seal",
+        ),
     ],
-    ids=["white space", "refusal", "two parts"],
 )
+def test_message_is_the_shown_text_in_its_kept_form(
+    text: str, kept_items: list[Item], sent: list[Item]
+) -> None:
+    assert built([marked(A, text)], kept(A, *kept_items)) == sent
+
+
+WHOLE = {
+    "white space": message("1", " Rain.\n"),
+    "refusal": refusal("1", "I can't."),
+    "two parts": {**message("1", "Ra"), "content": [{**PLAIN, "text": "Ra"}] * 2},
+}
+ODD = {
+    name: {**message("1", "Rain."), "content": content}
+    for name, content in {"short": "Rain.", "empty": None, "odd": ["loose"]}.items()
+}
+
+
+@pytest.mark.parametrize("item", WHOLE.values(), ids=WHOLE)
 def test_message_kept_whole_comes_back_whole(item: Item) -> None:
-    """Unless somebody edited what the chat shows of it."""
     text = "".join(part.get("text") or part["refusal"] for part in item["content"])
     records = kept(A, reasoning("1"), item)
 
     assert built([marked(A, text.strip())], records) == [SEALED, strip_for_replay(item)]
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        message("1", " Rain.\n"),
-        refusal("1", "I can't."),
-        {**message("1", "Ra"), "content": [{**PLAIN, "text": "Ra"}] * 2},
-        {**message("1", "Rain."), "content": "Rain."},
-        {**message("1", "Rain."), "content": None},
-        {**message("1", "Rain."), "content": ["loose"]},
-    ],
-    ids=["white space", "refusal", "two parts", "short", "empty", "odd"],
-)
+@pytest.mark.parametrize("item", [*WHOLE.values(), *ODD.values()], ids=[*WHOLE, *ODD])
 def test_edited_text_replaces_the_models(item: Item) -> None:
-    """What a person wrote is what counts."""
-    items = built([marked(A, "Snow.")], kept(A, item))
-
-    assert items == [answer("Snow.")]
-
-
-def test_edited_message_keeps_its_phase_and_reasoning() -> None:
-    """An edit changes only the words."""
-    item = {**message("1", " Rain.\n"), "phase": "final_answer"}
-
-    items = built([marked(A, "Snow.")], kept(A, reasoning("1"), item))
-
-    assert items == [SEALED, answer("Snow.", phase="final_answer")]
-
-
-def test_deleted_text_takes_its_message_along() -> None:
-    """The user emptied the box."""
-    stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
-
-    assert built([marked(A, ""), AssistantText("B")], kept(A, stub)) == [answer("B")]
+    assert built([marked(A, "Snow.")], kept(A, item)) == [answer("Snow.")]
 
 
 REMARK = {**message("1", "I look."), "phase": "commentary"}
@@ -222,10 +197,16 @@ REMARK = {**message("1", "I look."), "phase": "commentary"}
 
 @pytest.mark.parametrize(("text", "after"), [("", []), ("Rain.", [answer("Rain.")])])
 def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> None:
-    """The text after it is another: that of an answer which somebody wrote anew."""
-    items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
+    """The text after it is another: that of an answer which somebody wrote anew.
 
-    assert items == [SEALED, strip_for_replay(REMARK), *after]
+    Of a remark that announced a call the host has only the card.
+    """
+    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
+    remark = strip_for_replay(REMARK)
+
+    assert built([marked(A, text)], records) == [SEALED, remark, *after]
+    called_ = built([marked(A, ""), *CARD, marked(B, text)], records)
+    assert called_ == [SEALED, remark, CALL_1, output("1"), *after]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +221,6 @@ def test_remark_is_sent_whole_whatever_follows(text: str, after: list[Item]) -> 
 def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     text: str, sent: list[Item]
 ) -> None:
-    """The answer is the text that the chat shows."""
     record = kept(A, reasoning("1"), REMARK)[A]._replace(shown=text_digest("I look."))
 
     items = built(
@@ -250,27 +230,11 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     assert items[1:-1] == sent
 
 
-def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
-    """The host has the card of the call, and nothing of the remark."""
-    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
-
-    items = built([marked(A, ""), *CARD, marked(B, "Rain.")], records)
-
-    remark = strip_for_replay(REMARK)
-    assert items == [SEALED, remark, CALL_1, output("1"), answer("Rain.")]
-
-
-# ---------------------------------------------------------------- markers
-
-
 @pytest.mark.parametrize("ulid", [A, B])
 def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
-    """It resolves to nothing; the words stay as they were written."""
-    text = f"Look: {format_marker('reasoning', ulid)} what is it?"
+    asked = input_message(f"Look: {format_marker('reasoning', ulid)} what is it?")
 
-    assert built([input_message(text)], kept(A, reasoning("1"))) == [
-        input_message(text).item
-    ]
+    assert built([asked], kept(A, reasoning("1"))) == [asked.item]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +258,6 @@ def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
     ],
 )
 def test_marker_is_read_where_it_stands(shown: AssistantText, sent: list[Item]) -> None:
-    """Once, and never by the model."""
     assert built([shown], kept(A, reasoning("1"))) == sent
 
 
@@ -308,9 +271,6 @@ def test_marker_that_is_copied_to_a_later_turn_names_nothing() -> None:
 
     assert (first["content"][0]["text"], third) == ("Yes.", answer("No."))
     assert second["role"] == "user"
-
-
-# ---------------------------------------------------------------- calls
 
 
 COMPACTION: Item = {"type": "compaction", "encrypted_content": "x"}
@@ -407,7 +367,6 @@ def test_call_is_sent_once_in_its_kept_bytes(
 
 
 def test_compaction_that_is_left_out_replaces_nothing() -> None:
-    """What it stood for is sent again; what else is left out is so later."""
     chat: list[ChatPart]
     chat = [input_message("Hi"), marked(A, "Hello."), input_message("And?")]
     records = kept(A, reasoning("1"), COMPACTION)
@@ -438,7 +397,6 @@ def test_compaction_that_is_left_out_replaces_nothing() -> None:
     ids=["call", "output", "reversed", "kept call", "strangers"],
 )
 def test_half_pairs_are_not_sent(chat: list[ChatPart]) -> None:
-    """The API refuses half pairs."""
     items = built([*chat, AssistantText("Done.")], kept(A, reasoning("1"), call("1")))
 
     assert not [item for item in items if "call_id" in item]
@@ -447,7 +405,6 @@ def test_half_pairs_are_not_sent(chat: list[ChatPart]) -> None:
 
 
 def test_empty_output_keeps_its_pair() -> None:
-    """A tool may have nothing to say."""
     chat: list[ChatPart] = [called("1"), ToolMessage("call_1", ""), marked(A, "Done.")]
 
     items = built(chat, kept(A, call("1")))
@@ -456,25 +413,19 @@ def test_empty_output_keeps_its_pair() -> None:
 
 
 def test_picture_of_a_tool_stays_in_its_output() -> None:
-    """As the parts that the messages were read to."""
     parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
-    expected = {**output("1"), "output": parts}
-    returned = ToolMessage("call_1", parts)
-    assert tool_message_item(returned, {"call_1": "function_call"}) == expected
-    assert tool_message_item(returned, {}) == expected
+    for types in ({"call_1": "function_call"}, {}):
+        item = tool_message_item(ToolMessage("call_1", parts), types)
+        assert item == {**output("1"), "output": parts}
 
 
 def test_call_without_its_words_gets_those_of_its_card() -> None:
-    """In the order of the model's bytes; without a card it is no call."""
-    stored = {
-        "arguments": None,
-        "call_id": "call_1",
-        "name": None,
-        "type": "function_call",
-    }
+    named = {"arguments": None, "call_id": "call_1", "name": None}
+    stored = {**named, "type": "function_call"}
+    records = {A: Record(A, "f.gpt-5.2", 0, (SEALED, stored), "m-1", ORIGIN)}
 
-    sent = built([*CARD, marked(A, "Rain.")], kept_card(stored))
+    sent = built([*CARD, marked(A, "Rain.")], records)
 
     assert sent[0] == SEALED
     assert list(sent[1].items()) == [
@@ -483,8 +434,7 @@ def test_call_without_its_words_gets_those_of_its_card() -> None:
         ("name", "get_weather"),
         ("type", "function_call"),
     ]
-    deleted = built([marked(A, "Rain.")], kept_card(stored))
-    assert deleted == [answer("Rain.")]
+    assert built([marked(A, "Rain.")], records) == [answer("Rain.")]
 
 
 def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
@@ -501,18 +451,12 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     assert built(asked_again, {A: elsewhere}) == [CALL_1, output("1")]
 
 
-def kept_card(stored: Item) -> dict[str, Record]:
-    """A record of reasoning and of a call whose words are in its card."""
-    return {A: Record(A, "f.gpt-5.2", 0, (SEALED, stored), "m-1", ORIGIN)}
-
-
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
     """Although the host gives it back as a function with an argument."""
     custom = custom_call("1", "a note")
     shown = ToolCall("call_1", "take_note", '{"input":"a note"}')
-    chat: list[ChatPart] = [shown, returned("1"), marked(A, "Done.")]
 
-    items = built(chat, kept(A, custom))
+    items = built([shown, returned("1"), marked(A, "Done.")], kept(A, custom))
 
     answered = {**output("1"), "type": "custom_tool_call_output"}
     assert items[:2] == [strip_for_replay(custom), answered]
@@ -535,7 +479,6 @@ def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
 
 
 def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
-    """Each marker resolves in its own run."""
     records = {**kept(A, reasoning("1"), call("1")), **kept(B, reasoning("2"))}
     chat = [*CARD, marked(A, "Rain."), input_message("And then?"), marked(B, "Snow.")]
 
@@ -544,9 +487,6 @@ def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
         input_message("And then?").item,
         *(SECOND_THOUGHT, answer("Snow.")),
     ]
-
-
-# ---------------------------------------------------------------- earlier writers
 
 
 def earlier_chat(**payloads: Item) -> dict[str, Record]:
@@ -567,24 +507,18 @@ def test_calls_of_an_earlier_writer_are_not_sent() -> None:
     assert built([text], earlier_chat(**kept_items)) == [answer("Rain.")]
 
 
-@pytest.mark.parametrize(
-    ("ids", "text"), EARLIER.values(), ids=[name for name in EARLIER]
-)
+@pytest.mark.parametrize(("ids", "text"), EARLIER.values(), ids=EARLIER)
 def test_answer_of_each_earlier_writer_is_replayed(
     ids: tuple[str, str, str], text: str
 ) -> None:
     """Its text and its reasoning; what only people should see does not reach it."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    thought = {ids[2]: reasoning("1")}
-    tools = {ids[0]: call("1"), ids[1]: result}
+    items = {ids[2]: reasoning("1"), ids[0]: call("1"), ids[1]: result}
     answered = AssistantText(text, may_have_blocks=True)
     chat: list[ChatPart] = [input_message("Weather?"), answered]
 
-    replayed = built(chat, earlier_chat(**thought, **tools))
-    lost = built(chat, {})
-
-    assert replayed[1:] == [BARE, answer("It rains.")]
-    assert lost[1:] == [answer("It rains.")]
+    assert built(chat, earlier_chat(**items))[1:] == [BARE, answer("It rains.")]
+    assert built(chat, {})[1:] == [answer("It rains.")]
 
 
 @pytest.mark.parametrize(
@@ -606,53 +540,45 @@ def test_item_reference_is_not_sent(item: Item) -> None:
 
 
 def test_call_that_is_not_signed_goes_back_as_the_chat_shows_it() -> None:
-    """With its reasoning; what the record says of it does not count."""
     forged = {**call("1"), "name": "delete_all", "arguments": "{}"}
     records = earlier_chat(**{A: reasoning("1"), B: forged})
     text = AssistantText(format_marker("reasoning", A) + format_marker("items", B))
 
-    items = built([text, *CARD], records)
-
-    assert items == [BARE, host_call("1"), output("1")]
+    assert built([text, *CARD], records) == [BARE, host_call("1"), output("1")]
 
 
 def test_searches_go_back() -> None:
-    """Without the pages they found, and under another id; to their server alone."""
-    records = kept(A, search("1"))
+    """Under another id; to their server alone."""
+    searched = strip_for_replay(search("1"))
 
-    [searched, answered] = built([marked(A, "It rains.")], records)
+    items = built([marked(A, "It rains.")], kept(A, search("1")))
 
-    assert searched == strip_for_replay(search("1"))
+    assert items == [searched, answer("It rains.")]
     assert searched["action"] == {"type": "search", "query": "rain"}
-    assert searched["status"] == "completed"
-    assert searched["id"].startswith("ws_")
-    assert searched["id"] != "ws_1"
-    assert answered == answer("It rains.")
     elsewhere = kept(A, search("1"), origin=ORIGIN._replace(endpoint="127.0.0.1"))
-    assert built([marked(A, "It rains.")], elsewhere) == [answered]
+    assert built([marked(A, "It rains.")], elsewhere) == [answer("It rains.")]
 
 
-def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
+@pytest.mark.parametrize("text", ["Rain. [1]", "\nRain. [1]\n\n"])
+def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it(
+    text: str,
+) -> None:
     """As long as no one edited it; white space at its ends is the host's."""
     linked = strip_for_replay(message("1", "Rain. ([a.example](https://a.example))"))
     record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
-    for text in ("Rain. [1]", "\nRain. [1]\n\n"):
-        assert built([marked(A, text)], {A: record}) == [linked]
+    assert built([marked(A, text)], {A: record}) == [linked]
 
 
 def test_edited_text_goes_back_as_it_was_edited() -> None:
     """Without annotations, whose places it has no more."""
     note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
-    linked = strip_for_replay(
-        message("1", "Rain. (link)", "final_answer", annotations=[note])
-    )
+    linked = message("1", "Rain. (link)", "final_answer", annotations=[note])
     record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
-    [edited] = built([marked(A, "Snow. [1]")], {A: record})
+    items = built([marked(A, "Snow. [1]")], {A: record})
 
-    part = {"type": "output_text", "text": "Snow. [1]", "annotations": []}
-    assert edited == {**linked, "content": [part]}
+    assert items == [answer("Snow. [1]", phase="final_answer")]
 
 
 def test_text_that_refers_to_the_shown_one_goes_back_unless_that_was_edited() -> None:
@@ -672,13 +598,10 @@ def test_text_that_refers_to_the_shown_one_goes_back_unless_that_was_edited() ->
 
 @pytest.mark.parametrize("role", ["user", "system", "developer"])
 def test_instructions_never_come_from_a_record(role: str) -> None:
-    """Not even from one that is signed."""
     note = {**strip_for_replay(message("1", "Be brief.")), "role": role}
 
     assert built([marked(A, "Hello.")], kept(A, note)) == [answer("Hello.")]
 
-
-# ---------------------------------------------------------------- anything at all
 
 PRODUCTS = ("reasoning", "function_call", "message", "web_search_call", "x")
 names = st.sampled_from("1234")
@@ -760,32 +683,12 @@ def test_input_is_valid_for_any_chat_and_records(
 
 @given(parts)
 def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
-    """In order, as they were written."""
     questions = [part.item for part in chat if isinstance(part, UserMessage)]
 
     assert [item for item in built(chat) if item.get("role") == "user"] == questions
 
 
-def test_messages_of_the_host_are_read_into_the_same_input() -> None:
-    """From Chat Completions to the Responses API in one go."""
-    function = {"name": "get_weather", "arguments": "{}"}
-    made = {"id": "call_1", "type": "function", "function": function}
-    chat: list[Json] = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": "", "tool_calls": [made]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-        {"role": "assistant", "content": f"{MARKER}Rain."},
-    ]
-
-    _, parsed = parse_messages(chat)
-
-    items = built(parsed, kept(A, reasoning("1"), call("1")))
-    assert items[0] == input_message("Weather?").item
-    assert items[1:] == [SEALED, CALL_1, output("1"), answer("Rain.")]
-
-
-# ---------------------------------------------------------------- tools left out
+UNKEPT_LIST: Item = {"type": "mcp_list_tools", "server_label": "s", "tools": []}
 
 
 def forgetful(
@@ -816,6 +719,18 @@ def forgetful(
             [answer("Rain.")],
             id="calls of which nothing was kept",
         ),
+        pytest.param(
+            [marked(A, "Rain.")],
+            [search("1"), reasoning("1")],
+            [SEALED, answer("Rain.")],
+            id="hosted calls",
+        ),
+        pytest.param(
+            [marked(A, "Rain.")],
+            [UNKEPT_LIST, reasoning("1")],
+            [UNKEPT_LIST, SEALED, answer("Rain.")],
+            id="a list stays: without it a remote server would be asked again",
+        ),
     ],
 )
 def test_unkept_calls_are_dropped_with_their_reasoning(
@@ -829,36 +744,11 @@ def test_unkept_calls_are_dropped_with_their_reasoning(
 
 
 def test_rounds_of_the_answer_that_goes_on_stay() -> None:
-    """They belong to the answer that goes on, not to a later turn."""
     records = kept(A, reasoning("1"), call("1"))
     chat: list[ChatPart] = [input_message("Hi"), marked(A, ""), *CARD]
 
     assert forgetful(chat, records) == built(chat, records)
     assert any(map(is_call_output, forgetful(chat, records)))
-
-
-@pytest.mark.parametrize(
-    ("item", "stays"),
-    [
-        (search("1"), False),
-        ({"type": "mcp_list_tools", "server_label": "s", "tools": []}, True),
-    ],
-)
-def test_unkept_hosted_calls_are_dropped_and_lists_kept(
-    item: Item, stays: bool
-) -> None:
-    """Without its list a remote server would be asked again."""
-    records = kept(A, item, reasoning("1"))
-    chat: list[ChatPart] = [
-        input_message("Hi"),
-        marked(A, "Rain."),
-        input_message("So?"),
-    ]
-
-    kinds = [item["type"] for item in forgetful(chat, records)]
-
-    assert (kinds[1] == item["type"]) is stays
-    assert "reasoning" in kinds
 
 
 @settings(max_examples=200)
@@ -873,15 +763,11 @@ def test_unkept_hosted_calls_are_dropped_and_lists_kept(
 def test_unkept_calls_leave_no_reasoning_of_theirs(
     items: list[Item], cards: list[ChatPart]
 ) -> None:
-    """In whatever order a run was kept and given back."""
-    chat: list[ChatPart] = [
-        input_message("Hi"),
-        *cards,
-        marked(A, "Rain."),
-        input_message("So?"),
-    ]
+    answered = [*cards, marked(A, "Rain.")]
 
-    sent = forgetful(chat, kept(A, *items))
+    sent = forgetful(
+        [input_message("Hi"), *answered, input_message("So?")], kept(A, *items)
+    )
 
     assert {item["type"] for item in sent} <= {"message", "reasoning"}
     places = [index for index, item in enumerate(sent) if item["type"] == "reasoning"]

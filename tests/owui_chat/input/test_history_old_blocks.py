@@ -2,6 +2,7 @@
 
 import pytest
 
+from chats.parts import input_message
 from openai_responses.items import text_message
 from owui_chat.input.history import build_input
 from owui_chat.messages import (
@@ -30,7 +31,6 @@ def sent(text: str, *, is_old: bool = True) -> str:
 
 @pytest.mark.parametrize("block", OURS)
 def test_block_of_an_earlier_writer_is_removed(block: str) -> None:
-    """And nothing around it, however many there are."""
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
     assert sent(text) == "Rain.\n\nSnow."
@@ -48,7 +48,6 @@ def test_block_of_an_earlier_writer_is_removed(block: str) -> None:
     ],
 )
 def test_text_that_resembles_a_block_is_kept(text: str) -> None:
-    """Also what only looks like a block."""
     assert sent(text) == text
 
 
@@ -60,6 +59,9 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
     text = f"{start * 100_000}<b></details>{start * 100_000}"
 
     assert sent(text).rstrip().endswith(start.strip())
+
+
+ROWS = {"a1": {"role": "assistant", "content": OURS[1]}}
 
 
 def answered(text: str, **row: object) -> list[ChatPart]:
@@ -94,50 +96,31 @@ def test_an_answer_with_output_has_no_blocks(
 
 
 def test_calls_of_an_old_answer_stay_as_they_are() -> None:
-    """Blocks stand in texts alone."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
-    messages: list[dict[str, object]] = [
-        {"role": "user", "content": "Rain?"},
-        {"role": "assistant", "content": OURS[1], "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": "No."},
-        {"role": "user", "content": "And now?"},
-    ]
-    rows: dict[str, dict[str, object]] = {
-        "q1": {"role": "user", "content": "Rain?"},
-        "a1": {"role": "assistant", "content": OURS[1], "parentId": "q1"},
-        "q2": {"role": "user", "content": "And now?", "parentId": "a1"},
-    }
-    _, parts = parse_messages(messages)
-    ids = {"user_message_id": "q2", "message_id": "a2"}
-    stored = attach_stored_messages(parts, rows, ids)
+    asked, said, again = answered(OURS[1])
+    _, [*calls] = parse_messages(
+        [
+            {"role": "assistant", "content": OURS[1], "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "No."},
+        ]
+    )
 
-    marked = mark_old_answers(stored, rows)
+    marked = mark_old_answers([asked, *calls, again], ROWS)
 
-    assert [part for part in marked if part not in stored] == [
-        AssistantText(OURS[1], may_have_blocks=True)
-    ]
-    assert len(marked) == len(stored) == 5
+    assert marked == [asked, said, *calls[1:], again]
 
 
 def test_an_old_answer_is_old_after_an_instruction_of_a_filter() -> None:
     """Some filters put one after each question."""
     asked, answer, again = answered(OURS[1])
     told = UserMessage(text_message("developer", "Be brief."))
-    rows = {"a1": {"role": "assistant", "content": OURS[1]}}
 
-    marked = mark_old_answers([asked, told, AssistantText(OURS[1]), again], rows)
+    marked = mark_old_answers([asked, told, AssistantText(OURS[1]), again], ROWS)
 
     assert marked == [asked, told, answer, again]
 
 
 def test_without_a_row_nothing_is_known_to_be_old() -> None:
-    """A temporary chat, or the words of a client."""
-    _, parts = parse_messages(
-        [
-            {"role": "user", "content": "Rain?"},
-            {"role": "assistant", "content": OURS[1]},
-            {"role": "user", "content": "And now?"},
-        ]
-    )
+    chat: list[ChatPart] = [input_message("Rain?"), AssistantText(OURS[1])]
 
-    assert mark_old_answers(attach_stored_messages(parts, {}, {}), {}) == parts
+    assert mark_old_answers(attach_stored_messages(chat, {}, {}), {}) == chat

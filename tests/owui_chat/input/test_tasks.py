@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
+from chats.parts import image_part, text_part
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
@@ -20,6 +21,7 @@ from owui_chat.storage.markers import format_marker
 
 LINE = format_marker("reasoning", "A" * 26)
 Chat = list[dict[str, Any]]
+ASKED: Chat = [{"role": "user", "content": "Hi"}]
 
 
 def request_of(chat: Chat, task: str = "title_generation") -> ResponsesRequest:
@@ -40,34 +42,50 @@ def format_of(task: str, prompt: str) -> dict[str, Any] | None:
     return text.get("format")
 
 
-def test_markers_of_the_quoted_chat_are_taken_out() -> None:
-    """A model would put them into the title."""
-    prompt = f"<chat_history>\nUSER: Hi\nASSISTANT: {LINE}Hello.\n</chat_history>"
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (f"Hi\nASSISTANT: {LINE}So.\n<h>", [text_part("Hi\nASSISTANT:\n\nSo.\n<h>")]),
+        (
+            [
+                {"type": "text", "text": f"A{LINE}B"},
+                {"type": "image_url", "image_url": {"url": "data:,"}},
+                "loose",
+            ],
+            [text_part("A\n\nB"), image_part("data:,"), text_part("loose")],
+        ),
+        ("Make  a title.\n", [text_part("Make  a title.\n")]),
+        (None, [text_part("")]),
+        ([], []),
+        (7, [text_part("7")]),
+    ],
+)
+def test_prompt_is_sent_without_markers(content: object, parts: list[Item]) -> None:
+    """A model would put those of a quoted chat into the title."""
+    assert sent(content) == parts
 
-    [part] = sent(prompt)
 
-    assert "openai_responses" not in part["text"]
-    assert part["text"].startswith("<chat_history>\nUSER: Hi\nASSISTANT:")
-    assert part["text"].endswith("Hello.\n</chat_history>")
+@pytest.mark.parametrize(
+    ("model", "at_own_effort", "key", "value"),
+    [
+        ("gpt-5-high", False, "effort", "minimal"),
+        ("gpt-5-high", True, "effort", "high"),
+        ("gpt-6.1-sol-pro", False, "mode", None),
+        ("gpt-6.1-sol-pro", True, "mode", "pro"),
+    ],
+)
+def test_small_task_is_done_at_the_lowest_effort(
+    model: str, at_own_effort: bool, key: str, value: str | None
+) -> None:
+    """The mode "pro" costs a multiple."""
+    request = task_request(
+        resolve_model(model), ASKED, {}, "summary", at_own_effort=at_own_effort
+    )
 
-
-def test_small_task_is_done_at_the_lowest_effort() -> None:
-    """Whatever the model's own one is; another task has that one."""
-    model = resolve_model("gpt-5-high")
-    chat = [{"role": "user", "content": "Hi"}]
-
-    small = task_request(model, chat, {}, "title_generation")
-    other = task_request(model, chat, {}, "summary", at_own_effort=True)
-
-    assert (small.reasoning or {})["effort"] == "minimal"
-    assert (other.reasoning or {})["effort"] == "high"
-
-
-ASKED: Chat = [{"role": "user", "content": "Hi"}]
+    assert (request.reasoning or {}).get(key) == value
 
 
 def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
-    """Neither tools nor a form, nor an effort; sampling and limits stay."""
     body = {
         "tools": [{"type": "web_search"}],
         "tool_choice": "required",
@@ -89,17 +107,6 @@ def test_small_task_takes_nothing_that_is_chosen_for_answers() -> None:
     for key, value in efforts.items():
         own = task_request(model, ASKED, {key: value}, "summary", at_own_effort=True)
         assert (own.reasoning or {})["effort"] == "high"
-
-
-@pytest.mark.parametrize(("at_own_effort", "mode"), [(False, None), (True, "pro")])
-def test_small_task_is_not_done_in_the_pro_mode(
-    at_own_effort: bool, mode: str | None
-) -> None:
-    """It costs a multiple."""
-    model = resolve_model("gpt-6.1-sol-pro")
-    request = task_request(model, ASKED, {}, "summary", at_own_effort=at_own_effort)
-
-    assert (request.reasoning or {}).get("mode") == mode
 
 
 def test_task_keeps_nothing_and_comes_in_one_piece_unless_it_streams() -> None:
@@ -126,7 +133,6 @@ def test_task_keeps_nothing_and_comes_in_one_piece_unless_it_streams() -> None:
 def test_half_of_an_object_is_of_no_use(
     task: str, ending: Ending, is_usable: bool
 ) -> None:
-    """Half of a text is."""
     assert is_usable_text(task, ending) is is_usable
 
 
@@ -153,29 +159,6 @@ def test_limit_that_nobody_has_chosen_is_left_out(
     assert body["max_tokens"] == limit
 
 
-def test_texts_among_parts_are_cleaned_too() -> None:
-    """Pictures stay next to them."""
-    picture = {"type": "image_url", "image_url": {"url": "data:,"}}
-    parts = [{"type": "text", "text": f"A{LINE}B"}, picture, "loose"]
-
-    assert sent(parts) == [
-        {"type": "input_text", "text": "A\n\nB"},
-        {"type": "input_image", "detail": "auto", "image_url": "data:,"},
-        {"type": "input_text", "text": "loose"},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "texts"),
-    [("Make  a title.\n", ["Make  a title.\n"]), (None, [""]), ([], []), (7, ["7"])],
-)
-def test_prompt_without_markers_is_left_alone(
-    content: object, texts: list[str]
-) -> None:
-    """It is sent byte for byte."""
-    assert [part["text"] for part in sent(content)] == texts
-
-
 def test_nothing_that_was_given_is_changed() -> None:
     """The host goes on with the same messages."""
     chat = [{"role": "user", "content": [{"type": "text", "text": f"A{LINE}B"}]}]
@@ -183,13 +166,6 @@ def test_nothing_that_was_given_is_changed() -> None:
     request_of(chat)
 
     assert chat[0]["content"] == [{"type": "text", "text": f"A{LINE}B"}]
-
-
-def test_message_without_content_gets_none() -> None:
-    """The reader of messages takes null as empty."""
-    [message] = request_of([{"role": "user"}]).input
-
-    assert message["content"] == [{"type": "input_text", "text": ""}]
 
 
 def test_result_is_where_the_host_looks() -> None:
@@ -217,22 +193,26 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
     """One key, so that nothing can be around it."""
     form = format_of(task, f'JSON format: {{ "{key}": ... }}')
 
-    assert form is not None
-    assert (form["type"], form["strict"]) == ("json_schema", True)
     text = {"type": "string"}
     value = {"type": "array", "items": text} if kind == "array" else text
-    assert form["schema"]["properties"] == {key: value}
-    assert form["schema"]["additionalProperties"] is False
-    assert form["schema"]["required"] == [key]
+    assert form is not None
+    assert (form["type"], form["strict"]) == ("json_schema", True)
+    assert form["schema"] == {
+        **{"type": "object", "properties": {key: value}},
+        **{"required": [key], "additionalProperties": False},
+    }
     assert task in SMALL_TASKS
 
 
-@pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
-def test_tasks_that_want_a_text_get_no_form(task: str) -> None:
-    """Their answer, such as an emoji, is no JSON object."""
-    assert format_of(task, '"title"') is None
-
-
-def test_administrators_own_prompt_gets_no_form() -> None:
-    """It may ask for a bare line."""
-    assert format_of("title_generation", "Write a title, nothing else.") is None
+@pytest.mark.parametrize(
+    ("task", "prompt"),
+    [
+        ("emoji_generation", '"title"'),
+        ("moa_response_generation", '"title"'),
+        ("", '"title"'),
+        # An administrator's own prompt may ask for a bare line.
+        ("title_generation", "Write a title, nothing else."),
+    ],
+)
+def test_tasks_that_want_a_text_get_no_form(task: str, prompt: str) -> None:
+    assert format_of(task, prompt) is None

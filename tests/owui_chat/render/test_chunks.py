@@ -8,7 +8,6 @@ from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Cost, Usage
 from owui_chat.render.chunks import (
-    Chunk,
     client_usage,
     closing_chunk,
     error_as_text,
@@ -24,7 +23,6 @@ SUM, LAST = Usage(30, 7, 37, 4, 2, 5), Usage(10, 5, 15)
 
 
 def test_usage_has_what_is_known_of_the_answer() -> None:
-    """Its cost, also if it is nothing, and the name of the response."""
     ended = RunDone(COMPLETED, SUM, LAST)
 
     assert host_usage(RunDone(COMPLETED)) == {}
@@ -73,38 +71,35 @@ def test_reader_that_drops_errors_gets_a_text() -> None:
 
 
 def test_last_line_carries_what_an_agent_took() -> None:
-    """Under the name that was agreed; without an agent it is a line like others."""
     metadata = {"rounds": 2}
 
-    carried = closing_chunk("Finished in 3 s", metadata)["event"]["data"]
-    assert carried == {
+    assert closing_chunk("Finished in 3 s", metadata)["event"]["data"] == {
         "description": "Finished in 3 s",
         "done": True,
         "action": "execution_metadata",
-        "execution_metadata": {"rounds": 2},
+        "execution_metadata": metadata,
     }
     assert closing_chunk("Finished in 3 s", {}) == status_chunk("Finished in 3 s")
     ended = RunDone(COMPLETED, metadata=metadata)
-    assert metadata_field(ended) == {"execution_metadata": {"rounds": 2}}
+    assert metadata_field(ended) == {"execution_metadata": metadata}
     assert metadata_field(RunDone(COMPLETED)) == {}
 
 
 @pytest.mark.parametrize(
-    ("chunk", "source", "key"),
+    ("address", "source", "key"),
     [
-        (source_chunk("Log", "one"), {"name": "Log"}, "Log"),
-        (
-            source_chunk("Rain", "one", "https://a.example"),
-            {"name": "Rain", "url": "https://a.example"},
-            "https://a.example",
-        ),
+        ("", {"name": "Log"}, "Log"),
+        ("https://a.example", {"name": "Log", "url": "https://a.example"}, None),
     ],
 )
 def test_source_leads_to_its_address(
-    chunk: Chunk, source: dict[str, str], key: str
+    address: str, source: dict[str, str], key: str | None
 ) -> None:
     """The key is what `[1]` in a text refers to."""
-    data = chunk["event"]["data"]
+    chunk = source_chunk("Log", "one", address)
 
-    assert data["source"] == source
-    assert (data["document"], data["metadata"]) == (["one"], [{"source": key}])
+    rows = [{"source": key or address}]
+    assert chunk["event"]["data"] == {
+        **{"source": source, "document": ["one"]},
+        "metadata": rows,
+    }

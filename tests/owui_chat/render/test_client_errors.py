@@ -89,19 +89,15 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),
         pytest.param(RunDone(Ending("invalid")), 500, id="unusable setting"),
         pytest.param(RunDone(Ending("error")), 500, id="an event that is an error"),
+        *(
+            pytest.param(RunDone(Ending(f"{kind}_timeout")), 504, id=f"{kind} timeout")
+            for kind in ("first_event", "idle", "total")
+        ),
     ],
 )
 def test_status_of_a_run(ended: RunDone, status: int) -> None:
     """The server's own, else the one that OpenAI sends with the code."""
     assert ending_status(ended) == status
-
-
-@pytest.mark.parametrize(
-    "kind", ["first_event_timeout", "idle_timeout", "total_timeout"]
-)
-def test_status_of_a_run_that_took_too_long(kind: str) -> None:
-    """It is the status of a gateway whose server was too slow."""
-    assert ending_status(RunDone(Ending(kind))) == 504
 
 
 @pytest.mark.parametrize(
@@ -149,7 +145,6 @@ def test_every_ending_of_an_exception_is_a_failure_of_a_server(
     ],
 )
 def test_type_without_one_of_the_server(status: int, kind: str) -> None:
-    """By the status, which the error of a stream repeats."""
     error = client_error("No.", status)["error"]
     assert error["type"] == kind
     assert error["status"] == status
@@ -176,7 +171,6 @@ def test_code_of_the_ending_where_the_server_has_none() -> None:
 
 
 def test_type_is_no_code() -> None:
-    """An ending without a code has the type in its place."""
     ended = refused(400, type="invalid_request_error")
 
     assert ended.ending.code == "invalid_request_error"
@@ -220,5 +214,7 @@ def test_what_is_no_word_is_not_passed_on() -> None:
     """A server may quote a key, or the chat, in any field."""
     ended = refused(400, code=KEY, type=f"Bearer {KEY}", param="My diary", message=KEY)
 
-    assert KEY not in str(ending_error(ended))
-    assert "diary" not in str(ending_error(ended))
+    told = str(ending_error(ended))
+
+    assert KEY not in told
+    assert "diary" not in told

@@ -18,6 +18,7 @@ from owui_chat.storage.recorder import Recorder
 from runs.sample import (
     AUTHOR,
     Ids,
+    Told,
     call,
     message,
     on_page,
@@ -48,17 +49,18 @@ def texts(items: list[Item]) -> list[str]:
     return [text for text in map(strip_markers, spoken) if text]
 
 
+def stored(host: HostFunctions, rendered: Told) -> list[Item]:
+    """The items that the host stores."""
+    return host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
+
+
 def grown(parts: list[str]) -> Iterator[RunEvent]:
     """A remark that grows by these parts."""
     yield ItemAdded(0, message("1", "", "commentary"))
     yield from (TextDelta(0, "text", 0, part) for part in parts)
 
 
-# ------------------------------------------------------------------ on the page
-
-
 def test_remark_is_a_quotation_between_the_cards() -> None:
-    """In its place; the answer is the only message."""
     rendered = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
     kinds = [item["type"] for item in rendered.view.shown.items]
@@ -68,13 +70,12 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
-    """What the host gives back is the answer, with lines that no one sees."""
     rendered = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
 
-    stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])
+    items = stored(host_functions, rendered)
 
-    assert remarks(stored) == ["> I look:\n> \n> - here"]
-    assert [m["content"] for m in host_functions.convert(stored)] == ["Rain."]
+    assert remarks(items) == ["> I look:\n> \n> - here"]
+    assert [m["content"] for m in host_functions.convert(items)] == ["Rain."]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 50])
@@ -127,7 +128,6 @@ def test_remark_without_words_is_nothing() -> None:
 
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
-    """It stays progress: it is no answer."""
     rendered = tell(run_of_transcript("remark-cut.sse"))
 
     [remark] = remarks(rendered.view.shown.items)
@@ -137,17 +137,15 @@ def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
 
 
 def test_record_names_the_item_whose_text_follows() -> None:
-    """Also commentary, whose text the host does not give back; the end has none."""
     events = run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER, call("1"))
 
-    stored = tell(events, in_output=True)
+    items = tell(events, in_output=True).view.shown.items
 
-    kept = [i for i in stored.view.shown.items if i["type"] == "openai_responses:kept"]
+    kept = [item for item in items if item["type"] == "openai_responses:kept"]
     assert [item["before"] for item in kept] == ["msg_1", "msg_3", ""]
 
 
 def test_remark_that_only_its_end_calls_one_is_not_said_again() -> None:
-    """It was the text already."""
     [begun, *rest] = run_of(DONE)
     assert isinstance(begun, ItemAdded)
     view = ChunkRenderer("chatcmpl-1", 1, "f.gpt-5.2")
@@ -159,9 +157,6 @@ def test_remark_that_only_its_end_calls_one_is_not_said_again() -> None:
     assert "".join(delta.get("content", "") for delta in deltas) == "Done."
 
 
-# ------------------------------------------------------------------ as the answer
-
-
 @pytest.mark.parametrize("in_output", [False, True])
 def test_remark_with_which_a_run_ends_is_its_answer(
     in_output: bool, host_functions: HostFunctions
@@ -169,11 +164,11 @@ def test_remark_with_which_a_run_ends_is_its_answer(
     """No one looks at an empty answer; the one before stays progress."""
     rendered = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
 
-    stored = host_functions.reduce([c for c in rendered.chunks if "type" in c])
+    items = stored(host_functions, rendered)
 
-    assert stored == rendered.view.shown.items
-    assert texts(stored) == ["Done."]
-    assert [text for text in remarks(stored) if text] == ["> I look:\n> \n> - here"]
+    assert items == rendered.view.shown.items
+    assert texts(items) == ["Done."]
+    assert [text for text in remarks(items) if text] == ["> I look:\n> \n> - here"]
 
 
 def test_failed_run_shows_its_last_commentary_as_commentary() -> None:
@@ -213,16 +208,14 @@ def test_closing_commentary_is_the_last_item(
     assert closing_commentary(items) == closing
 
 
-def test_host_gives_back_answers_alone() -> None:
-    """Of remarks only the last, where it is the answer."""
-    for last in (ANSWER, DONE):
-        recorder = Recorder(AUTHOR._replace(carrier="details"), Ids())
-        [turn] = [
-            event
-            for event in recorded(run_of(LOOK, last), recorder)
-            if isinstance(event, TurnDetails)
-        ]
-        assert [entry["shown"] for entry in turn.details[1:]] == ["", len("Rain.")]
+@pytest.mark.parametrize("last", [ANSWER, DONE], ids=["text", "remark"])
+def test_host_gives_back_answers_alone(last: Item) -> None:
+    recorder = Recorder(AUTHOR._replace(carrier="details"), Ids())
+    events = list(recorded(run_of(LOOK, last), recorder))
+
+    [turn] = [event for event in events if isinstance(event, TurnDetails)]
+
+    assert [entry["shown"] for entry in turn.details[1:]] == ["", len("Rain.")]
 
 
 def test_sources_of_a_remark_count() -> None:

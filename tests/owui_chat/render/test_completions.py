@@ -1,24 +1,36 @@
-"""A caller that wants no stream gets one result with all of the run."""
+"""Callers over plain HTTP get what the openai package reads: one result, or chunks."""
 
 from typing import Any
 
 import pytest
 
-from openai_responses.endings import CUT, ending_of_incomplete
+from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import ItemDone
 from owui_chat.render.client_errors import client_error
-from owui_chat.render.completions import chat_tool_call, completion, completion_text
+from owui_chat.render.completions import (
+    ChunkRenderer,
+    chat_tool_call,
+    completion,
+    completion_text,
+)
 from runs.sample import (
     call,
+    custom_call,
     message,
     output,
     reasoning,
     refusal,
     run_of,
+    run_of_transcript,
     run_with_tools,
     search,
+    without,
 )
+
+Json = dict[str, Any]
 
 
 def ended(*items: Item) -> RunDone:
@@ -40,62 +52,69 @@ def answered(*items: Item) -> dict[str, Any]:
 
 
 LOOK = message("1", "I look.", "commentary")
+DONE = message("2", "Done.", "commentary")
+RAIN = message("3", "Rain.", "final_answer")
+TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+DRAWN: Item = {
+    **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
+    "result": "AAAA",
+}
 
 
 @pytest.mark.parametrize(
-    ("items", "content", "thought"),
+    ("items", "thought", "content"),
     [
         pytest.param(
             [
                 *(reasoning("1", "Hm."), message("1", "One"), search("1")),
-                *(reasoning("2", ""), reasoning("3", "Ah.")),
-                message("2", "Two"),
+                *(reasoning("2", ""), reasoning("3", "Ah."), message("2", "Two")),
             ],
-            "One\n\nTwo",
             "Hm.\n\nAh.",
+            "One\n\nTwo",
             id="several stand apart by a blank line",
         ),
         pytest.param(
-            [reasoning("1", ""), message("1", "Rain.")], "Rain.", None, id="no thought"
+            [{**reasoning("1"), "summary": TWO_PARTS}, reasoning("2", "Three")],
+            "One\n\nTwo\n\nThree",
+            "",
+            id="parts of thoughts",
         ),
         pytest.param(
-            [
-                *(reasoning("1", "Hm."), LOOK, reasoning("2", "Aha.")),
-                message("2", "Rain.", "final_answer"),
-            ],
-            "Rain.",
+            [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
             "Hm.\n\nI look.\n\nAha.",
-            id="a remark in passing stands among the thoughts",
-        ),
-        pytest.param([LOOK], "I look.", None, id="a remark alone is the answer"),
-        pytest.param(
-            [LOOK, message("2", "Done.", "commentary")],
-            "Done.",
-            "I look.",
-            id="of remarks the last is the answer",
+            "Rain.",
+            id="a remark stands among the thoughts, in its place",
         ),
     ],
 )
 def test_answer_is_text_and_thought(
-    items: list[Item], content: str, thought: str | None
+    items: list[Item], thought: str, content: str
 ) -> None:
-    """Without a thought there is no field: no empty block on a page."""
-    more = {} if thought is None else {"reasoning_content": thought}
-    assert answered(*items) == {"role": "assistant", "content": content, **more}
+    """In one piece, and as deltas."""
+    whole = {"role": "assistant", "content": content, "reasoning_content": thought}
+    assert answered(*items) == whole
+    deltas = deltas_of(*items)
+    assert joined_text(deltas, "reasoning_content") == thought
+    assert joined_text(deltas) == content
 
 
-def test_refusal_has_a_field_of_its_own() -> None:
-    """OpenAI's packages would read it as the JSON that was asked for."""
-    parts = refusal("2", "Not three.")
-    assert answered(message("1", "Two"), parts) == {
-        "role": "assistant",
-        "content": "Two\n\nNot three.",
-        "refusal": "Not three.",
-    }
+@pytest.mark.parametrize(
+    ("items", "message_fields"),
+    [
+        ([reasoning("1", ""), message("1", "Rain.")], {"content": "Rain."}),
+        ([LOOK], {"content": "I look."}),
+        ([LOOK, DONE], {"content": "Done.", "reasoning_content": "I look."}),
+    ],
+    ids=["no thought", "a remark alone", "of remarks the last is the answer"],
+)
+def test_answer_without_a_thought_has_no_field_for_it(
+    items: list[Item], message_fields: Json
+) -> None:
+    """No empty block on a page."""
+    assert answered(*items) == {"role": "assistant", **message_fields}
 
 
 def test_calls_are_the_callers_to_run() -> None:
-    """The text next to them may be empty."""
     body = result(ended(call("1"), call("2")))
 
     assert body["choices"][0]["finish_reason"] == "tool_calls"
@@ -107,7 +126,6 @@ def test_calls_are_the_callers_to_run() -> None:
 
 
 def test_head_and_usage_are_those_of_the_run() -> None:
-    """A run is one result, whose tokens are counted once."""
     body = result(ended(message("1", "Rain.")))
 
     assert (body["id"], body["model"]) == ("chatcmpl-1", "f.gpt-5.2")
@@ -121,7 +139,6 @@ def test_failure_before_anything_is_an_error_alone() -> None:
 
 
 def test_failed_result_keeps_its_text() -> None:
-    """A client can use the text, although the result is an error."""
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"
@@ -130,7 +147,6 @@ def test_failed_result_keeps_its_text() -> None:
 
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
-    """Even when nothing of it is left to show."""
     body = result(RunDone(ending_of_incomplete("max_output_tokens")))
 
     assert body["choices"][0]["finish_reason"] == "length"
@@ -165,22 +181,6 @@ def test_text_of_nothing_is_empty() -> None:
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
 
-def test_calls_that_were_answered_are_nobodys_to_run() -> None:
-    """The answer ends as one without calls; one left open is the caller's."""
-    done = run_with_tools()[-1]
-    half = run_with_tools(output("1"))[-1]
-    assert isinstance(done, RunDone)
-    assert isinstance(half, RunDone)
-
-    [choice] = result(done)["choices"]
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
-    assert choice["message"]["content"] == "Rain."
-    [choice] = result(half)["choices"]
-    assert choice["finish_reason"] == "tool_calls"
-    assert choice["message"]["tool_calls"] == [chat_tool_call(call("2"))]
-
-
 def test_complete_answer_has_its_annotations() -> None:
     """The same as a stream has, with links that do not tell who searched."""
     first = message("1", "Rain ([a.example](https://a.example?utm_source=openai)).")
@@ -199,3 +199,314 @@ def test_complete_answer_has_its_annotations() -> None:
         "start_index": text.index("now."),
         "end_index": len(text),
     }
+
+
+def test_pictures_have_a_field_of_their_own() -> None:
+    """One delta has it, without sketches, as clients of Chat Completions know it."""
+    url = {"url": "data:image/png;base64,AAAA"}
+    images = [{"type": "image_url", "image_url": url}]
+    items = (DRAWN, message("1", "There."))
+
+    answer = answered(*items)
+
+    assert (answer["content"], answer["images"]) == ("There.", images)
+    assert [d["images"] for d in deltas_of(*items) if "images" in d] == [images]
+
+
+HEAD = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion.chunk",
+    "created": 1_795_262_400,
+    "model": "openai_responses.gpt-5.2",
+}
+
+
+def chunks_of(events: list[RunEvent]) -> list[Json]:
+    """What a caller without a chat reads of a run."""
+    view = ChunkRenderer("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
+    return [chunk for event in events for chunk in view.render(event)]
+
+
+def deltas_of(*items: Item) -> list[Json]:
+    """The deltas of a run of these items, its end left out."""
+    return deltas_in(run_of(*items))[:-1]
+
+
+def deltas_in(events: list[RunEvent]) -> list[Json]:
+    """The deltas of a run."""
+    chunks = [chunk for chunk in chunks_of(events) if chunk.get("choices")]
+    return [chunk["choices"][0]["delta"] for chunk in chunks]
+
+
+def without_ends(*items: Item) -> list[RunEvent]:
+    """A run of these items that breaks off."""
+    return [event for event in run_of(*items) if not isinstance(event, ItemDone)]
+
+
+def joined_text(deltas: list[Json], key: str = "content") -> str:
+    """A text put together from its deltas."""
+    return "".join(delta.get(key, "") for delta in deltas)
+
+
+@pytest.mark.parametrize(
+    ("items", "thought", "text"),
+    [
+        ([LOOK, DONE], "I look.\n\nDone.", "Done."),
+        ([LOOK, call("1")], "I look.", ""),
+        ([RAIN, LOOK], "I look.", "Rain.\n\nI look."),
+    ],
+    ids=["said again at the end, as the answer", "before a call", "after the answer"],
+)
+def test_remark_is_a_thought_while_it_may_be_none_of_the_answer(
+    items: list[Item], thought: str, text: str
+) -> None:
+    deltas = deltas_of(*items)
+
+    assert joined_text(deltas, "reasoning_content") == thought
+    assert joined_text(deltas) == text
+
+
+@pytest.mark.parametrize(
+    "items", [[message("1", "Hi")], [call("1")], [reasoning("1", "Hm.")], []]
+)
+def test_first_delta_says_who_speaks(items: list[Item]) -> None:
+    """Clients drop calls without it, or fail at the end."""
+    first, *others = deltas_of(*items, message("2", "Bye"))
+    assert first == {"role": "assistant", "content": ""}
+    assert not any("role" in delta for delta in others)
+
+
+@pytest.mark.parametrize(
+    ("items", "content", "declined"),
+    [
+        (
+            [message("1", "Two"), refusal("2", "Not three.")],
+            "Two\n\nNot three.",
+            "Not three.",
+        ),
+        # A question mark is held back, as an address may end with it.
+        ([refusal("1", "May I help?")], "May I help?", "May I help?"),
+    ],
+)
+def test_refusal_has_a_field_of_its_own(
+    items: list[Item], content: str, declined: str
+) -> None:
+    """OpenAI's packages would read it as the JSON that was asked for."""
+    whole = {"role": "assistant", "content": content, "refusal": declined}
+    assert answered(*items) == whole
+    deltas = deltas_of(*items)
+    assert joined_text(deltas) == content
+    assert joined_text(deltas, "refusal").strip() == declined
+
+
+def test_calls_come_whole_and_are_counted() -> None:
+    _, *deltas = deltas_of(search("1"), call("1"), call("2"))
+
+    assert [delta["tool_calls"] for delta in deltas] == [
+        [{"index": 0, **chat_tool_call(call("1"))}],
+        [{"index": 1, **chat_tool_call(call("2"))}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "body"),
+    [
+        (
+            call("1"),
+            "function",
+            {"name": "get_weather", "arguments": '{"city": "Bern"}'},
+        ),
+        # Clients parse the arguments as JSON, which an empty text is not.
+        (
+            without(call("1"), "arguments"),
+            "function",
+            {"name": "get_weather", "arguments": "{}"},
+        ),
+        (
+            custom_call("1", "a note"),
+            "custom",
+            {"name": "take_note", "input": "a note"},
+        ),
+    ],
+)
+def test_call_has_the_form_of_chat_completions(
+    item: Item, kind: str, body: dict[str, str]
+) -> None:
+    assert chat_tool_call(item) == {"id": "call_1", "type": kind, kind: body}
+
+
+@pytest.mark.parametrize(
+    ("ending", "has_calls", "reason"),
+    [
+        (ending_of_incomplete("max_output_tokens"), False, "length"),
+        (ending_of_incomplete("max_output_tokens"), True, "length"),
+        (ending_of_incomplete("content_filter"), False, "content_filter"),
+        (ending_of_incomplete(None), False, "stop"),
+        (Ending("completed"), True, "tool_calls"),
+        (Ending("completed"), False, "stop"),
+    ],
+)
+def test_reason_is_a_word_of_chat_completions(
+    ending: Ending, has_calls: bool, reason: str
+) -> None:
+    items = run_of(call("1"))[:-1] if has_calls else []
+
+    *_, last = chunks_of([*items, RunDone(ending)])
+
+    choice = {"index": 0, "delta": {}, "finish_reason": reason}
+    assert last == {**HEAD, "choices": [choice]}
+
+
+def test_failure_is_an_error_without_a_reason() -> None:
+    """A `stop` would say that all is well."""
+    usage = Usage(10, 5, 15)
+
+    _, counted, error = chunks_of([RunDone(CUT, usage, usage)])
+
+    assert error == client_error(CUT.message, 502)
+    assert counted["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
+    assert counted["usage"]["total_tokens"] == 15
+
+
+def test_each_chunk_has_a_choice() -> None:
+    """Clients read the first one without a look; the usage comes with the reason."""
+    usage = Usage(10, 5, 15)
+    *_, last = chunks = chunks_of(
+        [*run_of(RAIN)[:-1], RunDone(COMPLETED, usage, usage)]
+    )
+
+    assert all(len(chunk["choices"]) == 1 for chunk in chunks)
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["usage"]["total_tokens"] == 15
+
+
+@pytest.mark.parametrize("ending", [COMPLETED, CUT])
+def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
+    """As OpenAI gives it: without a choice, after the reason, in front of an error."""
+    usage = Usage(10, 5, 15)
+    view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
+
+    chunks = list(view.render(RunDone(ending, usage, usage)))
+    [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
+
+    assert chunks[place]["choices"] == []
+    assert chunks[place]["usage"]["total_tokens"] == 15
+    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
+    assert [reason for reason in reasons if reason] == ["stop"] * (ending == COMPLETED)
+    assert "error" in chunks[-1] or ending == COMPLETED
+
+
+def test_note_is_nothing_to_a_plain_caller() -> None:
+    assert chunks_of([Status("Trying again in 3 s.")]) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "reason", "calls"),
+    [
+        pytest.param(run_with_tools(), "stop", [], id="all"),
+        pytest.param(
+            run_with_tools(output("1")),
+            "tool_calls",
+            [chat_tool_call(call("2"))],
+            id="but one, which is the caller's",
+        ),
+    ],
+)
+def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
+    events: list[RunEvent], reason: str, calls: list[Item]
+) -> None:
+    """In one piece, and in a stream, which counts those that are left anew."""
+    done = events[-1]
+    assert isinstance(done, RunDone)
+
+    [choice] = result(done)["choices"]
+    deltas = deltas_in(events)
+
+    assert choice["finish_reason"] == reason
+    assert choice["message"].get("tool_calls", []) == calls
+    assert choice["message"]["content"] == joined_text(deltas) == "Rain."
+    streamed = [each for delta in deltas for each in delta.get("tool_calls", [])]
+    assert streamed == [{"index": n, **made} for n, made in enumerate(calls)]
+    assert chunks_of(events)[-1]["choices"][0]["finish_reason"] == reason
+
+
+def test_calls_that_are_left_open_come_at_the_end() -> None:
+    *_, text, opened, _ = deltas_in(run_with_tools(output("1")))
+
+    assert text == {"content": "Rain."}
+    assert "tool_calls" in opened
+
+
+def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
+    """In the form of Chat Completions, the places those of the whole answer."""
+    deltas = deltas_in(run_of_transcript("web-search.sse"))
+
+    [notes] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    text = joined_text(deltas)
+    cited = [note["url_citation"] for note in notes]
+    assert len(cited) == 4
+    year = "https://www.harbour.example/chronicle?year=1963"
+    assert cited[0]["url"] == cited[2]["url"] == year
+    for where in cited:
+        link = text[where["start_index"] : where["end_index"]]
+        assert link.startswith("([")
+        assert link.endswith(f"]({where['url']}))")
+        assert where["title"]
+
+
+CITED = {
+    **{"type": "url_citation", "url": "https://a.example", "title": "A"},
+    **{"start_index": 0, "end_index": 3},
+}
+
+
+def cited_place(deltas: list[Json]) -> int:
+    """Where the only citation of an answer begins."""
+    [[note]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    return int(note["url_citation"]["start_index"])
+
+
+def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
+    deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[CITED]))
+
+    assert joined_text(deltas) == "One\n\nTwo."
+    assert cited_place(deltas) == 5
+
+
+def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
+    first = message("1", "https://b.example?utm_source=openai ")["content"]
+    second = message("1", "Two.", annotations=[CITED])["content"]
+
+    deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
+
+    assert joined_text(deltas)[cited_place(deltas) :] == "Two."
+
+
+def test_text_that_broke_off_is_told_to_its_end() -> None:
+    deltas = deltas_in(without_ends(message("1", "Why?utm_sou")))
+
+    assert joined_text(deltas) == "Why?utm_sou"
+
+
+def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:
+    """Its last mark might have begun an address."""
+    look = message("1", "Shall I look?", "commentary")
+
+    deltas = deltas_in(without_ends(look, message("2", "Rain.")))
+
+    assert joined_text(deltas, "reasoning_content") == "Shall I look?"
+    assert joined_text(deltas) == "Rain."
+
+
+def test_file_stands_below_the_text() -> None:
+    """Which has gone out with its own address."""
+    text = "[a.csv](sandbox:/mnt/data/a.csv)"
+    links = {"sandbox:/mnt/data/a.csv": "/api/v1/files/f-1/content"}
+    events: list[RunEvent] = [
+        event._replace(card={"links": links}) if isinstance(event, ItemDone) else event
+        for event in run_of(message("1", text))
+    ]
+
+    content = joined_text(deltas_in(events))
+
+    assert content == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"

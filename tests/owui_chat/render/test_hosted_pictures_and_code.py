@@ -15,9 +15,10 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from runs.sample import message, on_page, run_of, run_of_transcript, without
+from runs.sample import message, on_page, run_of, run_of_transcript
 
 Json = dict[str, Any]
+CODE_CARD = "open_webui:code_interpreter"
 FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}
 OTHER = {"type": "image", "id": "f-2", "url": "/api/v1/files/f-2/content"}
 DRAWN: Item = {
@@ -50,11 +51,11 @@ def last_items(chunks: list[Json]) -> list[Item]:
     return [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
 
 
-# ---------------------------------------------------------------------- pictures
-
-
 def test_picture_is_shown_while_it_is_drawn() -> None:
-    """Each sketch takes the place of the one before; the host stores none of them."""
+    """Each sketch takes the place of the one before; the host stores none of them.
+
+    With a choice next to it the host would send the whole chunk again.
+    """
     drawn = run_of_transcript("draw.sse")
 
     chunks = shown(with_card(drawn, "image_generation_call", files=[FILE]))
@@ -62,18 +63,11 @@ def test_picture_is_shown_while_it_is_drawn() -> None:
     sketches = host_events(chunks, "chat:message:files")
     assert [len(data["files"]) for data in sketches] == [1, 1]
     assert all(d["files"][0]["url"].startswith("data:image/png;") for d in sketches)
+    sent = [c for c in chunks if c.get("event", {}).get("type") == "chat:message:files"]
+    assert [chunk["choices"] for chunk in sent] == [[], []]
     assert host_events(chunks, "files") == [{"files": [FILE]}]
     statuses = [data["description"] for data in host_events(chunks, "status")]
     assert statuses[:2] == ["Generating an image", "Image generated"]
-
-
-def test_sketch_is_sent_to_the_page_once() -> None:
-    """With a choice next to it the host would send the whole chunk again."""
-    chunks = shown(run_of_transcript("draw.sse"))
-
-    sent = [c for c in chunks if c.get("event", {}).get("type") == "chat:message:files"]
-    assert sent
-    assert all(chunk["choices"] == [] for chunk in sent)
 
 
 def test_second_picture_stands_beside_the_first() -> None:
@@ -96,18 +90,13 @@ def test_many_pictures_are_shown_again_less_often() -> None:
     """Each such event has all of them; the last one is complete."""
 
     def sent(count: int) -> list[int]:
+        events: list[RunEvent] = []
         files = [{**FILE, "id": f"f-{number}"} for number in range(count)]
-        events = [
-            event
-            for index, file in enumerate(files)
-            for event in (
-                ItemAdded(index, DRAWN),
-                ItemDone(index, DRAWN, {"files": [file]}),
-            )
-        ]
-        shown_again = host_events(
-            shown([*events, RunDone(COMPLETED)]), "chat:message:files"
-        )
+        for index, file in enumerate(files):
+            events.append(ItemAdded(index, DRAWN))
+            events.append(ItemDone(index, DRAWN, {"files": [file]}))
+        chunks = shown([*events, RunDone(COMPLETED)])
+        shown_again = host_events(chunks, "chat:message:files")
         assert shown_again[-1]["files"] == files
         return [len(data["files"]) for data in shown_again]
 
@@ -137,7 +126,6 @@ def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) 
 
 
 def test_picture_that_could_not_be_stored_says_so() -> None:
-    """The note on its card is shown in its place."""
     events = with_card(run_of(DRAWN), "image_generation_call", notes=["Too large."])
 
     chunks = shown(events)
@@ -148,7 +136,6 @@ def test_picture_that_could_not_be_stored_says_so() -> None:
 
 
 def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
-    """Of an unfinished picture nothing is left, and a line says what happened."""
     whole = run_of_transcript("draw.sse")
     sketched = max(p for p, e in enumerate(whole) if isinstance(e, PartialImage))
 
@@ -159,17 +146,12 @@ def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
     assert "interrupted" in last_items(chunks)[-1]["content"][0]["text"]
 
 
-# -------------------------------------------------------------------------- code
-
-
 def test_code_grows_in_the_hosts_own_card() -> None:
-    """And ends with what it printed, in the host's form."""
     chunks = shown(run_of_transcript("count.sse"))
 
     added = [c for c in chunks if c.get("type") == "response.output_item.added"]
-    (code,) = [c for c in added if c["item"]["type"] == "open_webui:code_interpreter"]
-    assert code["item"]["code"] == ""
-    assert code["item"]["status"] == "in_progress"
+    (begun,) = [c["item"] for c in added if c["item"]["type"] == CODE_CARD]
+    assert (begun["code"], begun["status"]) == ("", "in_progress")
     grown = [c["delta"] for c in chunks if c.get("type") == "response.code.delta"]
     done = last_items(chunks)[1]
     assert done["code"] == "".join([*grown, "\n```\n```text\n14400000"])
@@ -180,36 +162,34 @@ def test_code_grows_in_the_hosts_own_card() -> None:
 def test_code_that_broke_off_is_closed() -> None:
     """With as much of it as there is, and one message."""
     whole = run_of_transcript("count.sse")
-    grown = [
-        p for p, e in enumerate(whole) if isinstance(e, TextDelta) and e.kind == "code"
-    ]
+    is_grown = [isinstance(e, TextDelta) and e.kind == "code" for e in whole]
+    third = [place for place, grew in enumerate(is_grown) if grew][2]
 
-    chunks = shown([*whole[: grown[2] + 1], whole[-1]])
+    chunks = shown([*whole[: third + 1], whole[-1]])
 
     code, end = last_items(chunks)[-2:]
     pieces = [c["delta"] for c in chunks if c.get("type") == "response.code.delta"]
     assert len(pieces) == 3
-    assert code["code"].startswith(
-        "".join([*pieces, "\n```\n```text\nThe answer was interrupted"])
-    )
+    interrupted = "\n```\n```text\nThe answer was interrupted"
+    assert code["code"].startswith("".join([*pieces, interrupted]))
     assert code["status"] == "incomplete"
     assert set(end) == {"type", "id"}  # neither drawn nor sent
 
 
 def test_code_is_never_the_last_item_of_a_run() -> None:
     """The host would take it for a wish to run it."""
-    whole = run_of_transcript("count.sse")
-    code = without(whole[-1].output[1], "nothing")  # type: ignore[union-attr]
+    done = run_of_transcript("count.sse")[-1]
+    assert isinstance(done, RunDone)
+    code = done.output[1]
 
-    kinds = [item["type"] for item in last_items(shown(run_of(code)))]
+    alone = last_items(shown(run_of(code)))
     followed = last_items(shown(run_of(code, message("1", "There."))))
 
-    assert kinds == ["open_webui:code_interpreter", "openai_responses:end"]
-    assert [item["type"] for item in followed] == [kinds[0], "message"]
+    assert [item["type"] for item in alone] == [CODE_CARD, "openai_responses:end"]
+    assert [item["type"] for item in followed] == [CODE_CARD, "message"]
 
 
 def test_pictures_that_code_made_are_shown() -> None:
-    """Those of its output, and those that the text cites."""
     events = with_card(
         run_of_transcript("plot.sse"), "code_interpreter_call", files=[FILE]
     )

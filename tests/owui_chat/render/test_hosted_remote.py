@@ -7,10 +7,10 @@ import pytest
 from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from runs.sample import (
@@ -21,11 +21,13 @@ from runs.sample import (
     reasoning,
     run_of,
     run_of_transcript,
+    shifted,
     tell,
 )
 
 Json = dict[str, Any]
 ASKED = {"role": "user", "content": "What time is it?"}
+UNLISTED = "clocks did not list its tools"
 REQUEST: Item = {
     "type": "mcp_approval_request",
     "id": "mcpr_1",
@@ -44,12 +46,13 @@ def stored(host: HostFunctions, rendered: Told) -> list[Item]:
 
 
 def sent_next(
-    host: HostFunctions, output: list[Item], records: Json | None = None
+    host: HostFunctions, rendered: Told, records: Json | None = None
 ) -> list[Item]:
     """What the next turn sends of a message that the host stored."""
-    messages = [ASKED, *host.convert(output), ASKED]
+    messages = [ASKED, *host.convert(stored(host, rendered)), ASKED]
     _, parts = parse_messages(messages)
-    return build_input(parts, records or {}, ORIGIN)[1:-1]
+    known = rendered.records if records is None else records
+    return build_input(parts, known, ORIGIN)[1:-1]
 
 
 def statuses(rendered: Told) -> list[str]:
@@ -62,20 +65,15 @@ def refused() -> list[RunEvent]:
     """What a run reports in which a person did not allow a call."""
     call, output = refused_pair(REQUEST, "No.")
     call = {**call, "id": "fc_mcpr_1"}
+    said = message("1", "I go on.")
     [*asked, _] = run_of(reasoning("1"), REQUEST)
-    called: list[RunEvent] = [
-        ItemAdded(2, call),
-        ItemDone(2, call),
+    [*rest, _, _] = run_of(said)
+    return [
+        *(*asked, ItemAdded(2, call), ItemDone(2, call)),
         ToolOutput(3, output, failed=True),
+        *(shifted(event, 4) for event in rest),
+        RunDone(COMPLETED, output=(reasoning("1"), REQUEST, call, output, said)),
     ]
-    rest = run_of(message("1", "I go on."))
-    items = (reasoning("1"), REQUEST, call, output, message("1", "I go on."))
-    moved: list[RunEvent] = [
-        event._replace(output_index=event.output_index + 4)
-        for event in rest
-        if isinstance(event, ItemAdded | TextDelta | ItemDone)
-    ]
-    return [*asked, *called, *moved, RunDone(COMPLETED, output=items)]
 
 
 def calls_in(items: list[Item]) -> list[Item]:
@@ -83,11 +81,7 @@ def calls_in(items: list[Item]) -> list[Item]:
     return [item for item in items if "call_id" in item]
 
 
-# ------------------------------------------------------------- on the page
-
-
 def test_a_call_is_a_card_of_the_hosts_own(host_functions: HostFunctions) -> None:
-    """Arguments that grow, then the output; each item with an id of its own."""
     rendered = tell(run_of_transcript("mcp.sse"))
 
     thought, call, output, answered = stored(host_functions, rendered)
@@ -121,7 +115,6 @@ def _begins(chunk: Json, item_id: str) -> bool:
 def test_a_call_that_failed_shows_why(
     name: str, words: str, host_functions: HostFunctions
 ) -> None:
-    """Call and output are marked, and the server's words are there."""
     rendered = tell(run_of_transcript(f"{name}.sse"))
 
     _, call, output, _ = stored(host_functions, rendered)
@@ -135,10 +128,7 @@ def test_a_call_that_failed_shows_why(
         ("mcp", ["clocks offers 2 tools."]),
         ("mcp-two", ["clocks offers 2 tools.", "atlas offers 2 tools."]),
         ("mcp-parallel", ["clocks offers 1 tool."]),
-        (
-            "mcp-unlisted",
-            ["clocks did not list its tools: the answer continues without them."],
-        ),
+        ("mcp-unlisted", [f"{UNLISTED}: the answer continues without them."]),
     ],
 )
 def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
@@ -149,11 +139,10 @@ def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("listed", "line"),
     [
-        ({"tools": [{}]}, "clocks offers 1 tool."),
         ({"tools": []}, "clocks offers 0 tools."),
-        ({"tools": [{}], "error": "secret"}, "clocks did not list its tools"),
+        ({"tools": [{}], "error": "secret"}, UNLISTED),
         ({"tools": [{}], "server_label": None}, "An MCP server offers 1 tool."),
-        ({"tools": None}, "clocks did not list its tools"),
+        ({"tools": None}, UNLISTED),
     ],
 )
 def test_a_list_of_any_form_is_a_line(listed: Json, line: str) -> None:
@@ -172,33 +161,17 @@ def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> No
     assert not calls_in(stored(host_functions, rendered))
 
 
-def test_a_refused_call_is_a_card_that_failed(host_functions: HostFunctions) -> None:
-    """With the reason for an output."""
-    _, call, output, _ = stored(host_functions, tell(refused()))
-
-    assert (call["name"], call["status"]) == ("clocks_now", "failed")
-    assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
-
-
 def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     """The host would run what has no output; the next turn knows nothing of it."""
     whole = run_of_transcript("mcp.sse")
-    end = next(
-        index
-        for index, event in enumerate(whole)
-        if isinstance(event, ItemDone) and event.item["type"] == "mcp_call"
-    )
-    rendered = tell([*whole[:end], RunDone(CUT)])
+    ends = [e.item["type"] if isinstance(e, ItemDone) else "" for e in whole]
+    rendered = tell([*whole[: ends.index("mcp_call")], RunDone(CUT)])
 
     call, output = calls_in(stored(host_functions, rendered))
     assert (call["status"], output["status"]) == ("incomplete", "failed")
     assert call["call_id"] == output["call_id"]
     assert "may have made this call" in output["output"][0]["text"]
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
-    assert not calls_in(sent)
-
-
-# ------------------------------------------------------------- in the next turn
+    assert not calls_in(sent_next(host_functions, rendered))
 
 
 @each_transcript
@@ -207,8 +180,8 @@ def test_the_next_turn_sends_what_the_next_round_would(
 ) -> None:
     """The list once, each call with its output after it, byte for byte."""
     events = run_of_transcript(f"{name}.sse")
-    rendered = tell(events)
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
+
+    sent = sent_next(host_functions, tell(events))
 
     assert sent == replay_output(ended_items(events), with_reasoning=True)
     assert not [item for item in sent if item["type"] == "mcp_call"]
@@ -216,21 +189,21 @@ def test_the_next_turn_sends_what_the_next_round_would(
 
 def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
     """The next turn asks the server again."""
-    rendered = tell(run_of_transcript("mcp-unlisted.sse"))
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
+    sent = sent_next(host_functions, tell(run_of_transcript("mcp-unlisted.sse")))
 
     assert [item["type"] for item in sent] == ["reasoning", "message"]
 
 
 def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
-    """As a call that failed, with the reasoning that led to it."""
+    """As a card and a call that failed, with the reasoning that led to it."""
     rendered = tell(refused())
-    sent = sent_next(host_functions, stored(host_functions, rendered), rendered.records)
 
-    assert [item["type"] for item in sent] == [
-        *("reasoning", "function_call", "function_call_output", "message")
-    ]
-    assert sent[1:3] == refused_pair(REQUEST, "No.")
+    _, call, output, _ = stored(host_functions, rendered)
+    assert (call["name"], call["status"]) == ("clocks_now", "failed")
+    assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
+    thought, *pair, said = sent_next(host_functions, rendered)
+    assert (thought["type"], said["type"]) == ("reasoning", "message")
+    assert pair == refused_pair(REQUEST, "No.")
 
 
 @each_transcript
@@ -240,22 +213,10 @@ def test_without_a_record_the_call_is_still_known(
     """A chat that was exported without its keys: a valid input, no half pairs."""
     events = run_of_transcript(f"{name}.sse")
     made = [item for item in ended_items(events) if item["type"] == "mcp_call"]
-    sent = sent_next(host_functions, stored(host_functions, tell(events)))
+
+    sent = sent_next(host_functions, tell(events), {})
 
     assert calls_in(sent) == [item for call in made for item in replay_items(call)]
-
-
-def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
-    """The kept call goes with it, and the reasoning that led to it."""
-    rendered = tell(run_of_transcript("mcp.sse"))
-    rest = [
-        item
-        for item in stored(host_functions, rendered)
-        if not item_type(item).startswith("function_call")
-    ]
-    sent = sent_next(host_functions, rest, rendered.records)
-
-    assert [item["type"] for item in sent] == ["mcp_list_tools", "message"]
 
 
 def test_remote_output_is_stored_once() -> None:

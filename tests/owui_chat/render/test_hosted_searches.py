@@ -43,7 +43,6 @@ def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None
 
 
 def test_pages_stand_in_one_status_line() -> None:
-    """Each once, without what tells who searched."""
     chunks, _ = on_page(run_of(search_with(f"{A}?utm_source=openai", A, B)))
 
     [status] = pages(chunks)
@@ -73,10 +72,9 @@ def test_search_that_found_nothing_has_no_line() -> None:
 
     chunks, items = on_page(run_of(search_with(), {**search("2"), "action": action}))
 
-    assert items[1]["action"]["url"] == A
-
     assert pages(chunks) == []
     assert [item["action"]["type"] for item in items] == ["search", "open_page"]
+    assert items[1]["action"]["url"] == A
 
 
 def test_search_in_files_has_its_queries_and_no_results() -> None:

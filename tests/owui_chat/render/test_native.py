@@ -66,23 +66,14 @@ def natives(chunks: list[Json]) -> list[Json]:
     return [chunk for chunk in chunks if "type" in chunk]
 
 
-def shown(*items: Item, line: str = "") -> list[Item]:
-    """What the view holds of a run; `line` comes before the first text."""
-    view = Page(lambda: 100.0)
-    for event in run_of(*items):
-        if line and isinstance(event, TextDelta) and event.kind == "text":
-            list(view.render(Marker(line)))
-            line = ""
-        list(view.render(event))
-    return view.items
+def shown(*items: Item) -> list[Item]:
+    """What the view holds of a run."""
+    return on_page(run_of(*items))[1]
 
 
 def text_part(text: str) -> Item:
     """The one part of a message as the chat shows it."""
     return {"type": "output_text", "text": text, "annotations": []}
-
-
-# ---------------------------------------------------------------- single items
 
 
 def test_reasoning_is_shown_with_its_summary_and_time() -> None:
@@ -120,18 +111,19 @@ def test_a_thought_ends_when_something_follows_it() -> None:
 
 
 def test_a_thought_that_goes_on_and_on_is_sent_whole_a_few_times() -> None:
-    """A server that sends a thought and an answer in turn would have it sent each time."""
-    view = Page(Clock())
-    list(view.render(ItemAdded(0, {**reasoning("1"), "summary": []})))
-    list(view.render(ItemAdded(1, {**message("2", ""), "content": []})))
-    chunks: list[Json] = []
-    for _ in range(100):
-        chunks += view.render(TextDelta(0, "summary", 0, "Hm. "))
-        chunks += view.render(TextDelta(1, "text", 0, "Rain. "))
-    chunks += view.render(ItemDone(0, reasoning("1")))
+    """A server may send a thought and an answer in turn."""
+    turns = [TextDelta(0, "summary", 0, "Hm. "), TextDelta(1, "text", 0, "Rain. ")]
+    chunks, _ = on_page(
+        [
+            ItemAdded(0, {**reasoning("1"), "summary": []}),
+            ItemAdded(1, {**message("2", ""), "content": []}),
+            *(turns * 100),
+            ItemDone(0, reasoning("1")),
+        ]
+    )
 
     ends = [c for c in chunks if c.get("type") == "response.output_item.done"]
-    assert len(ends) == 2  # and one when the message was announced
+    assert len(ends) == 3  # the first when the message was announced
     assert ends[-1]["item"]["summary"] == reasoning("1")["summary"]
 
 
@@ -169,28 +161,21 @@ def test_a_thought_that_goes_on_ends_later() -> None:
 
 def test_refusal_is_shown_as_text() -> None:
     """The host gives only texts back."""
-    [item] = shown(refusal("1", "I can't."))
-    [_, first, *_] = tell(run_of(refusal("1", "I can't."))).chunks
+    [_, first, *_], [item] = on_page(run_of(refusal("1", "I can't.")))
 
     assert item["content"] == [text_part("I can't.")]
     assert first["type"] == "response.output_text.delta"
 
 
-def test_marker_stands_in_the_stored_text_too() -> None:
-    """Else a reload would lose it."""
-    items = shown(reasoning("1"), message("1", "Rain."), line=LINE)
-
-    assert items[1]["content"] == [text_part(f"{LINE}Rain.")]
-
-
 def test_marker_grows_in_front_of_the_text() -> None:
-    """In one piece: half of one would flash on the page."""
-    message_events = run_of(message("1", "Rain."))
+    """In one piece, as half of one would flash; and it is stored, for a reload."""
+    begun, *grown = run_of(message("1", "Rain."))
 
-    chunks, _ = on_page([message_events[0], Marker(LINE), *message_events[1:]])
+    chunks, [item] = on_page([begun, Marker(LINE), *grown])
 
     deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
     assert deltas == [f"{LINE}Rai", "n."]
+    assert item["content"] == [text_part(f"{LINE}Rain.")]
 
 
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
@@ -205,7 +190,6 @@ def test_marker_at_the_end_has_a_message_of_its_own() -> None:
 
 
 def test_call_is_shown_as_it_grows() -> None:
-    """Its arguments, then the whole call."""
     chunks = natives(tell(run_of(call("1"))).chunks)[:4]
 
     assert [chunk["type"].removeprefix("response.") for chunk in chunks] == [
@@ -251,7 +235,6 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
 
 
 def test_parts_of_a_message_follow_each_other() -> None:
-    """As the model wrote them; a refusal may be the second."""
     parts = message("1", "One")["content"] + refusal("1", " Two")["content"]
 
     rendered = tell(run_of({**message("1", ""), "content": parts}))
@@ -262,7 +245,6 @@ def test_parts_of_a_message_follow_each_other() -> None:
 
 
 def test_unknown_item_is_not_shown() -> None:
-    """And leaves no gap in the numbers."""
     unknown = {"type": "telescope_call", "id": "tc_1", "status": "completed"}
 
     items = shown(unknown, message("1", "Rain."))
@@ -279,7 +261,6 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
-    """The run's own dicts are what is kept."""
     item = reasoning("1")
 
     shown(item)
@@ -292,9 +273,6 @@ def test_item_without_a_status_is_complete_when_it_ends() -> None:
     [item] = shown(without(message("1", "Rain."), "status"))
 
     assert item["status"] == "completed"
-
-
-# ---------------------------------------------------------------- the end
 
 
 def test_usage_is_for_billing_and_for_compaction() -> None:
@@ -323,16 +301,32 @@ def test_usage_and_error_both_come() -> None:
     assert chunks == [counted, error_chunk(CUT.message)]
 
 
-def test_answer_that_can_go_on_is_no_error() -> None:
+def in_one_piece(text: str) -> list[RunEvent]:
+    """A message without deltas, as some servers send it."""
+    begun = {**message("1", ""), "content": []}
+    return [ItemAdded(0, begun), ItemDone(0, message("1", text))]
+
+
+@pytest.mark.parametrize(
+    ("events", "has_text"),
+    [
+        pytest.param(run_of(message("1", "Rain"))[:-1], True, id="a text that grew"),
+        pytest.param(in_one_piece("Rain"), True, id="a text in one piece"),
+        pytest.param(in_one_piece(" \n"), False, id="white space"),
+        pytest.param([], False, id="nothing"),
+    ],
+)
+def test_answer_that_can_go_on_is_no_error(
+    events: list[RunEvent], has_text: bool
+) -> None:
     """A status line says so: an error would stay below the whole answer."""
     ending = ending_of_incomplete("max_output_tokens")
 
-    chunks, _ = on_page([*run_of(message("1", "Rain"))[:-1], RunDone(ending)])
-    nothing, _ = on_page([RunDone(ending)])
+    chunks, _ = on_page([*events, RunDone(ending)])
 
-    assert [chunk for chunk in chunks if "error" in chunk] == []
-    assert chunks.count(status_chunk(ending.message)) == 1
-    assert nothing == [error_chunk(ending.message)]
+    errors = [chunk for chunk in chunks if "error" in chunk]
+    assert errors == ([] if has_text else [error_chunk(ending.message)])
+    assert chunks.count(status_chunk(ending.message)) == has_text
 
 
 def test_answer_that_can_go_on_is_an_error_where_no_line_is_read() -> None:
@@ -356,19 +350,6 @@ def test_custom_call_is_shown_as_a_function_with_an_argument() -> None:
     assert "input" not in item
     begun = {**item, "arguments": "", "status": "in_progress"}
     assert chunks[0]["item"] == begun
-
-
-@pytest.mark.parametrize("text", ["Rain", " \n"])
-def test_text_that_came_in_one_piece_can_go_on_as_well(text: str) -> None:
-    """Some servers send no deltas; white space is no text."""
-    ending = ending_of_incomplete("max_output_tokens")
-    begun = ItemAdded(0, {**message("1", ""), "content": []})
-
-    chunks, _ = on_page([begun, ItemDone(0, message("1", text)), RunDone(ending)])
-
-    is_text = bool(text.strip())
-    assert (error_chunk(ending.message) in chunks) is not is_text
-    assert (status_chunk(ending.message) in chunks) is is_text
 
 
 def test_thought_that_is_announced_with_its_words_grows_from_nothing() -> None:
@@ -434,12 +415,8 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
 
 
 def test_calls_that_the_host_will_run_are_no_end() -> None:
-    """The line comes when the last round of the answer is over."""
     ended = RunDone(Ending("completed"), output=(call("1"),))
     assert on_page([ended]) == ([], [])
-
-
-# ---------------------------------------------------------------- besides the answer
 
 
 def test_note_is_a_status_line() -> None:
@@ -459,20 +436,6 @@ def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
     assert chunk["choices"] == [{"index": 0, "delta": {}}]
 
 
-def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
-    """The numbers are those of the run, not of a response."""
-    events = run_of(message("1", "One"))[:-1]
-    events += [ItemAdded(1, message("2", "")), ItemDone(1, message("2", "Two"))]
-
-    chunks, items = on_page(events)
-
-    assert host_functions.reduce(chunks) == items
-    assert [message_text(item) for item in items] == ["One", "Two"]
-
-
-# ---------------------------------------------------------------- answered calls
-
-
 @pytest.mark.parametrize(("failed", "status"), [(False, "completed"), (True, "failed")])
 def test_output_of_a_call_is_shown_as_the_host_stores_it(
     failed: bool, status: str
@@ -488,7 +451,6 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it(
 
 
 def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
-    """Sources are events of the host, below the answer."""
     source = {"source": {"name": "search_web"}}
     card = {"files": ["f"], "embeds": ["<b>"], "sources": [source]}
 
@@ -514,52 +476,42 @@ def test_picture_is_shown_by_its_address_alone() -> None:
 
 
 def test_custom_call_is_a_card_like_any_other(host_functions: HostFunctions) -> None:
-    """Its text is an argument; the host gives call and output back as a pair."""
+    """The host gives call and output back as a pair."""
     *events, end = run_of(custom_call("1", 'a "note"\nfor Zürich'))
     given = {**output("1"), "type": "custom_tool_call_output"}
     chunks, items = on_page([*events, ToolOutput(1, given), end])
 
-    stored = host_functions.reduce(natives(chunks))
-
+    assert host_functions.reduce(natives(chunks)) == items
+    called, returned = host_functions.convert(items)
     text = '{"input": "a \\"note\\"\\nfor Zürich"}'
-    assert [item["type"] for item in stored] == ["function_call", OUTPUT]
-    assert (stored[0]["name"], stored[0]["arguments"]) == ("take_note", text)
-    assert stored == items
-    called, returned = host_functions.convert(stored)
     function = called["tool_calls"][0]["function"]
     assert function == {"name": "take_note", "arguments": text}
     assert (returned["role"], returned["content"]) == ("tool", "rain")
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_call_of_an_answer_that_broke_off_is_closed(
-    ended: bool, host_functions: HostFunctions
+def test_host_makes_no_call_of_an_answer_that_broke_off(
+    host_functions: HostFunctions,
 ) -> None:
-    """The host would run it, with half of its arguments."""
-    begun, first, *rest = run_of(call("1"))
-    chunks, items = on_page([begun, first, *(rest[:-1] if ended else []), RunDone(CUT)])
+    """It would, with half of its arguments."""
+    chunks, items = on_page([*run_of(call("1"))[:2], RunDone(CUT)])
 
-    called, returned = host_functions.reduce(natives(chunks))
-
-    assert (called["status"], returned["status"]) == ("incomplete", "failed")
-    assert returned["call_id"] == called["call_id"]
-    assert "interrupted" in returned["output"][0]["text"]
-    assert [called, returned] == items
+    assert host_functions.reduce(natives(chunks)) == items
     assert host_functions.convert(items) == []
-    assert chunks[-1] == error_chunk(CUT.message)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4], ids=["begun", "growing", "whole"])
-def test_call_that_broke_off_gets_an_output_in_what_the_page_stores(
-    count: int,
-) -> None:
-    """Without a host to ask: none is open at the end of an answer that failed."""
+def test_call_of_an_answer_that_broke_off_gets_an_output(count: int) -> None:
+    """None is open at the end of an answer that failed."""
     chunks, items = on_page([*run_of(call("1"))[:count], RunDone(CUT)])
 
-    assert [item["type"] for item in items] == ["function_call", OUTPUT]
-    assert [item["status"] for item in items] == ["incomplete", "failed"]
-    events = [chunk for chunk in chunks if chunk.get("type", "").endswith("done")]
-    assert [event["item"] for event in events[-2:]] == items
+    called, returned = items
+    assert (called["type"], called["status"]) == ("function_call", "incomplete")
+    assert (returned["type"], returned["status"]) == (OUTPUT, "failed")
+    assert returned["call_id"] == called["call_id"]
+    assert "interrupted" in returned["output"][0]["text"]
+    ends = [chunk for chunk in chunks if chunk.get("type", "").endswith("done")]
+    assert [chunk["item"] for chunk in ends[-2:]] == items
+    assert chunks[-1] == error_chunk(CUT.message)
 
 
 def test_failure_closes_no_call_that_has_its_output() -> None:
@@ -581,27 +533,6 @@ def test_call_that_ends_again_after_its_output_is_closed_already() -> None:
 
     assert [item["type"] for item in items] == ["function_call", OUTPUT]
     assert items[0]["status"] == "completed"
-
-
-def test_run_with_tools_is_one_message_to_the_host(
-    host_functions: HostFunctions,
-) -> None:
-    """Calls, outputs and text as it was told; the next turn gets them as pairs."""
-    chunks, items = on_page(run_with_tools())
-
-    stored = host_functions.reduce(natives(chunks))
-
-    kinds = [item["type"] for item in stored]
-    calls = [*["function_call"] * 2, *[OUTPUT] * 2]
-    assert kinds == ["reasoning", *calls, "message"]
-    assert [item["type"] for item in items] == kinds
-    messages = host_functions.convert(stored)
-    returned = [m for m in messages if m["role"] == "tool"]
-    assert [m["tool_call_id"] for m in returned] == ["call_1", "call_2"]
-    assert [m["content"] for m in returned] == ["rain", "snow"]
-
-
-# ---------------------------------------------------------------- an attempt that failed
 
 
 @pytest.mark.parametrize(
@@ -649,20 +580,14 @@ def test_text_of_a_thought_that_no_attempt_finished_stays(kind: str) -> None:
 
 
 def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
-    """Each thought is kept with its own text."""
     begun = {"type": "reasoning", "id": "rs_2", "summary": []}
-    earlier = [event for event in run_of(reasoning("rs_1", "Before"))[:-1]]
     failed: list[RunEvent] = [ItemAdded(5, begun), ItemDone(5, NO_THOUGHT)]
 
-    _, items = on_page([*earlier, *failed, *run_of(message("msg_9", "Hello"))])
+    _, items = on_page([*run_of(reasoning("rs_1", "Before"))[:-1], *failed])
 
-    assert [item["type"] for item in items][:2] == [
-        "reasoning",
-        "openai_responses:end",
-    ]
+    kinds = [item["type"] for item in items]
+    assert kinds == ["reasoning", "openai_responses:end"]
 
-
-# ---------------------------------------------------------------- compaction
 
 COMPACTION: Item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
 

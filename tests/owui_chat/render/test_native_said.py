@@ -7,7 +7,6 @@ import pytest
 from owui_chat.events import Marker
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
-    Page,
     call,
     message,
     on_page,
@@ -17,7 +16,6 @@ from runs.sample import (
 )
 
 Json = dict[str, Any]
-FIELDS = ("content", "reasoning_content")
 
 
 def said(chunks: list[Json], field: str = "content") -> str:
@@ -26,69 +24,49 @@ def said(chunks: list[Json], field: str = "content") -> str:
     return "".join(choice["delta"].get(field, "") for choice in choices)
 
 
-def test_two_messages_and_two_thoughts_are_apart() -> None:
-    """Whoever joins the deltas knows of no items."""
-    events = run_of(
-        reasoning("1", "First."),
-        message("2", "One."),
-        call("3"),
-        reasoning("4", "Second."),
-        message("5", "Two."),
-        refusal("6", "No more."),
-    )
-
-    chunks, _ = on_page(events)
-
-    assert said(chunks) == "One.\n\nTwo.\n\nNo more."
-    assert said(chunks, "reasoning_content") == "First.\n\nSecond."
+LOOK = message("9", "Look.", "commentary")
+OPEN_THOUGHT = {
+    **{"type": "reasoning", "id": "rs_1", "summary": []},
+    "content": [{"type": "reasoning_text", "text": text} for text in ("One", "Two")],
+}
 
 
-def test_thoughts_of_open_models_are_said_as_such() -> None:
-    """They come as content of their reasoning, not as a summary."""
-    content = [{"type": "reasoning_text", "text": text} for text in ("One", "Two")]
-    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
+@pytest.mark.parametrize(
+    ("items", "content", "thought"),
+    [
+        pytest.param(
+            [
+                *(reasoning("1", "First."), message("2", "One."), call("3")),
+                *(reasoning("4", "Second."), message("5", "Two.")),
+                refusal("6", "No more."),
+            ],
+            "One.\n\nTwo.\n\nNo more.",
+            "First.\n\nSecond.",
+            id="messages and thoughts are apart: whoever joins them knows no items",
+        ),
+        pytest.param([OPEN_THOUGHT], "", "One\n\nTwo", id="thoughts of open models"),
+        pytest.param([LOOK], "Look.", "", id="commentary that is the answer"),
+        pytest.param(
+            [message("1", "One."), LOOK], "One.\n\nLook.", "", id="at the end"
+        ),
+        pytest.param([LOOK, message("2", "So.")], "So.", "", id="before an answer"),
+        pytest.param([call("1")], "", "", id="no arguments of calls"),
+    ],
+)
+def test_texts_are_said_as_chat_completions_has_them(
+    items: list[Json], content: str, thought: str
+) -> None:
+    chunks, _ = on_page(run_of(*items))
 
-    chunks, _ = on_page(run_of(thought, message("1", "Rain.")))
-
-    assert said(chunks, "reasoning_content") == "One\n\nTwo"
-    assert said(chunks) == "Rain."
+    assert said(chunks) == content
+    assert said(chunks, "reasoning_content") == thought
 
 
 def test_marker_is_not_said() -> None:
     """It is for the stored chat, and other functions would show it."""
     line = format_marker("items", "A" * 26)
-    page = Page(lambda: 0.0)
-    events = [Marker(line), *run_of(message("1", "Hi."))]
-    chunks = [chunk for event in events for chunk in page.render(event)]
+
+    chunks, _ = on_page([Marker(line), *run_of(message("1", "Hi."))])
 
     assert line in chunks[1]["delta"]
     assert said(chunks) == "Hi."
-
-
-@pytest.mark.parametrize(
-    ("before", "whole"), [([], "Look."), ([message("1", "One.")], "One.\n\nLook.")]
-)
-def test_commentary_that_is_the_answer_is_said_once(
-    before: list[Json], whole: str
-) -> None:
-    """Commentary is not said; if nothing follows, it is the answer."""
-    events = run_of(*before, message("9", "Look.", "commentary"))
-
-    chunks, _ = on_page(events)
-
-    assert said(chunks) == whole
-
-
-def test_commentary_before_an_answer_is_not_said() -> None:
-    """It is no part of the answer."""
-    chunks, _ = on_page(run_of(message("1", "Hm.", "commentary"), message("2", "So.")))
-
-    assert said(chunks) == "So."
-
-
-def test_only_texts_are_said() -> None:
-    """Neither arguments of calls nor code."""
-    chunks, _ = on_page(run_of(call("1")))
-
-    assert any("arguments" in str(chunk.get("type")) for chunk in chunks)
-    assert [said(chunks, field) for field in FIELDS] == ["", ""]

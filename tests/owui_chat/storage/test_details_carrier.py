@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
+from chats.round_trip import ASKED, Round, expected, sent_next
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     content_parts,
-    drop_orphans,
     is_call,
-    is_call_output,
-    is_commentary,
     is_reasoning,
     item_type,
     message_text,
 )
-from openai_responses.loop.events import ResponseDone, RunEvent
+from openai_responses.loop.events import ResponseDone
 from openai_responses.requests.replay import Origin, replay_output
-from owui_chat.answers import closing_commentary
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.details_carrier import (
@@ -35,7 +32,6 @@ from runs.sample import (
     call,
     ended_items,
     message,
-    on_page,
     output,
     reasoning,
     rounds_of_transcripts,
@@ -47,9 +43,7 @@ from runs.sample import (
 from stand_in.signing import SIGN
 
 Json = dict[str, Any]
-Round = Sequence[RunEvent]
 PLAIN = ("message", "reasoning", *CALL_OUTPUTS)
-ASKED = {"role": "user", "content": "Weather?"}
 
 
 def is_carried(events: Round) -> bool:
@@ -72,75 +66,11 @@ SCENARIOS = {
 }
 
 
-# ------------------------------------------------------------- as the host does
-
-
-def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
-    """The output items that the host stores, with what the first thought carries."""
-    items: list[Item] = []
-    for number, events in enumerate(rounds):
-        chunks, held = on_page(events)
-        index = next(i for i, item in enumerate(held) if is_reasoning(item))
-        ended = ended_items(events)
-        closing = closing_commentary(ended)
-        unshown = [item for item in ended if is_commentary(item) and item != closing]
-        pairs = [(i, "" if i in unshown else message_text(i)) for i in ended]
-        details = write_details(str(number), pairs, ORIGIN, {"round": number}, SIGN)
-        thought = {**held[index], "reasoning_details": details}
-        done = "response.output_item.done"
-        amended = {"type": done, "output_index": index, "item": thought}
-        shown = host.reduce([*(c for c in chunks if "type" in c), amended])
-        items += map(rewritten, shown)
-        answered = {item["call_id"] for item in shown if is_call_output(item)}
-        calls = (item for item in shown if is_call(item))
-        items += [result(item) for item in calls if item["call_id"] not in answered]
-    return items
-
-
-def rewritten(item: Item) -> Item:
-    """A call as the host stores it, with its arguments rewritten."""
-    return {**item, "arguments": "{}"} if is_call(item) else item
-
-
-def result(item: Item) -> Item:
-    """What the host's tool returned."""
-    part = {"type": "input_text", "text": f"output of {item['call_id']}"}
-    return {
-        "type": "function_call_output",
-        "call_id": item["call_id"],
-        "output": [part],
-        "status": "completed",
-    }
-
-
 def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
     """What the next turn sends of the messages between two of the user."""
     whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
     parts, records = restore_from_details(parse_messages(whole)[1], SIGN)
     return build_input(parts, records, reader)[1:-1]
-
-
-def expected(rounds: Sequence[Round]) -> list[Item]:
-    """The items of the rounds as they are sent back, the outputs in their place."""
-    items: list[Item] = []
-    for events in rounds:
-        known = replay_output(ended_items(events), with_reasoning=True)
-        items += [item for item in known if not is_empty(item)]
-        items += [
-            {
-                "type": f"{item_type(item)}_output",
-                "call_id": item["call_id"],
-                "output": f"output of {item['call_id']}",
-            }
-            for item in known
-            if is_call(item)
-        ]
-    return drop_orphans([*items, ASKED])[:-1]
-
-
-def is_empty(item: Item) -> bool:
-    """Whether a message says nothing: the host drops it."""
-    return item_type(item) == "message" and not message_text(item).strip()
 
 
 def details_of(*pairs: tuple[Item, str], **notes: Any) -> list[Item]:
@@ -153,23 +83,26 @@ def carrying(text: str, details: object) -> Json:
     return {"role": "assistant", "content": text, "reasoning_details": details}
 
 
-# ------------------------------------------------------------- the tests
+def called(text: str, details: object) -> list[Json]:
+    """Such an answer that makes a call, and what the host's tool returned for it."""
+    function = {"name": "get_weather", "arguments": "{}"}
+    tool_call = {"id": "call_1", "type": "function", "function": function}
+    return [
+        {**carrying(text, details), "tool_calls": [tool_call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_transcript_is_given_back_as_it_came(
     scenario: str, host_functions: HostFunctions
 ) -> None:
-    """Every item that the API may have back, in order, byte for byte."""
     rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
 
-    messages = host_functions.convert(stored(host_functions, rounds))
-
-    assert sent(messages) == expected(rounds)
+    assert sent_next(host_functions, rounds, "details") == expected(rounds, "details")
 
 
 def test_transcripts_are_not_all_trivial() -> None:
-    """They hold rounds of calls, phases and hosted items."""
     runs = [run_of_transcript(name) for names in SCENARIOS.values() for name in names]
     items = [item for events in runs for item in ended_items(events)]
 
@@ -178,59 +111,71 @@ def test_transcripts_are_not_all_trivial() -> None:
     assert len([item for item in items if item.get("phase")]) > 3
 
 
-SEVERAL = (
-    reasoning("1"),
-    message("1", "First.\n\nTwo lines.", "commentary"),
-    reasoning("2"),
-    search("1"),
-    message("2", "Then."),
-    reasoning("3"),
-    call("1"),
-    call("2"),
+LOOK = message("1", "I look.\n\nTwo lines.", "commentary")
+
+
+LOOK = message("1", "I look.\n\nTwo lines.", "commentary")
+LED = (reasoning("1"), LOOK, reasoning("2"))
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        pytest.param(
+            [
+                [*LED, search("1"), message("2", "Then."), call("1"), call("2")],
+                [reasoning("4"), message("3", "Rain.")],
+            ],
+            id="the host forgets between which texts a thought was",
+        ),
+        pytest.param([[*LED, message("2", "Snow.", "final_answer")]], id="two texts"),
+        pytest.param([[*LED, message("2", "Done.", "commentary")]], id="only remarks"),
+        pytest.param(
+            [[reasoning("1"), LOOK, call("1")]],
+            id="the host has no text of the remark before a call",
+        ),
+    ],
 )
+def test_place_of_each_item_survives(
+    responses: list[list[Item]], host_functions: HostFunctions
+) -> None:
+    rounds = [run_of(*items) for items in responses]
+
+    assert sent_next(host_functions, rounds, "details") == expected(rounds, "details")
 
 
-def test_place_of_each_item_survives(host_functions: HostFunctions) -> None:
-    """The host joins the texts, and forgets between which of them a thought was."""
-    rounds = [run_of(*SEVERAL), run_of(reasoning("4"), message("3", "Rain."))]
+def test_deleted_call_takes_its_reasoning_along() -> None:
+    details = details_of((reasoning("1"), ""), (call("1"), ""))
 
-    messages = host_functions.convert(stored(host_functions, rounds))
-
-    assert messages[0]["content"] == "Then."
-    assert sent(messages) == expected(rounds)
+    assert sent([carrying("", details)]) == []
 
 
-def test_deleted_call_takes_its_reasoning_along(host_functions: HostFunctions) -> None:
-    """The rest of the turn stays."""
-    items = stored(host_functions, [run_of(reasoning("1"), call("1"))])
-    kept = [item for item in items if item.get("call_id") is None]
-
-    messages = host_functions.convert(kept)
-
-    assert sent(messages) == []
+TWO_TEXTS = [
+    *(reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two."))
+]
 
 
-def edited(text: str) -> list[Item]:
-    """What is sent of a turn of two messages whose shown text is this now."""
-    turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
-    return sent([carrying(text, details_of(*((i, message_text(i)) for i in turn)))])
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param(
+            "One.\nThree.",
+            ["reasoning", "One.", "reasoning", "Three."],
+            id="behind the last place",
+        ),
+        pytest.param(
+            "Something else.",
+            ["reasoning", "Something else."],
+            id="the places have moved: a thought that led to what is gone goes, too",
+        ),
+    ],
+)
+def test_edit_is_the_persons_text(text: str, left: list[str]) -> None:
+    details = details_of(*((item, message_text(item)) for item in TWO_TEXTS))
 
+    items = sent([carrying(text, details)])
 
-def test_edit_behind_the_last_place_is_the_person_s_text() -> None:
-    """The items around it stay."""
-    items = edited("One.\nThree.")
-
-    texts = [message_text(i) for i in items if item_type(i) == "message"]
-    assert texts == ["One.", "Three."]
-    assert len(items) == 4
-
-
-def test_edit_that_moves_the_places_is_one_text() -> None:
-    """Reasoning that led to what is gone leaves with it."""
-    items = edited("Something else.")
-
-    assert [item["type"] for item in items] == ["reasoning", "message"]
-    assert message_text(items[1]) == "Something else."
+    assert [message_text(item) or item["type"] for item in items] == left
 
 
 def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
@@ -248,19 +193,13 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
 def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
     """The host has no text of it."""
     turn = [reasoning("1"), message("1", "I look."), call("1")]
-    details = details_of(*((item, "") for item in turn))
-    function = {"name": "get_weather", "arguments": "{}"}
-    tool_call = {"id": "call_1", "type": "function", "function": function}
-    called = {**carrying("", details), "tool_calls": [tool_call]}
-    returned = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
 
-    items = sent([called, returned])
+    items = sent(called("", details_of(*((item, "") for item in turn))))
 
     assert items == [*replay_output(turn, with_reasoning=True), output("1")]
 
 
 def test_text_stands_only_where_the_host_does_not_have_it() -> None:
-    """What a chat stores of an answer is stored once."""
     shown = message("1", "Rain.")
     stripped = message("2", "Snow. ")
 
@@ -273,7 +212,6 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
 
 
 def test_reasoning_without_its_content_is_not_carried() -> None:
-    """It could not be given back."""
     entries = details_of((without(reasoning("1"), "encrypted_content"), ""))
 
     assert [entry["type"] for entry in entries] == ["openai_responses.turn"]
@@ -286,35 +224,27 @@ def test_plain_reasoning_goes_back_with_a_run_that_goes_on() -> None:
     look = message("1", "I look.")
     turn = [(thought, ""), (look, "I look."), (call("1"), "")]
     details = write_details("1", turn, ORIGIN, {}, SIGN, continues=True)
-    function = {"name": "get_weather", "arguments": "{}"}
-    tool_call = {"id": "call_1", "type": "function", "function": function}
-    called = {**carrying("I look.", details), "tool_calls": [tool_call]}
-    returned = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
-    parts, records = restore_from_details(parse_messages([called, returned])[1], SIGN)
+    parts = parse_messages(called("I look.", details))[1]
 
-    items = build_input(parts, records, ORIGIN)
+    items = build_input(*restore_from_details(parts, SIGN), ORIGIN)
 
-    assert items == [
-        thought,
-        *replay_output([look, call("1")], with_reasoning=True),
-        output("1"),
-    ]
+    said = replay_output([look, call("1")], with_reasoning=True)
+    assert items == [thought, *said, output("1")]
     assert len(write_details("1", turn, ORIGIN, {}, SIGN)) == len(details) - 1
 
 
 def test_message_without_a_text_comes_back_as_it_was_sent_in_its_run() -> None:
     """After the reasoning that led to it; each request begins as the last one did."""
     turn = [reasoning("1"), message("1", ""), call("1")]
-    details = write_details("1", [(item, "") for item in turn], ORIGIN, {}, SIGN)
+    [response] = read_details(details_of(*((item, "") for item in turn)), SIGN)
 
-    items = [item for item, _ in read_details(details, SIGN)[0].items]
+    items = [item for item, _ in response.items]
 
     assert items == replay_output(turn, with_reasoning=True)
     assert len(items) == 3
 
 
 def test_encrypted_content_is_where_others_look_for_it() -> None:
-    """Reasoning has the form that the host's own adapters give it."""
     _, entry = details_of((reasoning("1"), ""))
 
     assert entry["type"] == "reasoning.encrypted"
@@ -324,7 +254,6 @@ def test_encrypted_content_is_where_others_look_for_it() -> None:
 
 @pytest.mark.parametrize("other", [Origin("gpt-6", "api.openai.com"), None])
 def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
-    """The rest goes to any."""
     details = details_of((reasoning("1"), ""), (message("1", "Rain."), "Rain."))
 
     items = sent([carrying("Rain.", details)], other)
@@ -333,20 +262,15 @@ def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
 
 
 def test_notes_come_back() -> None:
-    """With the turn they belong to, in the order of the turns."""
-    details = [
-        entry
-        for name in ("b", "a")
-        for entry in write_details(
-            name, [(reasoning(name), "")], ORIGIN, {"n": name}, SIGN
-        )
-    ]
+    details: list[Item] = []
+    for name in ("b", "a"):
+        pairs = [(reasoning(name), "")]
+        details += write_details(name, pairs, ORIGIN, {"n": name}, SIGN)
 
     turns = read_details(details[::-1], SIGN)
 
-    assert [turn.notes for turn in turns] == [{"n": "a"}, {"n": "b"}]
-    assert [turn.origin for turn in turns] == [ORIGIN, ORIGIN]
-    assert [len(turn.items) for turn in turns] == [1, 1]
+    read = [(turn.notes, turn.origin, len(turn.items)) for turn in turns]
+    assert read == [({"n": "a"}, ORIGIN, 1), ({"n": "b"}, ORIGIN, 1)]
 
 
 OWN = {"format": "openai-responses-v1"}
@@ -366,7 +290,6 @@ BROKEN: list[object] = [
 
 @pytest.mark.parametrize("details", BROKEN)
 def test_reasoning_details_of_others_are_ignored(details: object) -> None:
-    """A message with it is read as if it carried nothing."""
     answered = carrying("Rain.", details)
 
     parts, records = restore_from_details(parse_messages([answered])[1], SIGN)

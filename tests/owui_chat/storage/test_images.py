@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import Item
+from openai_responses.items import Item, text_message
 from openai_responses.transport.stream import ItemDone
 from owui_chat.files import container_addresses, file_citations, file_lines, link_files
 from owui_chat.input.history import build_input
@@ -29,6 +29,7 @@ CITED = {
 }
 DRAWN: Item = {"type": "image_generation_call", "id": "ig_1", "result": "AAAA"}
 KEPT: Item = {"type": "image_generation_call", "stored": "f-1"}
+CARD = {"files": [{"id": "f-1"}]}
 IMAGE = {"type": "input_image", "detail": "auto"}
 IMAGE["image_url"] = "data:image/png;base64,AAAA"
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
@@ -45,11 +46,7 @@ def records_of(*payload: Item, ulid: str = A) -> dict[str, Record]:
     return read_records({"openai_responses_pipe:m-1": {"items": items}}, SIGN)
 
 
-# ------------------------------------------------------------------------- texts
-
-
 def test_files_that_a_message_cites_are_found_once() -> None:
-    """Other citations are not about containers."""
     url = {"type": "url_citation", "url": "https://a.example"}
     item = message("1", "x", annotations=[CITED, url, CITED])
 
@@ -61,21 +58,16 @@ def test_files_that_a_message_cites_are_found_once() -> None:
     [
         (f"[people.csv]({ADDRESS}) and {ADDRESS}.", "people.csv", [ADDRESS]),
         (f"[it]({ADDRESS})", "other.csv", []),
-        (
-            "[x](sandbox:/mnt/data/my%20table.csv)",
-            "my table.csv",
-            ["sandbox:/mnt/data/my%20table.csv"],
-        ),
+        ("[x](sandbox:/my%20table.csv)", "my table.csv", ["sandbox:/my%20table.csv"]),
         ("people.csv", "people.csv", []),
     ],
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
-    """By the name at their end; a full stop after one is none of it."""
+    """A full stop after an address is none of it."""
     assert container_addresses(text, name) == addresses
 
 
 def test_text_gets_the_addresses_of_the_host() -> None:
-    """And the notes below; what is not known stays as it is."""
     card = {"links": {ADDRESS: URL}, "notes": ["*One.*", "*Two.*"]}
     text = f"[people.csv]({ADDRESS}) [b](sandbox:/mnt/data/b.csv)"
 
@@ -93,30 +85,19 @@ def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
     assert file_lines({}) == ""
 
 
-# ---------------------------------------------------------------------- pictures
-
-
 @pytest.mark.parametrize(
     ("item", "card", "kept"),
     [
-        (DRAWN, {"files": [{"id": "f-1"}]}, KEPT),
-        (
-            {**DRAWN, "output_format": "webp"},
-            {"files": [{"id": "f-1"}]},
-            {**KEPT, "output_format": "webp"},
-        ),
+        (DRAWN, CARD, KEPT),
+        ({**DRAWN, "output_format": "webp"}, CARD, {**KEPT, "output_format": "webp"}),
+        ({**DRAWN, "output_format": "png"}, CARD, {**KEPT, "output_format": "png"}),
         (
             {**DRAWN, "result": "data:image/jpeg;base64,/9j/"},
-            {"files": [{"id": "f-1"}]},
+            CARD,
             {**KEPT, "output_format": "jpeg"},
         ),
-        (
-            {**DRAWN, "output_format": "png"},
-            {"files": [{"id": "f-1"}]},
-            {**KEPT, "output_format": "png"},
-        ),
         (DRAWN, {}, DRAWN),
-        (reasoning("1"), {"files": [{"id": "f-1"}]}, reasoning("1")),
+        (reasoning("1"), CARD, reasoning("1")),
     ],
 )
 def test_picture_is_kept_by_the_file_that_holds_it(
@@ -127,7 +108,6 @@ def test_picture_is_kept_by_the_file_that_holds_it(
 
 
 def test_item_of_another_type_names_no_picture() -> None:
-    """Whatever fields it has."""
     records = records_of({**reasoning("1"), "stored": "f-1"})
 
     assert stored_image_ids([THERE], records) == []
@@ -144,35 +124,27 @@ def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     assert stored_image_ids([named], records_of(reasoning("1"))) == []
 
 
+SAID = text_message("assistant", "There.")
+
+
 @pytest.mark.parametrize(
-    ("held", "pictures"),
-    [({"f-1": "AAAA"}, [PICTURE]), ({}, [])],
-    ids=["readable", "lost"],
+    ("text", "held", "sent"),
+    [
+        ("There.", {"f-1": "AAAA"}, [reasoning("1"), PICTURE, SAID]),
+        ("", {"f-1": "AAAA"}, [reasoning("1"), PICTURE]),
+        ("There.", {}, [reasoning("1"), SAID]),
+        ("", {}, []),
+    ],
+    ids=["picture and text", "picture", "lost picture, text", "lost picture"],
 )
 def test_stored_picture_goes_back_at_its_place(
-    held: dict[str, str], pictures: list[Item]
+    text: str, held: dict[str, str], sent: list[Item]
 ) -> None:
-    """The reasoning that led to it stays in front of it, and of the text without it."""
-    records = restore_images(records_of(reasoning("1"), KEPT), held)
-
-    thought, *restored, answered = build_input([THERE], records, ORIGIN)
-
-    assert thought["type"] == "reasoning"
-    assert restored == pictures
-    assert answered["role"] == "assistant"
-
-
-def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
     """The API refuses reasoning that nothing follows."""
-    parts = [AssistantText(format_marker("items", A))]
-    records = records_of(reasoning("1"), KEPT)
-    lost, restored = (
-        build_input(parts, restore_images(records, held), ORIGIN)
-        for held in ({}, {"f-1": "AAAA"})
-    )
+    records = restore_images(records_of(reasoning("1"), KEPT), held)
+    answered = AssistantText(format_marker("items", A) + text)
 
-    assert lost == []
-    assert restored[1:] == [PICTURE]
+    assert build_input([answered], records, ORIGIN) == sent
 
 
 def test_pictures_of_earlier_writers_go_back() -> None:

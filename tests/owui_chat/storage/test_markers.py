@@ -105,7 +105,6 @@ def test_windows_line_ends_are_read() -> None:
 
 @pytest.mark.parametrize("line", FOREIGN)
 def test_lines_of_another_pipe_are_taken_out(line: str) -> None:
-    """They name nothing that is ours."""
     text = f"Before.\n\n{line}\n\nAfter."
 
     assert pieces(text) == [MarkedText("", "Before."), MarkedText("", "After.")]
@@ -160,7 +159,6 @@ def test_any_text_can_be_stripped_of_markers(text: str) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(WRITERS)), st.text())), st.text())
 def test_split_undoes_join(marked: list[tuple[str, str]], head: str) -> None:
-    """Every id with its text, in order, whoever wrote the markers."""
     texts = [head, *(text for _, text in marked)]
     assume(not any("]:" in text or has_marker(text) for text in texts))
     joined = head + "".join(f"{WRITERS[name][0]}\n{text}" for name, text in marked)

@@ -61,92 +61,134 @@ def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     return with_stored
 
 
-ODD_PARTS = [*message("1", "Rain.")["content"], {"type": "summary_text", "text": "!"}]
-RAIN_OF_CODE = code_text("Rain.")
-CODE_THEN_RAIN = [
-    {"type": CODE_CARD, "code": "Rain."},
-    message("1", "Rain."),
-    kept(A, "msg_1"),
+def values_of(*items: Json) -> Json:
+    """What is kept in the output of a message."""
+    return parse_output_records(output_records({"m-1": {"output": [*items]}}))
+
+
+RAIN = message("1", "Rain.")
+ODD_PARTS = [*RAIN["content"], {"type": "summary_text", "text": "!"}]
+TWO_TEXTS = [RAIN, kept(A, "msg_1"), message("2", "Snow."), kept(B, "msg_2")]
+MADE: Json = {**output("1"), "output": []}
+MADE_2 = {**MADE, "call_id": "call_2"}
+PARALLEL = [
+    *(ToolCall("call_1", "f", "{}"), ToolCall("call_2", "f", "{}")),
+    *(ToolMessage("call_1", "rain"), ToolMessage("call_2", "rain")),
 ]
+RAIN_OF_CODE = code_text("Rain.")
+CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
 
 
 @pytest.mark.parametrize(
-    ("shown", "run", "texts"),
+    ("answer", "run", "with_records"),
     [
         pytest.param(
-            AssistantText("Rain.\nSnow."),
-            [
-                *(message("1", "Rain."), kept(A, "msg_1")),
-                *(message("2", "Snow."), kept(B, "msg_2")),
-            ],
+            [AssistantText("Rain.\nSnow.")],
+            TWO_TEXTS,
             [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])],
             id="the host joins neighbors by a line's end",
         ),
         pytest.param(
-            AssistantText("Yes.\nYes."),
+            [AssistantText("Rain."), AssistantText("Snow.")],
+            TWO_TEXTS,
+            [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])],
+            id="what another carrier has cut is not joined",
+        ),
+        pytest.param(
+            [AssistantText("Yes.\nYes.")],
             [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")],
             [AssistantText("Yes.", []), AssistantText("Yes.", [A])],
             id="the same words are looked for behind those before",
         ),
         pytest.param(
-            AssistantText("Rain.", [A]),
-            [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")],
+            [AssistantText("Rain.", [A])],
+            [RAIN, kept(C, "msg_1"), kept(B, "msg_1")],
             [AssistantText("Rain.", [C, B, A])],
             id="the text keeps the record that it had",
         ),
         pytest.param(
-            AssistantText(f"{RAIN_OF_CODE}\nRain."),
+            [AssistantText(f"{RAIN_OF_CODE}\nRain.")],
             CODE_THEN_RAIN,
             [AssistantText(RAIN_OF_CODE, []), AssistantText("Rain.", [A])],
             id="the words of code are not those of the answer",
         ),
         pytest.param(
-            AssistantText("Rain."),
-            [{**message("1", "Rain."), "content": ODD_PARTS}, kept(A, "msg_1")],
+            [AssistantText("Rain.")],
+            [{**RAIN, "content": ODD_PARTS}, kept(A, "msg_1")],
             [AssistantText("Rain.", [A])],
             id="the host takes the text of one kind of part",
         ),
         pytest.param(
-            AssistantText("Rain."),
+            [AssistantText("Rain.")],
             CODE_THEN_RAIN,
             [AssistantText("Rain.", [A])],
             id="the code was deleted",
         ),
+        pytest.param(
+            [*PARALLEL, AssistantText("Rain.")],
+            [call("1"), call("2"), MADE, MADE_2, kept(A, "msg_1"), RAIN],
+            [*PARALLEL, AssistantText("Rain.", [A])],
+            id="after the last of the outputs of parallel calls",
+        ),
+        pytest.param(
+            card("call_1"),
+            [call("1"), MADE, kept(A)],
+            [*card("call_1"), AssistantText("", [A])],
+            id="a record without a text is after the cards",
+        ),
+        pytest.param(
+            [AssistantText("Sun.\nHail."), *card("call_1"), AssistantText("Snow.")],
+            [
+                *(RAIN, kept(A, "msg_1"), message("2", "Hail."), kept(B, "msg_2")),
+                *(call("1"), MADE, message("3", "Snow."), kept(C, "msg_3")),
+            ],
+            [
+                *(AssistantText("Sun.\nHail.", [A]), *card("call_1")),
+                AssistantText("Snow.", [C]),
+            ],
+            id="a changed text loses what follows up to the next output",
+        ),
+        pytest.param(
+            [*card("call_1"), AssistantText("Mine.")],
+            [RAIN, kept(B, "msg_1"), call("1"), MADE, kept(A)],
+            [*card("call_1"), AssistantText("Mine."), AssistantText("", [A])],
+            id="an edited answer is known by its calls",
+        ),
     ],
 )
 def test_text_names_its_record(
-    shown: AssistantText, run: list[Any], texts: list[ChatPart]
+    answer: list[ChatPart], run: list[Any], with_records: list[ChatPart]
 ) -> None:
-    assert restored([shown], run) == texts
+    assert restored(answer, run) == with_records
 
 
-def test_texts_that_were_parted_before_have_their_records() -> None:
-    """What another carrier has cut is not joined by a line's end."""
-    run = [
-        *(message("1", "Rain."), kept(A, "msg_1")),
-        *(message("2", "Snow."), kept(B, "msg_2")),
-    ]
-
-    with_stored = restored([AssistantText("Rain."), AssistantText("Snow.")], run)
-
-    assert with_stored == [AssistantText("Rain.", [A]), AssistantText("Snow.", [B])]
-
-
-def test_text_after_parallel_calls_has_its_record() -> None:
-    """It is after the last of their outputs, which come one after the other."""
-    made: Json = {**output("1"), "output": []}
-    run = [call("1"), call("2"), made, {**made, "call_id": "call_2"}]
-    run += [kept(A, "msg_1"), message("1", "Rain.")]
-    (first, first_output), (second, second_output) = card("call_1"), card("call_2")
-    cards = [first, second, first_output, second_output]
-
-    with_stored = restored([*cards, AssistantText("Rain.")], run)
-
-    assert with_stored == [*cards, AssistantText("Rain.", [A])]
+@pytest.mark.parametrize(
+    ("answer", "run"),
+    [
+        ([AssistantText("Mine.")], [RAIN, kept(A, "msg_1")]),
+        ([AssistantText("Rain.")], [message("2", "Rain."), kept(A, "msg_1")]),
+        ([AssistantText("Rain.")], [kept(A)]),
+        (
+            [AssistantText("Rain.")],
+            [{**kept(A), "id": 7}, {"type": "message"}, {}, 7],
+        ),
+        (
+            [*card("call_2"), AssistantText("Mine.")],
+            [RAIN, kept(B, "msg_1"), call("1"), MADE, kept(A)],
+        ),
+    ],
+    ids=[
+        *("a filter's words", "its text deleted", "another run", "no writer's"),
+        "another call",
+    ],
+)
+def test_edited_answer_is_kept_without_its_records(
+    answer: list[ChatPart], run: list[Any]
+) -> None:
+    assert restored(answer, run) == answer
 
 
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
-    """Whatever it says, and although the host has left out the oldest."""
     runs = {
         f"a{n}": [[message(n, "Yes.")], [kept(u, f"msg_{n}")]]
         for n, u in (("1", A), ("2", B), ("3", C))
@@ -165,84 +207,33 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
 def test_an_answer_has_its_records_after_an_instruction_of_a_filter() -> None:
     """Some filters put one after each question; none comes in the middle of a run."""
     told = UserMessage(text_message("developer", "Be brief."))
-    run = [kept(A, "msg_1"), message("1", "Rain.")]
+    run = [kept(A, "msg_1"), RAIN]
+    said, with_record = AssistantText("Rain."), AssistantText("Rain.", [A])
 
-    assert restored([told, AssistantText("Rain.")], run) == [
-        told,
-        AssistantText("Rain.", [A]),
-    ]
-    assert restored([AssistantText("Rain."), told], run) == [
-        AssistantText("Rain.", [A]),
-        told,
-    ]
-
-
-def test_record_without_text_is_restored_at_the_end() -> None:
-    """After the cards of the run."""
-    run = [call("1"), {**output("1"), "output": []}, kept(A)]
-
-    assert restored(card("call_1"), run) == [*card("call_1"), AssistantText("", [A])]
+    assert restored([told, said], run) == [told, with_record]
+    assert restored([said, told], run) == [with_record, told]
 
 
 def test_commentary_is_restored_between_its_neighbors() -> None:
     """The host gives nothing of it back: its place is that between the others."""
     remarks = [{"type": COMMENTARY_TYPE, "id": f"msg_{n}"} for n in "123"]
-    made: Json = {**output("1"), "output": []}
     run = [
-        *(remarks[0], kept(A, "msg_1"), message("a", "Rain."), call("1"), made),
-        *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
+        *(remarks[0], kept(A, "msg_1"), message("a", "Rain."), call("1"), MADE),
+        *(remarks[1], kept(B, "msg_2"), call("2"), MADE_2),
         *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
     ]
     first, second = (card(call_id) for call_id in ("call_1", "call_2"))
+    rain, snow = AssistantText("Rain.", [A]), AssistantText("Snow.", [C])
+    answer = [AssistantText("Rain."), *first, *second, AssistantText("Snow.")]
 
-    with_stored = restored(
-        [AssistantText("Rain."), *first, *second, AssistantText("Snow.")], run
-    )
-
-    assert with_stored == [
-        AssistantText("Rain.", [A]),
-        *first,
-        AssistantText("", [B]),
-        *second,
-        AssistantText("Snow.", [C]),
-    ]
+    between = [rain, *first, AssistantText("", [B]), *second, snow]
+    assert restored(answer, run) == between
     # Whose cards were deleted stays after what is left.
-    assert restored([AssistantText("Rain.\nSnow.")], run) == [
-        AssistantText("Rain.", [A]),
-        AssistantText("Snow.", [B, C]),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "run"),
-    [
-        ("Mine.", [message("1", "Rain."), kept(A, "msg_1")]),
-        ("Rain.", [message("2", "Rain."), kept(A, "msg_1")]),
-        ("Rain.", [kept(A)]),
-        ("Rain.", [{**kept(A), "id": 7}, {"type": "message"}, {}, 7]),
-    ],
-    ids=["a filter's words", "its text deleted", "another run", "no writer's"],
-)
-def test_edited_answer_is_kept_without_its_records(text: str, run: list[Any]) -> None:
-    """And what was kept is lost silently."""
-    assert restored([AssistantText(text)], run) == [AssistantText(text)]
-
-
-@pytest.mark.parametrize(("call_id", "is_known"), [("call_1", True), ("call_2", False)])
-def test_edited_answer_is_known_by_its_calls(call_id: str, is_known: bool) -> None:
-    """What belongs to no text of it is at the end."""
-    run = [
-        *(message("1", "Rain."), kept(B, "msg_1"), call("1")),
-        *({**output("1"), "output": []}, kept(A)),
-    ]
-    answer = [*card(call_id), AssistantText("Mine.")]
-
-    end = [AssistantText("", [A])] if is_known else []
-    assert restored(answer, run) == [*answer, *end]
+    left = restored([AssistantText("Rain.\nSnow.")], run)
+    assert left == [rain, AssistantText("Snow.", [B, C])]
 
 
 def test_branch_is_followed_to_its_tip() -> None:
-    """Siblings are left out; an answer to be written anew is added."""
     messages: Json = {
         "u1": {"role": "user", "parentId": None},
         "a1": {"role": "assistant", "parentId": "u1", "output": [{"id": "1"}]},
@@ -261,23 +252,6 @@ def test_branch_is_followed_to_its_tip() -> None:
     assert stored_outputs(messages, "nowhere") == {}
 
 
-def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
-    """A changed text keeps its own place if it begins a text of the host."""
-    run = [
-        *(message("1", "Rain."), kept(A, "msg_1"), message("2", "Hail.")),
-        *(kept(B, "msg_2"), call("1"), {**output("1"), "output": []}),
-        *(message("3", "Snow."), kept(C, "msg_3")),
-    ]
-    called = card("call_1")
-
-    with_stored = restored(
-        [AssistantText("Sun.\nHail."), *called, AssistantText("Snow.")], run
-    )
-
-    changed = AssistantText("Sun.\nHail.", [A])
-    assert with_stored == [changed, *called, AssistantText("Snow.", [C])]
-
-
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
 def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     """It is not ours to complain."""
@@ -292,10 +266,7 @@ def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     ],
 )
 def test_values_are_read_as_those_of_keys(stored: object) -> None:
-    """In the form in which they were written, and next to items of others."""
-    run = [{**kept(A), "kept": stored}, message("1", "x"), kept(B)]
-
-    values = parse_output_records(output_records({"m-1": {"output": run}}))
+    values = values_of({**kept(A), "kept": stored}, message("1", "x"), kept(B))
 
     assert list(read_records(values, SIGN)) == [A]
     assert len(values) == 2
@@ -309,11 +280,7 @@ DEEP = '{"items":' * 200 + "{}" + "}" * 200
 )
 def test_value_of_somebody_else_harms_nothing(stored: object) -> None:
     """The owner of a chat can write anything into its row."""
-    foreign = {**kept(B), "kept": stored}
-
-    values = parse_output_records(
-        output_records({"m-1": {"output": [foreign, kept(A)]}})
-    )
+    values = values_of({**kept(B), "kept": stored}, kept(A))
 
     assert list(read_records(values, SIGN)) == [A]
 
@@ -322,7 +289,7 @@ def test_text_that_becomes_much_is_not_parsed() -> None:
     """Six megabytes of it would take more than a hundred; other records are read."""
     bomb = {**kept(B), "kept": '{"items": [' + "[]," * 2_000_000 + "0]}"}
 
-    values = parse_output_records(output_records({"m-1": {"output": [bomb, kept(A)]}}))
+    values = values_of(bomb, kept(A))
 
     assert values[message_key(f"kept_{B}")] is None
     assert list(read_records(values, SIGN)) == [A]
@@ -335,13 +302,11 @@ def test_record_holds_what_the_host_leaves_out_of_texts() -> None:
 
     item = record_item(A, write_records({A: record}, SIGN))
     item["kept"] = item["kept"].replace("\0", "").replace("\ud83d", "")
-    values = parse_output_records(output_records({"a1": {"output": [item]}}))
 
-    assert read_records(values, SIGN) == {A: record}
+    assert read_records(values_of(item), SIGN) == {A: record}
 
 
 def test_record_that_is_kept_again_replaces_itself() -> None:
-    """At its place, with the link to its text."""
     shown = OutputItems()
     [*_] = shown.add(message("1", "Rain."))
 

@@ -5,10 +5,17 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from openai_responses.endings import COMPLETED
-from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.items import Item, is_reasoning
+from openai_responses.loop.events import (
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    ToolOutput,
+)
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.events import AnswerEvent, TurnDetails
 from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
 from runs.sample import (
@@ -18,6 +25,7 @@ from runs.sample import (
     custom_call,
     joined_rounds,
     message,
+    on_page,
     output,
     reasoning,
     recorded,
@@ -28,6 +36,7 @@ from runs.sample import (
     tell,
     without,
 )
+from stand_in.signing import SIGN
 
 STUB_PART: Item = {"type": "output_text", "annotations": []}
 STUB: Item = {"type": "message", "role": "assistant", "content": [STUB_PART]}
@@ -57,26 +66,20 @@ def written_at(events: Sequence[RunEvent]) -> list[tuple[RunEvent, Record]]:
 
 
 def test_reasoning_is_kept_in_front_of_its_answer() -> None:
-    """Without id and status, sealed as it came; the answer itself is in the chat."""
-    rendered = tell(run_of(reasoning("1"), message("1", "Rain.")))
-
-    [record] = rendered.records.values()
-    assert record.payload == (without(reasoning("1"), "id", "status"),)
-    assert record.kind == "reasoning"
-    assert record.model == AUTHOR.model
-    assert record.message_id == AUTHOR.message_id
-    assert record.origin == AUTHOR.origin
-    assert record.created_at == 1_795_262_400
-
-
-def test_record_comes_with_the_first_growth_of_the_text() -> None:
-    """And not again when the end tells nothing new."""
-    [(event, _)] = written_at(run_of(reasoning("1"), message("1", "Rain.")))
+    """When the text begins to grow, and not again when the end tells nothing new."""
+    [(event, record)] = written_at(run_of(reasoning("1"), message("1", "Rain.")))
 
     assert event == TextDelta(1, "text", 0, "Rai")
+    assert record == Record(
+        *(record.ulid, AUTHOR.model, 1_795_262_400),
+        payload=(without(reasoning("1"), "id", "status"),),
+        message_id=AUTHOR.message_id,
+        origin=AUTHOR.origin,
+    )
 
 
 SEALED = strip_for_replay(reasoning("1"))
+COMPACTION: Item = {"id": "cmp_1", "type": "compaction", "encrypted_content": "sealed"}
 REMARK = message("1", "Look", "commentary")
 RAIN = message("2", "Rain.")
 NOTE = {"type": "file_path", "file_id": "file-1", "index": 0}
@@ -148,6 +151,21 @@ UNSEALED = without(reasoning("1"), "encrypted_content")
             [],
             id="an item of an unknown type",
         ),
+        pytest.param(
+            [reasoning("1"), message("1", ""), RAIN],
+            [[SEALED]],
+            id="a message without a text leaves its marker to the next",
+        ),
+        pytest.param(
+            [refusal("1", "I can't.")],
+            [[strip_for_replay(refusal("1", "I can't."))]],
+            id="as a text a refusal would say that the model answered",
+        ),
+        pytest.param(
+            [COMPACTION, reasoning("1"), RAIN],
+            [[without(COMPACTION, "id"), SEALED]],
+            id="a compaction",
+        ),
     ],
 )
 def test_only_what_the_chat_cannot_give_back_is_kept(
@@ -187,22 +205,12 @@ def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
     ids=["refusal", "white space", "two parts"],
 )
 def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> None:
-    """The record is written again when the end of the message tells."""
     events = run_of(reasoning("1"), item)
 
     (_, begun), (_, amended) = written_at(events)
 
     assert begun.payload == (SEALED,)
     assert amended == begun._replace(payload=(SEALED, strip_for_replay(item)))
-
-
-def test_refusal_without_reasoning_is_kept_whole() -> None:
-    """As a text it would say that the model answered."""
-    item = refusal("1", "I can't.")
-
-    *_, (_, amended) = written_at(run_of(item))
-
-    assert amended.payload == (strip_for_replay(item),)
 
 
 @pytest.mark.parametrize(
@@ -212,13 +220,12 @@ def test_text_that_the_host_strips_is_kept_where_no_marker_is_needed(
     text: str, is_kept: bool
 ) -> None:
     """A marker would have to be in front of the text, which is there already."""
-    events = run_of(message("1", text))
+    item = message("1", text)
 
-    records = tell(events, in_output=True).written
+    kept = [record.payload for record in tell(run_of(item), in_output=True).written]
 
-    kept = [record.payload for record in records]
-    assert kept == ([(strip_for_replay(message("1", text)),)] if is_kept else [])
-    assert tell(events).written == []
+    assert kept == [(strip_for_replay(item),)] * is_kept
+    assert tell(run_of(item)).written == []
 
 
 def test_text_that_was_a_thought_gives_its_record_back() -> None:
@@ -250,7 +257,6 @@ def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
 
 
 def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> None:
-    """Only its end tells whether it is shown otherwise; then it is too late for one."""
     author = AUTHOR._replace(cites=True)
 
     rendered = tell(run_of(message("1", "Rain.")), author=author)
@@ -306,21 +312,12 @@ def test_end_of_a_message_counts(
     assert amended.payload == (SEALED, *kept)
 
 
-def test_message_without_text_leaves_its_marker_to_the_next() -> None:
-    """There is nothing that the marker could precede."""
-    items = reasoning("1"), message("1", ""), message("2", "Rain.")
-
-    [record] = tell(run_of(*items)).records.values()
-
-    assert record.payload[0] == strip_for_replay(reasoning("1"))
-
-
 def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     """Phases and the bytes of calls are no secret of the model."""
     author = AUTHOR._replace(keeps_reasoning=False)
-    items = reasoning("1"), call("0"), message("1", "Rain.", "final_answer")
+    answered = message("1", "Rain.", "final_answer")
 
-    rendered = tell(run_of(*items), author)
+    rendered = tell(run_of(COMPACTION, reasoning("1"), call("0"), answered), author)
 
     [record] = rendered.records.values()
     assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
@@ -404,18 +401,6 @@ def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
     assert record.kind == "items"
 
 
-def test_compaction_is_kept_as_reasoning_is() -> None:
-    """Readable for its makers alone, and only where such is kept."""
-    item: Item = {"id": "cmp_1", "type": "compaction", "encrypted_content": "sealed"}
-    events = run_of(item, reasoning("1"), message("1", "Rain."))
-
-    [record] = tell(events).records.values()
-    forgetful = tell(events, author=AUTHOR._replace(keeps_reasoning=False))
-
-    assert record.payload[0] == without(item, "id")
-    assert forgetful.written == []
-
-
 def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
     """A run whose first item, after reasoning, goes on after its end."""
     *events, done, ended = run_of(reasoning("1"), short, *rest)
@@ -428,11 +413,7 @@ def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
     ("short", "longer", "kept"),
     [
         (call("1", "{"), call("1", "{}"), strip_for_replay(call("1", "{}"))),
-        (
-            message("1", "R", "commentary"),
-            message("1", "Rain.", "commentary"),
-            strip_for_replay(message("1", "Rain.", "commentary")),
-        ),
+        (message("1", "R", "commentary"), REMARK, strip_for_replay(REMARK)),
         (
             message("1", "R", "final_answer"),
             message("1", "Rain.", "final_answer"),
@@ -444,7 +425,6 @@ def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
 def test_item_that_ends_twice_is_recorded_once(
     short: Item, longer: Item, kept: Item
 ) -> None:
-    """The longer one of the two is stored."""
     [record] = tell(ends_early(short, longer)).records.values()
 
     assert record.payload == (SEALED, kept)
@@ -474,9 +454,69 @@ def test_hidden_message_is_kept_in_front_of_the_text_after_it() -> None:
 
 
 def test_text_after_a_hidden_message_that_breaks_off() -> None:
-    """The hidden one is not taken for the form of that text."""
     *events, _, _, ended = run_of(RAIN, message("3", "Rain."), message("4", "Snow."))
 
     [record] = tell([*events, ended]).records.values()
 
     assert record.payload == (strip_for_replay(message("3", "Rain.")), STUB)
+
+
+def details_of(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
+    """What is recorded of a run in a chat without a row."""
+    scope = AUTHOR._replace(carrier="details", sign=SIGN)
+    return list(recorded(events, Recorder(scope, Ids())))
+
+
+def turns_in(events: Sequence[AnswerEvent | NewRecord]) -> list[TurnDetails]:
+    """The turns that are carried."""
+    return [event for event in events if isinstance(event, TurnDetails)]
+
+
+def page_of(events: Sequence[AnswerEvent | NewRecord]) -> list[Item]:
+    """The items that the host stores of what is recorded."""
+    return on_page(each for each in events if not isinstance(each, NewRecord))[1]
+
+
+def test_each_turn_rides_in_a_thought_of_its_own() -> None:
+    """The host binds a thought to the message that it precedes."""
+    second: list[RunEvent] = [
+        ItemAdded(2, reasoning("2")),
+        ItemDone(2, reasoning("2")),
+        ItemAdded(3, message("1", "")),
+        ItemDone(3, message("1", "Rain.")),
+        ResponseDone("completed"),
+    ]
+    events = details_of([*run_of(reasoning("1"), call("1"))[:-1], *second])
+
+    items = filter(is_reasoning, page_of(events))
+
+    thoughts = [item["reasoning_details"] for item in items]
+    turns = [{entry["turn"] for entry in thought} for thought in thoughts]
+    assert turns == [{turn.details[0]["turn"]} for turn in turns_in(events)]
+    assert len(turns) == 2
+
+
+def test_turn_without_a_thought_is_not_carried() -> None:
+    """There is nothing of it that the host would not give back."""
+    [item] = page_of(details_of(run_of(message("1", "Rain."))))
+
+    assert "reasoning_details" not in item
+
+
+def test_hidden_message_is_carried_without_a_text_of_the_chat() -> None:
+    """It is the model's own; the one that is shown has its text."""
+    *thought, _, _ = run_of(reasoning("1"))
+    shown_again = [shifted(event, 2) for event in run_of(message("2", "Rain."))]
+    hidden: RunEvent = HiddenMessage(1, message("1", "Rain."))
+
+    [turn] = turns_in(details_of([*thought, hidden, *shown_again]))
+
+    assert [entry.get("shown") for entry in turn.details[1:]] == [None, "", 5]
+
+
+def test_turn_details_are_reported_once() -> None:
+    events = details_of(run_of(reasoning("1"), REMARK, reasoning("2"), RAIN))
+
+    assert len(turns_in(events)) == 1
+    assert isinstance(events[-1], RunDone)
+    assert not isinstance(events[-2], TurnDetails)

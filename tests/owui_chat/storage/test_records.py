@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.items import Item
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     LeaveOutItem,
@@ -17,8 +18,10 @@ from owui_chat.storage.records import (
     UNSHOWN_TEXT,
     Record,
     message_key,
+    prune,
     read_records,
     stored_repairs,
+    stored_size,
     write_records,
 )
 from owui_chat.storage.shown_text import refer_to_shown
@@ -60,29 +63,29 @@ def test_one_key_for_each_message() -> None:
     assert message_key("m-1") == "openai_responses_pipe:m-1"
 
 
-def test_one_item_is_stored_as_itself() -> None:
+@pytest.mark.parametrize(
+    ("payload", "stored"),
+    [((SEALED,), SEALED), ((SEALED, call("1")), [SEALED, call("1")])],
+    ids=["one item is stored as itself", "several as a list"],
+)
+def test_record_is_stored_with_what_it_is_of(
+    payload: tuple[Json, ...], stored: object
+) -> None:
     """Earlier versions wrote this form, too."""
     wire = {
         "model": "openai_responses.gpt-5.2",
         "created_at": 1_795_262_400,
-        "payload": SEALED,
+        "payload": stored,
         "message_id": "m-1",
         "origin": {"family": "gpt-5.2", "endpoint": "api.openai.com"},
     }
     value = {"__v": 5, "items": {ULID: wire}}
-    assert write_records({ULID: record(SEALED)}, None) == value
+    assert write_records({ULID: record(*payload)}, None) == value
     signed = {**value, "items": signed_items({ULID: wire})}
-    assert write_records({ULID: record(SEALED)}, SIGN) == signed
-
-
-def test_several_items_are_stored_as_a_list() -> None:
-    """One marker names them all."""
-    written = write_records({ULID: record(SEALED, call("1"))}, SIGN)
-    assert written["items"][ULID]["payload"] == [SEALED, call("1")]
+    assert write_records({ULID: record(*payload)}, SIGN) == signed
 
 
 def test_records_come_back_from_json_as_they_were() -> None:
-    """Byte for byte, over several messages of one chat."""
     first = record(SEALED, call("1"))
     second = record(SEALED, ulid="B" * 26)
     other = record(reasoning("2"), ulid="A" * 26, message_id="m-2")
@@ -115,7 +118,6 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
         ((SEALED,), "reasoning"),
         ((call("1"),), "function_call"),
         ((SEALED, SEALED), "items"),
-        ((SEALED, call("1")), "items"),
     ],
 )
 def test_record_kind_is_the_type_of_its_single_item(
@@ -143,22 +145,18 @@ def test_record_kind_is_the_type_of_its_single_item(
     ],
 )
 def test_malformed_records_are_ignored(chat: Json) -> None:
-    """Its marker resolves to nothing; the rest of the chat is none of our business."""
     assert read_records(chat, SIGN) == {}
 
 
 def test_record_with_odd_fields_still_counts() -> None:
     """What was kept is worth more than when and by whom."""
-    fields = {"model": None, "created_at": "yesterday", "message_id": None}
-    odd = earlier_record(origin="?", **fields)
+    odd = {"model": None, "created_at": "yesterday", "message_id": None, "origin": "?"}
 
-    restored = read_records(earlier_chat(**{ULID: odd}), SIGN)[ULID]
+    restored = read_records(earlier_chat(**{ULID: earlier_record(**odd)}), SIGN)[ULID]
 
     assert (restored.model, restored.created_at, restored.message_id) == ("", 0, "")
     assert restored.payload == (BARE,)
 
-
-# ---------------------------------------------------------------- not ours
 
 SHOWN = {"type": "message", "role": "assistant", "content": [UNSHOWN_TEXT]}
 STUB = {"type": "function_call", "call_id": "call_1"}
@@ -223,12 +221,14 @@ def test_record_is_signed_by_this_server_for_its_place(how: str) -> None:
     assert (whole.payload, whole.shown) == ((SEALED, said), "Obey.")
 
 
-def test_signature_holds_after_a_database_changed_the_order_of_keys() -> None:
-    """PostgreSQL's JSONB sorts them in its own way."""
-    value = write_records({ULID: record(SEALED, call("1"))}, SIGN)
-    text = json.dumps({message_key("m-1"): value}, sort_keys=True)
+@pytest.mark.parametrize("name", ["1", "\ud83d"], ids=["plain", "lone surrogate"])
+def test_signature_holds_after_a_database_changed_the_order_of_keys(name: str) -> None:
+    """PostgreSQL's JSONB sorts them in its own way. JSON has surrogates, UTF-8 has not."""
+    kept = {ULID: record(SEALED, call(name))}
 
-    assert read_records(json.loads(text), SIGN) == {ULID: record(SEALED, call("1"))}
+    text = json.dumps({message_key("m-1"): write_records(kept, SIGN)}, sort_keys=True)
+
+    assert read_records(json.loads(text), SIGN) == kept
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,6 @@ def test_of_a_signature_only_the_second_half_holds(kept: slice, holds: bool) -> 
     assert (read[ULID].payload != (BARE,)) is holds
 
 
-def test_signature_holds_for_a_lone_surrogate() -> None:
-    """JSON has it, UTF-8 has not."""
-    kept = {ULID: record(SEALED, call("\ud83d"))}
-
-    assert read_records({message_key("m-1"): write_records(kept, SIGN)}, SIGN) == kept
-
-
 @pytest.mark.parametrize("signature", [None, 7, "", "ü", ["x"]])
 def test_signature_can_be_anything(signature: object) -> None:
     """It is a value of a chat's row."""
@@ -269,9 +262,6 @@ def test_signature_can_be_anything(signature: object) -> None:
     read = read_records({"openai_responses_pipe": {"items": {ULID: row}}}, SIGN)
 
     assert read[ULID].payload == (BARE,)
-
-
-# ---------------------------------------------------------------- refusals
 
 
 REPAIRS = (
@@ -351,7 +341,6 @@ def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:
 
 @pytest.mark.parametrize("dead", [None, ULID, {ULID: True}, 7, [None, 7]])
 def test_list_that_is_none_calls_nothing_dead(dead: object) -> None:
-    """A value that is no list of ids leaves out no item."""
     value = {**write_records({ULID: record(SEALED)}, SIGN), "dead": dead}
 
     assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload == (SEALED,)
@@ -372,3 +361,113 @@ def test_record_that_refers_to_the_shown_text_is_nobodys_to_earlier_versions() -
         BARE,
         {"type": "message", "role": "assistant", "content": [UNSHOWN_TEXT]},
     )
+
+
+ROOMY = 1_000_000
+LOGS = "line\n" * 400
+
+
+def code(name: str, logs: str = LOGS) -> Item:
+    """Code that ran, as it is kept."""
+    rows = [{"type": "logs", "logs": logs}]
+    return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
+
+
+ONE_REPAIR = (LeaveOutReasoning("b" * 32),)
+
+
+def kept(
+    name: str, age: int, *items: Item, repairs: tuple[LeaveOutReasoning, ...] = ()
+) -> Json:
+    """The value of a message's key; a larger `age` is younger."""
+    record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
+    return write_records({record.ulid: record}, SIGN, repairs)
+
+
+def chat_of(*names: str, **more: Json) -> Json:
+    """The messages of a chat, all of them over."""
+    return {f"m-{name}": {"done": True} for name in names} | more
+
+
+A, B, C, D = map(message_key, ("m-A", "m-B", "m-C", "m-D"))
+
+
+def test_records_of_deleted_messages_are_emptied() -> None:
+    """What refusals showed stays, also of earlier pipes; what is empty is left alone."""
+    values = {
+        A: kept("A", 1, reasoning("1"), repairs=ONE_REPAIR),
+        B: kept("B", 2, reasoning("2")),
+        C: {"__v": 5},
+        D: {**kept("D", 3, reasoning("4")), "dead": ["X" * 26]},
+    }
+
+    assert prune(values, chat_of("B"), B, ROOMY) == {
+        A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]},
+        D: {"__v": 5, "dead": ["X" * 26]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "messages"),
+    [
+        (A, {}),  # nothing is known of this chat
+        (A, chat_of("A")),
+        (message_key("m-own"), chat_of("B")),
+        ("openai_responses_pipe", chat_of("B")),
+    ],
+)
+def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
+    values = {key: kept("A", 1, reasoning("1"))}
+
+    assert prune(values, messages, message_key("m-own"), ROOMY) == {}
+
+
+def test_oldest_items_go_first() -> None:
+    """Whole, so that no reasoning is left of what it led to."""
+    long = reasoning("1", encrypted_content="x" * 3000)
+    values = {
+        A: kept("A", 1, long, repairs=ONE_REPAIR),
+        B: kept("B", 2, code("2")),
+        C: kept("C", 3, {**long, "id": "rs_3"}),
+    }
+
+    most = sum(map(stored_size, values.values())) - 1
+
+    changed = prune(values, chat_of("A", "B", "C"), "", most)
+
+    assert changed == {A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]}}
+    assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
+
+
+def test_age_counts_and_not_the_place_in_the_chat() -> None:
+    """A value that was written again is at the end; of no age is the oldest."""
+    values = {A: kept("A", 3, code("1")), B: kept("B", 1, code("2"))}
+    values |= {C: kept("C", 2, code("3"))}
+    most = sum(map(stored_size, values.values()))
+    names = chat_of("A", "B", "C")
+
+    assert prune(values, names, "", most) == {}
+    assert list(prune(values, names, "", most - 1)) == [B]
+    del values[C]["items"]["C" * 26]["created_at"]
+    assert list(prune(values, names, "", most - 99)) == [C]
+    half = stored_size(values[A])
+    assert list(prune(values, names, "", half)) == [C, B, A]
+
+
+def test_growing_answers_are_left_alone() -> None:
+    """Another call of the pipe writes them at this moment."""
+    values = {A: kept("A", 1, code("1")), B: kept("B", 2, code("2"))}
+    messages = chat_of("B", **{"m-A": {"done": False}})
+
+    assert list(prune(values, messages, "", 100)) == [B]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"items": {"A" * 26: 7}}, {"items": {"A" * 26: {"payload": 7}}}, {"items": 7}, 7],
+)
+def test_strange_values_break_nothing(value: Any) -> None:
+    """Somebody else may have written there."""
+    changed = prune({A: value}, chat_of("A"), "", 0)
+
+    assert changed in ({}, {A: {}})

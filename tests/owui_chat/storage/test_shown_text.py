@@ -70,7 +70,6 @@ def test_what_the_shown_text_has_is_not_stored_again(
 def test_any_text_comes_back(
     others: list[str], known: list[str], random: Random
 ) -> None:
-    """Whatever is shown in its place."""
     pieces = [*others, *known]
     random.shuffle(pieces)
     item = strip_for_replay(message("1", "".join(pieces)))
