@@ -47,9 +47,6 @@ Json = dict[str, Any]
 KEY = "sk-simulator-1"
 
 
-# ---------------------------------------------------------------- what is listed
-
-
 async def test_models_are_listed_by_the_administrators_names() -> None:
     """Each once, with a name for people, without a question to anybody."""
     pipe = Pipe()
@@ -73,12 +70,7 @@ async def test_new_pipe_has_opened_and_started_nothing() -> None:
     assert (pipe.Valves, pipe.UserValves) == (Valves, UserValves)
 
 
-# ---------------------------------------------------------------- four ways to ask
-
-
-async def test_stored_chat_gets_native_events(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_stored_chat_gets_native_events(pipe: Pipe, sim: Simulator) -> None:
     """Reasoning, a marker in front of the text, the usage; the request streams."""
     chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
@@ -93,7 +85,7 @@ async def test_stored_chat_gets_native_events(
 
 
 async def test_second_turn_replays_the_reasoning_of_the_first(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """What was sent, then what was received, byte for byte, then the new words."""
     first = await chunks_of(pipe, chat("Hi"), **NATIVE)
@@ -110,13 +102,12 @@ async def test_second_turn_replays_the_reasoning_of_the_first(
 
 
 def without_keys(body: Json, *keys: str) -> Json:
-    """A body without what is allowed to differ."""
     return {key: value for key, value in body.items() if key not in keys}
 
 
 @pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
 async def test_plain_caller_gets_chunks(
-    given: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+    given: Json, pipe: Pipe, host: StandInHost
 ) -> None:
     """Of Chat Completions, or one result, without markers; nothing is kept."""
     chunks = await chunks_of(pipe, chat("Hi"), **given)
@@ -209,7 +200,7 @@ MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
 
 
 async def test_merged_answers_stream_as_the_page_reads_them(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """In `choices[0].delta.content`, from the model that the person chose."""
     pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
@@ -226,7 +217,7 @@ async def test_merged_answers_stream_as_the_page_reads_them(
 
 @pytest.mark.parametrize(("scenario", "shown"), [("failed", "internal error")])
 async def test_merge_that_fails_says_so_as_text(
-    scenario: str, shown: str, pipe: Pipe, sim: Simulator
+    scenario: str, shown: str, pipe: Pipe
 ) -> None:
     """The page stops at an error without showing it."""
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **MERGING)
@@ -257,7 +248,7 @@ async def test_merge_that_is_refused_says_so_as_text(
     ],
 )
 async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
-    task: str, is_used: bool, pipe: Pipe, host: StandInHost
+    task: str, is_used: bool, pipe: Pipe
 ) -> None:
     """Open WebUI would replace a summary by the beginnings of all messages."""
     result = await result_of(pipe, chat("sim:incomplete"), **PLAIN, __task__=task)
@@ -267,7 +258,7 @@ async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
 
 @pytest.mark.parametrize("scenario", ["failed", "drop"])
 async def test_summary_of_a_failed_response_is_not_used(
-    scenario: str, pipe: Pipe, host: StandInHost
+    scenario: str, pipe: Pipe
 ) -> None:
     """It is unknown how much is missing."""
     given = {**PLAIN, "__task__": "context_compaction"}
@@ -319,9 +310,6 @@ async def test_body_of_the_host_is_not_modified(pipe: Pipe) -> None:
     assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
 
 
-# ---------------------------------------------------------------- bad input
-
-
 async def sentences(pipe: Pipe, body: Json) -> set[str]:
     """What each kind of caller is told, without the id that each error has."""
     answers = [
@@ -346,12 +334,7 @@ async def sentences(pipe: Pipe, body: Json) -> set[str]:
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": ["Hi"]}, "is not an object with a role"),
     ],
-    ids=[
-        "no key",
-        "wrong key",
-        "unknown model",
-        "no object",
-    ],
+    ids=["no key", "wrong key", "unknown model", "no object"],
 )
 async def test_bad_input_gives_one_message(
     valves: Json, body: Json, sentence: str, pipe: Pipe, sim: Simulator
@@ -393,9 +376,7 @@ async def test_old_host_gets_one_message_and_no_request_is_sent(
     assert sim.requests == []
 
 
-async def test_marker_of_a_user_is_only_text(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_marker_of_a_user_is_only_text(pipe: Pipe, sim: Simulator) -> None:
     """Even one that the chat could resolve."""
     first = await chunks_of(pipe, chat("Hi"), **NATIVE)
     copied = stored(first)
@@ -406,9 +387,6 @@ async def test_marker_of_a_user_is_only_text(
     assert item["content"] == [
         {"type": "input_text", "text": f"What is this? {copied}"}
     ]
-
-
-# ---------------------------------------------------------------- stop
 
 
 async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
@@ -428,9 +406,6 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
     assert (await sim.closed_early()).scenario == "slow"
 
 
-# ---------------------------------------------------------------- our own faults
-
-
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
     """The message's id is in the log; neither tells what the error said."""
     text, error_id = split_id(sentence)
@@ -443,7 +418,6 @@ def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
-    """The one line of the log that has this level."""
     [record] = [record for record in caplog.records if record.levelno == level]
     return record.getMessage()
 
@@ -571,11 +545,7 @@ async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
     assert [request.body["model"] for request in sim.requests] == asked
 
 
-# ---------------------------------------------------------------- tools of the host
-
-
 def look(city: str) -> str:
-    """The weather, at once, as most tools give it."""
     return f"Rain in {city}."
 
 
@@ -612,9 +582,7 @@ async def test_tool_is_run_and_shown_in_one_answer(
 
 
 @pytest.mark.parametrize("ids", [IDS, {}], ids=["stored chat", "plain HTTP"])
-async def test_tool_is_run_without_a_stream(
-    ids: Json, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_tool_is_run_without_a_stream(ids: Json, pipe: Pipe) -> None:
     """The result does not ask to run it again."""
     given = given_tools()
     given["__metadata__"] = {"user_id": "user-1", **ids}
@@ -630,7 +598,7 @@ async def test_tool_is_run_without_a_stream(
 
 @pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])
 async def test_no_tool_is_named_where_rules_would_not_hold(
-    rules: str, asked: int, pipe: Pipe, sim: Simulator, host: StandInHost
+    rules: str, asked: int, pipe: Pipe, sim: Simulator
 ) -> None:
     """In its older mode the host runs what the answer of this task names."""
     pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
@@ -652,12 +620,11 @@ class Toolkit:
         self.known = [key, self.valves.WEATHER_API_KEY, f"{sys.prefix}/lib/forecast.py"]
 
     def get_weather(self, city: str) -> str:
-        """Fail, and say why."""
         raise ValueError(f"{city}: day must look like 2026-12-31, metric {self.known}")
 
 
 async def test_the_model_reads_why_a_tool_failed(
-    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
@@ -678,9 +645,7 @@ async def test_the_model_reads_why_a_tool_failed(
     assert "canary" not in caplog.text
 
 
-async def test_leaving_early_cancels_the_tool(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_leaving_early_cancels_the_tool(pipe: Pipe) -> None:
     """The tool ends within a second."""
     began = asyncio.Event()
     left = asyncio.Event()
@@ -705,9 +670,6 @@ async def test_leaving_early_cancels_the_tool(
         await left.wait()
 
 
-# ---------------------------------------------------------------- rounds are stored
-
-
 def message_row(host: StandInHost, **answer: Any) -> Json:
     """Let the chat hold a question and the answer that is being written."""
     question = {"role": "user", "content": "Hi", "parentId": None}
@@ -719,12 +681,7 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
 
 @pytest.mark.parametrize("has_row", [True, False])
 async def test_each_finished_round_is_stored_with_its_message(
-    pipe: Pipe,
-    sim: Simulator,
-    host: StandInHost,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    has_row: bool,
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch, *, has_row: bool
 ) -> None:
     """Open WebUI stores at the end: a server that is killed would lose the rounds.
 
@@ -749,7 +706,7 @@ async def test_each_finished_round_is_stored_with_its_message(
 
 
 async def test_round_is_stored_once_all_its_calls_have_outputs(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, host: StandInHost
 ) -> None:
     """An open call would be one that the host asks about."""
     message_row(host)
@@ -762,7 +719,7 @@ async def test_round_is_stored_once_all_its_calls_have_outputs(
 
 
 async def test_message_is_read_before_its_first_round_alone(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After that, its items are those that were stored of this answer."""
     message_row(host)
@@ -787,7 +744,7 @@ async def test_message_is_read_before_its_first_round_alone(
     ids=["an answer that is continued", "no such message"],
 )
 async def test_items_that_a_message_holds_are_not_replaced(
-    answer: Json | None, pipe: Pipe, sim: Simulator, host: StandInHost
+    answer: Json | None, pipe: Pipe, host: StandInHost
 ) -> None:
     """They are the first part of an answer that is continued."""
     messages = message_row(host, **(answer or {}))
@@ -800,7 +757,7 @@ async def test_items_that_a_message_holds_are_not_replaced(
 
 
 async def test_database_that_is_away_stops_no_round(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer goes on; the host stores it at its end."""
 
@@ -819,7 +776,7 @@ async def test_database_that_is_away_stops_no_round(
 
 @pytest.mark.parametrize("streams", [True, False])
 async def test_end_waits_for_a_database_that_is_away(
-    pipe: Pipe, sim: Simulator, host: StandInHost, *, streams: bool
+    pipe: Pipe, host: StandInHost, *, streams: bool
 ) -> None:
     """Open WebUI stores the last line and the answer then, and gives up at once."""
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
@@ -859,7 +816,7 @@ async def test_refusal_without_a_stream_waits_for_the_database_too(
 
 
 async def test_end_of_a_stream_asks_the_database_once(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, host: StandInHost
 ) -> None:
     """Before the last line; Open WebUI stores the answer in the same moment."""
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
@@ -869,9 +826,7 @@ async def test_end_of_a_stream_asks_the_database_once(
     assert host.chats.asked == 1
 
 
-async def test_end_waits_half_a_minute_at_most(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_end_waits_half_a_minute_at_most(pipe: Pipe, host: StandInHost) -> None:
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
     host.chats.away = 1000
     loop = asyncio.get_running_loop()
@@ -885,7 +840,7 @@ async def test_end_waits_half_a_minute_at_most(
 
 @pytest.mark.parametrize("has_row", [True, False])
 async def test_no_answer_asks_sqlite_or_waits_without_a_row(
-    pipe: Pipe, sim: Simulator, host: StandInHost, *, has_row: bool
+    pipe: Pipe, host: StandInHost, *, has_row: bool
 ) -> None:
     if not has_row:
         vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
@@ -897,7 +852,7 @@ async def test_no_answer_asks_sqlite_or_waits_without_a_row(
 
 
 async def test_chat_without_a_row_stores_no_round(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, host: StandInHost
 ) -> None:
     """A temporary chat leaves nothing in the database."""
     given = given_tools(chat_id="temporary:1")

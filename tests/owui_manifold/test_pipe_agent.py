@@ -59,7 +59,6 @@ class Weather:
         self.fails = fails
 
     def __call__(self, city: str) -> str:
-        """Return the weather."""
         self.calls += 1
         if self.fails:
             raise RuntimeError("no weather today")
@@ -88,7 +87,6 @@ def _tool(function: Any, spec: Json) -> Json:
 
 
 def offered(*names: str) -> list[Json]:
-    """The tools of a body, by their names."""
     return [
         {"type": "function", "function": {**WEATHER, "name": name}} for name in names
     ]
@@ -100,7 +98,6 @@ def asked(text: str, model: str = AGENT, **more: Any) -> Json:
 
 
 def configure(pipe: Pipe, **parameters: Any) -> None:
-    """Set AGENT_JSON."""
     valves = {"AGENT_JSON": json.dumps(parameters)}
     pipe.valves = pipe.valves.model_copy(update=valves)
 
@@ -164,9 +161,6 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
         "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
     )
     assert "repeated failure detected" in second
-
-
-# ------------------------------------------------------------------- what it does
 
 
 async def test_own_tools_of_the_host_are_named_where_offered(
@@ -396,8 +390,6 @@ async def test_the_log_has_figures_and_no_words(
         assert words not in caplog.text
 
 
-# ------------------------------------------------------------------ the context
-
 OFFICE: Json = {"title": "Office", "content": "Open 9 to 17.", "url": "http://a.b"}
 CONTEXT: list[Any] = [OFFICE, "It froze."]
 GIVEN = (
@@ -458,9 +450,6 @@ async def test_an_administrators_context_is_no_callers_to_replace(
     assert ("Closed." in replaced) is (stated == "Closed.")
 
 
-# ----------------------------------------------------------------- what is shown
-
-
 async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
     """With no round; for the page, a plain client, and a whole answer (R15)."""
     configure(pipe, model="chatgpt-image-latest")
@@ -504,9 +493,6 @@ async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
     [line] = [event["data"] for event in events if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")
     assert line["execution_metadata"]["ending"] == "cancelled"
-
-
-# ----------------------------------------------------------------------- the switch
 
 
 async def test_the_switch_makes_an_agent_of_the_model(

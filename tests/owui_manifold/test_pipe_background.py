@@ -35,7 +35,6 @@ def _in_background(pipe: Pipe, sim: Simulator) -> None:
 
 
 async def runs_in_background(name: str, **valves: Any) -> bool:
-    """Whether a chat with this model is sent as a background request."""
     caller = Caller(f"my_pipe.{name}", "user-1", "chat-1", "m-1", streams=True)
     given = Valves.model_validate({"API_KEY": "sk-1", **valves})
     prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
@@ -78,7 +77,6 @@ def words(sim: Simulator) -> list[str]:
 
 
 def pro_question(scenario: str) -> Json:
-    """The body of a question to a pro model."""
     return {**chat(f"sim:{scenario}"), "model": PRO}
 
 

@@ -14,17 +14,16 @@ from calls.sample import chat
 from calls.valves import expert
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from stand_in.host import StandInHost, close_connections
+from stand_in.host import close_connections
 from upstream import wire
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 
 
 def error_event(**error: Any) -> Answerer:
-    """A stream whose first event is an error."""
     return streaming(wire.on_the_wire({"type": "error", "error": error}))
 
 
@@ -77,9 +76,7 @@ def sent_reasoning(body: Json) -> list[str]:
 
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_a_bad_moment_teaches_nothing(
-    moment: str, times: int, host: StandInHost
-) -> None:
+async def test_a_bad_moment_teaches_nothing(moment: str, times: int) -> None:
     """Of a turn that met it once or three times, the next turns show no trace."""
     good = good_answers()
     bad = [MOMENTS[moment]] * times

@@ -31,15 +31,8 @@ pytestmark = pytest.mark.asyncio
 Json = dict[str, Any]
 
 
-# ---------------------------------------------------------------- one end
-
-
 @pytest.mark.parametrize(
-    ("word", "reason"),
-    [
-        ("tool", "tool_calls"),
-        ("filtered", "content_filter"),
-    ],
+    ("word", "reason"), [("tool", "tool_calls"), ("filtered", "content_filter")]
 )
 async def test_a_stream_ends_once(word: str, reason: str, pipe: Pipe) -> None:
     """With one reason, and a mark that Open WebUI does not repeat."""
@@ -92,9 +85,6 @@ async def test_cancelling_a_stream_closes_the_connection(
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert (await sim.closed_early()).scenario == "stall"
-
-
-# ---------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize(
@@ -177,12 +167,7 @@ async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
     assert choice["message"]["reasoning_content"]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "failed",
-    ],
-)
+@pytest.mark.parametrize("word", ["failed"])
 async def test_text_before_a_failure_comes_along(
     word: str, pipe: Pipe, sim: Simulator
 ) -> None:
@@ -213,9 +198,6 @@ async def test_own_fault_is_a_500(pipe: Pipe) -> None:
     assert error["type"] == "server_error"
     assert "Error id" in error["message"]
     assert "diary" not in str(error)
-
-
-# ---------------------------------------------------------------- elsewhere
 
 
 async def test_a_sub_agent_gets_the_calls_of_its_tools(
@@ -249,9 +231,6 @@ async def test_host_without_responses_gets_what_others_get(
     ]
     assert reasons[-1] == "stop"
     assert result["error"]["code"] == "insufficient_quota"
-
-
-# ---------------------------------------------------------------- the older form of calls
 
 
 @pytest.mark.parametrize("choice", ["auto", {"name": "look_up"}])

@@ -45,9 +45,6 @@ RAIN = {
 }
 
 
-# ---------------------------------------------------------------- broken answers
-
-
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
@@ -175,9 +172,6 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
     assert usage["output_tokens"] > 0
 
 
-# ---------------------------------------------------------------- safety stops
-
-
 @pytest.mark.parametrize(
     ("scenario", "given"), [("misaligned", NATIVE), ("misaligned-first", PLAIN)]
 )
@@ -238,9 +232,6 @@ async def test_flex_tier_falls_back_only_where_allowed(
     assert ["no flex capacity" in error for error in errors(chunks)] == expected
 
 
-# ---------------------------------------------------------------- retries
-
-
 async def test_waiting_for_a_retry_shows_a_status_line(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -293,24 +284,15 @@ async def test_stop_ends_the_wait_for_a_retry(
     assert not [r for r in caplog.records if r.levelno >= logging.ERROR]
 
 
-# ---------------------------------------------------------------- the log as a source
-
-
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
     """What the host passes for a person who wants to see the log, or not."""
     chosen = UserValves(SHOW_LOG_ON_ERROR=shows)
-    return {
-        "__user__": {**USER, "role": role, "valves": chosen},
-        "__metadata__": ids,
-    }
+    return {"__user__": {**USER, "role": role, "valves": chosen}, "__metadata__": ids}
 
 
 @pytest.mark.parametrize(
     ("valves", "scenario"),
-    [
-        ({}, "cut"),
-        ({"API_KEY": ""}, ""),
-    ],
+    [({}, "cut"), ({"API_KEY": ""}, "")],
     ids=["broken", "not sent"],
 )
 async def test_administrator_sees_the_log_of_a_failure(
@@ -356,9 +338,6 @@ async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) ->
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
 
     assert not host_events(chunks, "source")
-
-
-# ---------------------------------------------------------------- audit log
 
 
 @pytest.mark.parametrize(

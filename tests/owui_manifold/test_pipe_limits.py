@@ -51,9 +51,7 @@ def sent(sim: Simulator) -> list[tuple[int | None, int]]:
     return [(request.status, len(request.body["input"])) for request in sim.requests]
 
 
-async def test_oversized_call_is_sent_as_text(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_oversized_call_is_sent_as_text(pipe: Pipe, sim: Simulator) -> None:
     """The model wrote them itself; the chat goes on."""
     pipe.valves = valves_for(sim)
     function = {"name": "save", "arguments": '{"text": "%s"}' % ("x" * 1_048_576)}
@@ -75,7 +73,7 @@ async def test_oversized_call_is_sent_as_text(
 
 
 async def test_the_oldest_messages_of_a_long_chat_are_left_out(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    pipe: Pipe, sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The instructions stay, the beginning stays for a while, and everybody is told."""
     assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS

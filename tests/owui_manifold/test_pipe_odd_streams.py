@@ -49,7 +49,6 @@ class Weather:
         self.called: list[Json] = []
 
     def given(self) -> Json:
-        """What the host passes with a call of the pipe."""
 
         def look(city: str) -> str:
             self.called.append({"city": city})

@@ -39,7 +39,6 @@ UNREADABLE = (
 
 @pytest.fixture(autouse=True)
 def named(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has named the organization."""
     pipe.valves = valves_for(sim, **NAMED)
 
 
@@ -63,11 +62,8 @@ def received_reasoning(sim: Simulator, index: int = -1) -> list[str]:
     return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]
 
 
-# ---------------------------------------------------------------- reasoning
-
-
 async def test_reasoning_of_another_organization_is_left_out_for_good(
-    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
@@ -97,7 +93,7 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
 
 
 async def test_reasoning_is_not_sent_with_another_key(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """Nothing is refused first, and with the old key it is still there."""
     pipe.valves = valves_for(sim)
@@ -116,9 +112,6 @@ async def test_reasoning_is_not_sent_with_another_key(
     await chunks_of(pipe, chat(*texts), **answering("m-3"))
 
     assert sent_reasoning(sim) == old
-
-
-# ---------------------------------------------------------------- summaries, streams
 
 
 @pytest_asyncio.fixture
@@ -156,8 +149,6 @@ async def test_lessons_are_for_one_key_of_one_pipe(
         (True, True)
     ] * 2
 
-
-# ---------------------------------------------------------------- whose refusal it was
 
 OLD = "my_pipe.gpt-5"  # a model that refuses `concise`
 CONCISE = UserValves(REASONING_SUMMARY="concise")

@@ -26,7 +26,6 @@ ADMIN = {**USER, "role": "admin"}
 
 
 def asked_by(user: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """Return what the host passes for a user's message in a chat."""
     return {"__user__": user, "__metadata__": {**IDS, **metadata}}
 
 

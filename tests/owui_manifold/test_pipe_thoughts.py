@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    chunks_of,
-    errors,
-    grown,
-    result_of,
-    stored,
-)
+from calls.outcomes import NATIVE, chunks_of, errors, grown, result_of, stored
 from calls.sample import IDS, TOOL, USER, chat
 from openai_responses.items import item_texts
 from owui_chat.storage.markers import strip_markers
@@ -34,7 +27,6 @@ def behind(pipe: Pipe, profile: str, **more: Any) -> None:
 
 
 def with_tool(**metadata: Any) -> Json:
-    """What the host passes for a chat with a tool."""
     tool: Json = {
         "tool_id": "kit",
         "callable": host_callable(lambda city: f"Rain in {city}."),
@@ -46,7 +38,6 @@ def with_tool(**metadata: Any) -> Json:
 
 
 def asked(text: str, **more: Any) -> Json:
-    """A body that offers the tool."""
     return chat(text, tools=[TOOL], **more)
 
 
@@ -77,7 +68,6 @@ def kept_items(chunks: list[Json]) -> list[Json]:
 
 
 def kinds(items: list[tuple[str, str]]) -> list[str]:
-    """Their types."""
     return [kind for kind, _ in items]
 
 

@@ -38,7 +38,6 @@ async def sent(pipe: Pipe, sim: Simulator, user: Json = USER, **body: Any) -> Js
 
 
 def types(body: Json) -> list[str]:
-    """The types of the tools of a request."""
     return [tool["type"] for tool in body.get("tools", ())]
 
 
@@ -249,7 +248,7 @@ async def test_an_opened_tool_names_nothing_of_others(
 
 
 async def test_unknown_names_are_reported_to_administrators(
-    pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to no one else."""
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
@@ -368,9 +367,7 @@ async def test_a_caller_names_no_stored_file(pipe: Pipe, sim: Simulator) -> None
     assert len(body["input"][0]["content"]) == len(parts)
 
 
-async def test_a_setting_without_effect_is_told_once(
-    pipe: Pipe, host: StandInHost
-) -> None:
+async def test_a_setting_without_effect_is_told_once(pipe: Pipe) -> None:
     """Above the answer, to its user; plain callers would not see it."""
     own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
     user = {**USER, "valves": own}

@@ -28,12 +28,10 @@ NO_STREAM = LeaveOutParameter("stream", json_digest(True))
 
 
 def never() -> bool:
-    """Say that a request is not as the administrators configured it."""
     return False
 
 
 def valves(**given: Any) -> Valves:
-    """Settings as they are stored."""
     return Valves.model_validate({"API_KEY": "sk-1", **given})
 
 
@@ -58,12 +56,10 @@ async def prepared(
 
 
 async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
-    """What is asked for."""
     return (await prepared(*given, **more)).request
 
 
 async def summary_of(*given: Any, **more: Any) -> object:
-    """Which summary of the reasoning is asked for."""
     sent = (await chosen(*given, **more)).payload()
     return sent.get("reasoning", {}).get("summary")
 
@@ -71,9 +67,6 @@ async def summary_of(*given: Any, **more: Any) -> object:
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
     """What must be in no line."""
     return [*read_config(valves, {"valves": user}).secrets]
-
-
-# ---------------------------------------------------------------- where to
 
 
 def test_every_valve_of_the_connection_arrives() -> None:
@@ -106,9 +99,6 @@ def test_every_valve_of_the_connection_arrives() -> None:
     assert endpoint.compatibility == "strict"
 
 
-# ---------------------------------------------------------------- how long, how often
-
-
 def test_limits_are_those_of_the_expert_settings() -> None:
     limits = run_limits(
         PipeExpertKeys(
@@ -131,9 +121,6 @@ def test_pro_may_be_silent_for_long(name: str) -> None:
     """Several passes give one answer: a stall after five minutes would cut it."""
     limits = run_limits(PipeExpertKeys(connect_timeout_seconds=5), resolve_model(name))
     assert limits.timeouts == Timeouts(5, 900, 900, 0)
-
-
-# ---------------------------------------------------------------- what to ask for
 
 
 @pytest.mark.asyncio
@@ -288,9 +275,6 @@ def test_level_of_the_log_is_the_more_detailed_one(
     config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})
 
     assert level == config.valves.LOG_LEVEL
-
-
-# ---------------------------------------------------------------- what is secret
 
 
 def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,6 @@ def test_every_setting_of_a_user_is_tried() -> None:
 
 
 def problems(may_change: str) -> tuple[str, ...]:
-    """What an administrator is told."""
     return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
 
 

@@ -18,7 +18,6 @@ SOMEBODY = Caller("f.gpt-5.2", user_id="u-2", chat_id="c-3", message_id="m-3")
 
 
 async def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
-    """Return what is sent for a caller."""
     given = Valves.model_validate({"API_KEY": "sk-1", **valves})
     prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
     payload = prepared.request.payload()

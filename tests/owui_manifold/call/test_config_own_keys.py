@@ -117,7 +117,6 @@ class WatchedConnections(Connections):
         self.seen: list[tuple[str, dict[str, str]]] = []
 
     def request(self, endpoint: Endpoint, path: str, *more: Any) -> Any:
-        """Note a request, and make it."""
         self.seen.append((path.rpartition("/")[2], endpoint.headers()))
         return super().request(endpoint, path, *more)
 

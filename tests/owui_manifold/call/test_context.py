@@ -55,11 +55,7 @@ def test_administrator_is_told_by_the_role(
 
 @pytest.mark.parametrize(
     ("host_model", "model"),
-    [
-        ("my_pipe.gpt-5.2-high", "gpt-5.2-high"),
-        ("gpt_4.o3", "o3"),
-        ("plain", "plain"),
-    ],
+    [("my_pipe.gpt-5.2-high", "gpt-5.2-high"), ("gpt_4.o3", "o3"), ("plain", "plain")],
 )
 def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
     """In front of it is the id of the function, which can be anything."""

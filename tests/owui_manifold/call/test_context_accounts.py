@@ -20,7 +20,6 @@ EXTRA = (
 
 
 def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str, str]:
-    """What is sent with a user's request."""
     given = {
         "API_KEY": "sk-pipe",
         "USER_API_KEYS": kind,
@@ -117,7 +116,7 @@ async def test_nothing_is_sent_without_a_required_key(
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_wrong_own_key_is_reported_to_its_owner(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not to an administrator, who cannot change it; it is in no line of the log."""
     for_users(pipe, "allowed", LOG_LEVEL="DEBUG")

@@ -54,10 +54,7 @@ def test_wrong_value_costs_only_its_key(key: str, wrong: Any) -> None:
 
 @pytest.mark.parametrize(
     ("key", "wrong", "nearest"),
-    [
-        ("max_retries", 6, 5),
-        ("idle_timeout_seconds", 901, 900),
-    ],
+    [("max_retries", 6, 5), ("idle_timeout_seconds", 901, 900)],
 )
 def test_number_out_of_range_becomes_the_nearest(
     key: str, wrong: float, nearest: float
@@ -82,13 +79,7 @@ def test_unknown_expert_keys_are_reported() -> None:
     assert "max_retries" in problem
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[]",
-        "{",
-    ],
-)
+@pytest.mark.parametrize("text", ["[]", "{"])
 def test_expert_json_that_is_not_an_object_is_reported(text: str) -> None:
     """Every key keeps its default."""
     config = read_config(Valves(EXPERT_JSON=text))

@@ -21,7 +21,6 @@ class Ticking:
         self.seconds = 1_795_262_400
 
     def __call__(self) -> int:
-        """The time."""
         self.seconds += 1
         return self.seconds
 

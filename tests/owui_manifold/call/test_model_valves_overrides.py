@@ -74,14 +74,7 @@ def test_other_models_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "fact",
-    [
-        "reasoning",
-        "summary",
-        "verbosity",
-        "functions",
-        "vision",
-    ],
+    "fact", ["reasoning", "summary", "verbosity", "functions", "vision"]
 )
 def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
     for value in (True, False):

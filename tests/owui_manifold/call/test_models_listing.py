@@ -19,11 +19,10 @@ from simulator import Simulator
 from stand_in.host import StandInHost
 from upstream.server import Upstream, until
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 
 async def settled(connections: Connections) -> None:
-    """Wait until no server is being asked."""
     await asyncio.gather(*connections._pool()._tasks)
 
 
@@ -94,7 +93,6 @@ class Slow:
         self.refusals = refusals
 
     async def __call__(self, _: web.Request) -> web.Response:
-        """Answer with one model."""
         if self.refusals:
             self.refusals -= 1
             return web.Response(status=500)
@@ -109,7 +107,6 @@ class Redis:
         self.deleted: list[str] = []
 
     async def delete(self, key: str) -> None:
-        """Remove a key."""
         self.deleted.append(key)
 
 
@@ -159,7 +156,7 @@ async def test_pages_that_load_at_once_wait_for_one_answer(
 
 @pytest.mark.usefixtures("hurried")
 async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
-    connections: Connections, host: StandInHost
+    connections: Connections,
 ) -> None:
     """A host that keeps nothing asks again."""
     slow = Slow()
@@ -254,7 +251,6 @@ class AwayOnce(Redis):
     is_away = True
 
     async def delete(self, key: str) -> None:
-        """Remove a key, from the second time on."""
         if self.is_away:
             self.is_away = False
             raise ConnectionError(key)

@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.redaction import redact
-from owui_manifold.call.remote_servers import (
-    RemoteServers,
-    read_servers,
-)
+from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from simulator.checks.mcp import check_servers
 
 Json = dict[str, Any]
@@ -23,7 +20,6 @@ DRIVE: Json = {
 
 
 def read(*rows: Any) -> RemoteServers:
-    """What a JSON list of these rows comes to."""
     return read_servers(json.dumps(list(rows)))
 
 
@@ -162,9 +158,6 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
     [note] = servers.notes
     assert "keys of clocks are not sent: token, url." in note
     assert not servers.problems
-
-
-# ------------------------------------------------------------- secrets
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,6 @@ def test_models_that_are_offered_exist() -> None:
         assert resolve_model(name.strip(), known).facts.known_family
 
 
-# ---------------------------------------------------------------- what the page shows
-
-
 @pytest.mark.parametrize("model", [Valves, UserValves])
 def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
     """The page shows nothing else."""
@@ -47,11 +44,7 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("VERIFY_SSL", "Default: on."),
-        ("PROXY", "Default: empty."),
-    ],
+    ("name", "sentence"), [("VERIFY_SSL", "Default: on."), ("PROXY", "Default: empty.")]
 )
 def test_default_is_named_where_the_page_only_says_default(
     name: str, sentence: str
@@ -97,9 +90,6 @@ def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(PROPERTIES[name]["default"] == "" for name in PASSWORDS)
 
 
-# ---------------------------------------------------------------- keys
-
-
 @pytest.mark.parametrize(
     ("own", "environment", "key"),
     [
@@ -117,15 +107,7 @@ def test_key_of_the_environment_is_the_fallback(
     assert Valves(API_KEY=own).effective_key() == key
 
 
-# ---------------------------------------------------------------- what people type
-
-
-@pytest.mark.parametrize(
-    ("valve", "wrong"),
-    [
-        ("REASONING_SUMMARY", "long"),
-    ],
-)
+@pytest.mark.parametrize(("valve", "wrong"), [("REASONING_SUMMARY", "long")])
 def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
     """By the name of its valve; the page says so when it is saved."""
     with pytest.raises(ValidationError, match=valve) as caught:

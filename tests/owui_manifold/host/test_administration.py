@@ -17,18 +17,16 @@ from owui_manifold.pipe import Pipe
 from shells.administration import ADMINISTRATION_CONTRACT
 from stand_in.host import StandInHost, host_request
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 ID = "openai_responses_administration"
 
 
 class Administration:
-    """A filter with one setting."""
 
     CONTRACT = ADMINISTRATION_CONTRACT
 
     class Valves(BaseModel):
-        """Settings."""
 
         PERIOD: str = "day"
 
@@ -85,7 +83,7 @@ async def test_another_contract_is_a_sentence(
         await active_administration(host_request())
 
 
-async def test_token_of_entra_id_needs_the_filter(host: StandInHost) -> None:
+async def test_token_of_entra_id_needs_the_filter() -> None:
     """Without it the chat says what to install; nothing is sent."""
     pipe = Pipe()
     pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")

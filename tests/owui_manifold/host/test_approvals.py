@@ -27,7 +27,6 @@ class Page:
         self.shown: list[Json] = []
 
     async def __call__(self, event: Json) -> Any:
-        """Show an event."""
         self.shown.append(event)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -35,12 +34,10 @@ class Page:
 
 
 def approver_of(call: CheckedCall) -> Approver:
-    """Who decides about the calls of a request."""
     return build_approver(call.host, call.config.approval_rules, call.log.warn)
 
 
 def ruled(rules: str, **host: Any) -> CheckedCall:
-    """A call under the administrator's rules."""
     return call_of(
         {}, Valves(API_KEY="sk-1", TOOL_APPROVAL=rules), host=host_context(**host)
     )
@@ -49,17 +46,12 @@ def ruled(rules: str, **host: Any) -> CheckedCall:
 async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
-    """Whether a call may run."""
     approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    [
-        {"params": None},
-        {"params": {"tool_approval_mode": "full"}},
-    ],
+    "metadata", [{"params": None}, {"params": {"tool_approval_mode": "full"}}]
 )
 async def test_nobody_is_asked_unless_the_chat_says_so(metadata: Json) -> None:
     """Open WebUI, too, asks only where `tool_approval_mode` says so."""
@@ -155,11 +147,7 @@ async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
     assert not await is_allowed(None, {}, "get_*:deny")
 
 
-# ---------------------------------------------------------------- what is shown
-
-
 async def shown_for(name: str, arguments: Json) -> str:
-    """What the question about a call says."""
     page = Page(True)
     approver = approver_of(ruled("*=ask", event_call=page))
     await approver.refusal("call_1", name, arguments)
@@ -235,9 +223,7 @@ async def test_no_to_several_calls_denies_each_that_was_asked_about() -> None:
     approver = approver_of(ruled(rules, event_call=page))
     names = ["get_weather", "delete_file", "now", "get_time"]
 
-    refusals = await approver.refusals(
-        [AskedCall(name, name, {}) for name in names],
-    )
+    refusals = await approver.refusals([AskedCall(name, name, {}) for name in names])
 
     [event] = page.shown
     asked = event["data"]["tool_call"]["arguments"]
@@ -273,9 +259,6 @@ async def test_what_cannot_be_seen_is_shown_as_an_escape(
     assert data["tool_call"]["arguments"] == {f"to{shown}": [f"ada{shown}@example.com"]}
     in_json = shown.replace("\\", "\\\\")
     assert f'"ada{in_json}@example.com"' in data["message"]
-
-
-# ---------------------------------------------------------------- whose rule it is
 
 
 def served(own: str) -> Any:
@@ -331,7 +314,6 @@ async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
 
 
 class McpClient:
-    """The host's connection to the MCP server with the id `files`."""
 
     server_name = "files"
 

@@ -16,7 +16,7 @@ from owui_manifold.prepare.request import call_toolset
 from runs.tools import CITY, calling
 from stand_in.host import StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 ASKS = "ask"
@@ -63,7 +63,6 @@ async def left(toolset: Toolset, *calls: Item) -> list[str]:
 
 @pytest.fixture
 def newest(host: StandInHost) -> StandInHost:
-    """A host that asks at its cards."""
     host.ask_at_cards()
     return host
 
@@ -148,7 +147,7 @@ async def test_host_reads_the_calls_of_the_chats_own_model(
     assert (toolset(ASKS, **facts).judge is not None) is is_asked
 
 
-async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
+async def test_older_host_asks_about_nothing() -> None:
     """It has such cards, but loses what the approved calls returned."""
     assert toolset(ASKS).judge is None
 
@@ -209,9 +208,6 @@ async def test_call_passed_on_is_asked_about_by_what_it_runs() -> None:
     assert await left(toolset(ASKS), call) == ["call_1"]
     assert await left(toolset(ASKS, "get_weather=ask"), call) == []
     assert await left(toolset(ASKS, "call_tool=ask"), call) == []
-
-
-# ---------------------------------------------------------------- questions
 
 
 @pytest.mark.usefixtures("newest")

@@ -30,7 +30,7 @@ from runs.tools import CITY, answers_of, calling
 from stand_in.host import StandInHost, host_callable
 from upstream.server import until
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
@@ -64,11 +64,7 @@ def result(value: Any, **more: Any) -> Json:
     return {"tool_id": "server:1", "callable": given, "spec": spec, **more}
 
 
-def host_tools(
-    tools: Json,
-    body: Json | None = None,
-    **more: Any,
-) -> HostTools:
+def host_tools(tools: Json, body: Json | None = None, **more: Any) -> HostTools:
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
     call = call_of(body or {}, Valves(API_KEY="sk-1"), host=context)
@@ -76,11 +72,7 @@ def host_tools(
 
 
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
-    """What a tool returned."""
     return await tools.call(name, given or {"city": "Bern"})
-
-
-# ---------------------------------------------------------------- tools that ask
 
 
 class Clock:
@@ -92,7 +84,6 @@ class Clock:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Stand still."""
         self.stops += 1
         yield
         self.stops -= 1
@@ -116,7 +107,7 @@ class Clock:
     [("confirmation", True), ("input", True), ("execute", False)],
 )
 async def test_time_of_a_tool_stands_still_while_it_asks_a_person(
-    kind: str, stands_still: bool, host: StandInHost
+    kind: str, stands_still: bool
 ) -> None:
     """The host's own dialogs have no limit of time; a script of the page is work."""
     clock = Clock()
@@ -131,9 +122,7 @@ async def test_time_of_a_tool_stands_still_while_it_asks_a_person(
     assert clock.asked == [(kind, stands_still)]
 
 
-async def test_question_of_an_mcp_server_stops_the_time_of_its_calls(
-    host: StandInHost,
-) -> None:
+async def test_question_of_an_mcp_server_stops_the_time_of_its_calls() -> None:
     """It comes beside the calls, in the connection's own task, and names none."""
     clock = Clock()
     client = SimpleNamespace(event_caller=clock.event_call)
@@ -163,15 +152,12 @@ async def test_question_of_an_mcp_server_stops_the_time_of_its_calls(
     assert after == [("request:elicitation", False)]
 
 
-async def test_mcp_server_of_an_older_host_asks_nothing(host: StandInHost) -> None:
+async def test_mcp_server_of_an_older_host_asks_nothing() -> None:
     """Its client has no way to."""
     clock = Clock()
     tools = host_tools({"look": result("Rain.", type="mcp", client=object())})
 
     assert await clock.run(tools, "look") == ["Rain."]
-
-
-# ---------------------------------------------------------------- who runs where
 
 
 async def test_user_is_read_once_for_all_tools_of_an_answer(
@@ -194,7 +180,7 @@ async def test_user_is_read_once_for_all_tools_of_an_answer(
     assert len(asked) == 1
 
 
-async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
+async def test_sync_tool_runs_on_a_thread_with_the_context() -> None:
     """The host's own wrapper would run it on the loop."""
     token = WHO.set("Ada")
 
@@ -204,9 +190,7 @@ async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) ->
     assert returned == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
 
 
-async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
-    host: StandInHost,
-) -> None:
+async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is() -> None:
     """It gets the chat's messages and files."""
     metadata = {"user_id": "user-1", "files": [{"id": "f"}]}
     tools = host_tools(
@@ -216,7 +200,7 @@ async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
     assert await answer(tools) == ToolResult("Bern: 3 messages, 1 files")
 
 
-async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
+async def test_tool_without_a_function_is_awaited() -> None:
     """OpenAPI servers give data and headers."""
     tools = host_tools({"look": result(({"rain": 1}, {"h": "x"}), type="external")})
 
@@ -224,9 +208,7 @@ async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("server", [{"server": {"url": "u"}}, {}])
-async def test_tool_of_the_browser_is_run_there(
-    server: Json, host: StandInHost
-) -> None:
+async def test_tool_of_the_browser_is_run_there(server: Json) -> None:
     shown: list[Json] = []
 
     async def event_call(event: Json) -> Any:
@@ -248,7 +230,7 @@ async def test_tool_of_the_browser_is_run_there(
     }
 
 
-async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
+async def test_tool_of_a_browser_that_is_gone_fails() -> None:
     direct = {"spec": {"parameters": CITY}, "direct": True}
 
     returned = await answer(host_tools({"look": direct}))
@@ -266,7 +248,7 @@ async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
     ],
 )
 async def test_arguments_that_a_tool_does_not_know_are_left_out(
-    kind: str, schema: Json, given: Json, host: StandInHost
+    kind: str, schema: Json, given: Json
 ) -> None:
     """But not those of MCP servers, which check for themselves."""
     seen: list[Json] = []
@@ -283,10 +265,7 @@ async def test_arguments_that_a_tool_does_not_know_are_left_out(
     assert seen == [given]
 
 
-# ---------------------------------------------------------------- names
-
-
-async def test_names_are_mapped_back(host: StandInHost) -> None:
+async def test_names_are_mapped_back() -> None:
     """For the schema, the limits and the call; own names are understood too."""
     own = "server:list files"
     tools = host_tools({own: {**tool(look_up), "type": "builtin"}})
@@ -299,7 +278,7 @@ async def test_names_are_mapped_back(host: StandInHost) -> None:
         assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
 
 
-async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> None:
+async def test_tool_that_the_model_spells_in_its_own_way() -> None:
     """It runs; the rules are those of the tool that runs."""
     offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
     context = host_context({**offered, "Get_Weather": tool(look)})
@@ -317,7 +296,7 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     assert "There is no tool named weather" in outputs[3]
 
 
-async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
+async def test_tool_that_is_not_there_has_no_schema() -> None:
     """One without arguments has an empty one."""
     tools = host_tools({"now": {"spec": {"name": "now"}}, "bare": {}})
 
@@ -333,7 +312,6 @@ class TaskList:
         self.done: list[str] = []
 
     async def update_task(self, id: str) -> str:
-        """Mark a task."""
         done = list(self.done)
         await asyncio.sleep(0)
         self.done = [*done, id]
@@ -350,7 +328,7 @@ class TaskList:
     ],
 )
 async def test_calls_about_the_task_list_run_one_by_one(
-    host: StandInHost, tool_name: str, kind: str, kept: int
+    tool_name: str, kind: str, kept: int
 ) -> None:
     """As in the host, which runs such calls in order: none undoes another's mark.
 
@@ -366,7 +344,7 @@ async def test_calls_about_the_task_list_run_one_by_one(
     assert tasks.done == ["a", "b", "c"][-kept:]
 
 
-async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
+async def test_slow_tools_of_the_host_have_an_hour() -> None:
     """A toolkit's tool of the same name has the limit of the others."""
     slow = ("delegate_task", "generate_image", "edit_image")
     builtin = {name: tool(look, type="builtin") for name in (*slow, "look")}
@@ -386,7 +364,7 @@ async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     ],
 )
 async def test_only_the_hosts_own_question_waits_for_people(
-    name: str, type: str, kind: str, host: StandInHost
+    name: str, type: str, kind: str
 ) -> None:
     """A tool of the same name is an ordinary one."""
     assert host_tools({name: tool(look, type=type)}).call_kind(name) == kind
@@ -427,23 +405,17 @@ DISPATCHER: Json = {
     ],
 )
 async def test_call_through_the_dispatcher_means_the_tool_it_names(
-    arguments: Json, meant: tuple[str, Json] | None, host: StandInHost
+    arguments: Json, meant: tuple[str, Json] | None
 ) -> None:
     tools = host_tools(
-        {
-            "call_tool": DISPATCHER,
-            "search_tools": tool(look),
-            "delete_all": tool(look),
-        }
+        {"call_tool": DISPATCHER, "search_tools": tool(look), "delete_all": tool(look)}
     )
 
     assert tools.resolve_call("call_tool", arguments) == meant
 
 
 @pytest.mark.parametrize("name", ["huge", "call_tool"])
-async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
-    name: str, host: StandInHost
-) -> None:
+async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(name: str) -> None:
     wide = {"type": "object", "properties": {"city": {"enum": [*range(100_000)]}}}
     huge = {**tool(look), "spec": {"name": "huge", "parameters": wide}}
     tools = host_tools({"call_tool": DISPATCHER, "huge": huge})
@@ -457,7 +429,7 @@ async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
     assert "There is no tool named huge" in str(refused.output)
 
 
-async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
+async def test_rules_hold_for_tools_behind_the_dispatcher() -> None:
     """Whoever may not be called may not be called through another."""
     tools = host_tools({"call_tool": DISPATCHER, "delete_all": tool(look)})
     toolset = Toolset(tools, Approver([("delete_*", "deny")]))
@@ -468,9 +440,6 @@ async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> 
 
     assert "does not allow delete_all" in str(refused.output)
     assert str(allowed.output).startswith("Rain in Bern")
-
-
-# ---------------------------------------------------------------- what comes back
 
 
 async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> None:
@@ -508,7 +477,7 @@ async def test_picture_with_an_address_is_seen_and_shown(
     assert host.results.stored == []
 
 
-async def test_embeds_are_shown(host: StandInHost) -> None:
+async def test_embeds_are_shown() -> None:
     """The model gets the host's words for them."""
     returned = await answer(host_tools({"look": result({"html": "<b>"})}))
 
@@ -528,7 +497,7 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     ],
 )
 async def test_tools_that_cite_name_their_sources(
-    name: str, capabilities: Json | None, cites: bool, host: StandInHost
+    name: str, capabilities: Json | None, cites: bool
 ) -> None:
     """Those of the host, unless the model's settings forbid it."""
     model = {"info": {"meta": {"capabilities": capabilities}}}
@@ -556,7 +525,7 @@ async def test_terminal_is_told_where_there_is_a_page(
     assert len(host.results.told) == (0 if emitter is None else 1)
 
 
-async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
+async def test_error_of_a_server_is_a_failure() -> None:
     """The model reads what it said."""
     returned = await answer(host_tools({"look": result({"error": "no such city"})}))
 
@@ -585,7 +554,7 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     ],
 )
 async def test_result_that_tells_of_an_error_is_a_failure(
-    text: str, failed: bool, host: StandInHost
+    text: str, failed: bool
 ) -> None:
     """By the words that the host knows; its own runner marks them so."""
     assert await answer(host_tools({"look": result(text)})) == ToolResult(text, failed)
@@ -599,7 +568,7 @@ async def test_result_that_tells_of_an_error_is_a_failure(
     ],
 )
 async def test_what_a_server_says_of_a_failed_call_is_a_result(
-    error: Exception, told: str, host: StandInHost
+    error: Exception, told: str
 ) -> None:
     """The host raises it bare; a call that did not reach the server raised."""
 
@@ -615,7 +584,7 @@ async def test_what_a_server_says_of_a_failed_call_is_a_result(
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x")])
 async def test_keys_that_an_exception_may_quote_are_hidden(
-    error: BaseException, host: StandInHost
+    error: BaseException,
 ) -> None:
     """Those of the toolkit's valves, and of the user's; other valves stay readable."""
 
@@ -667,10 +636,7 @@ async def test_call_that_was_made_is_told_from_one_that_failed(
     assert "database is locked" in str(outcome.output)
 
 
-# ---------------------------------------------------------------- threads
-
-
-async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
+async def test_loop_goes_on_while_a_sync_tool_waits() -> None:
     """Other chats do not notice."""
     entered = threading.Event()
     leave = threading.Event()
@@ -705,7 +671,6 @@ class Hanging:
         self.ended = threading.Semaphore(0)
 
     def __call__(self, city: str) -> str:
-        """Run on its thread."""
         self.begun.release()
         assert self.leave.wait(60)
         self.ended.release()
@@ -714,7 +679,6 @@ class Hanging:
 
 @pytest.fixture
 def hanging() -> Iterator[Hanging]:
-    """Such a tool, which ends with the test."""
     tool = Hanging()
     yield tool
     tool.leave.set()
@@ -732,7 +696,7 @@ def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
 
 
 async def test_hung_tools_of_one_user_take_no_thread_of_another(
-    host: StandInHost, hanging: Hanging
+    hanging: Hanging,
 ) -> None:
     """Sixteen were enough to stop the tools of all; now the user is told."""
     threads = ToolThreads()
@@ -757,7 +721,7 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
 
 
 async def test_calls_beyond_the_share_wait_while_the_others_may_end(
-    host: StandInHost, hanging: Hanging
+    hanging: Hanging,
 ) -> None:
     """Two answers of one user at once are no reason to refuse a call."""
     threads = ToolThreads()
@@ -776,9 +740,7 @@ async def test_calls_beyond_the_share_wait_while_the_others_may_end(
     }
 
 
-async def test_share_of_a_user_goes_when_nothing_of_it_runs(
-    host: StandInHost, hanging: Hanging
-) -> None:
+async def test_share_of_a_user_goes_when_nothing_of_it_runs(hanging: Hanging) -> None:
     """A server with many users keeps no idle thread of each."""
     threads = ToolThreads()
     tools = asked_by("user-1", threads, hanging)
@@ -812,5 +774,4 @@ async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None
 
 
 async def unchanged(function: Any, extra_params: Json) -> Any:
-    """Return a tool as it is."""
     return function

@@ -27,7 +27,7 @@ from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN
 from stand_in.usage_database import UsageDatabase
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 ULID = "A" * 26
@@ -38,12 +38,10 @@ SEALED = strip_for_replay(reasoning("1"))
 
 
 def never() -> bool:
-    """Say that a request is not as the administrators configured it."""
     return False
 
 
 def user(text: str) -> Item:
-    """What the user said, as it is sent."""
     part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -57,12 +55,10 @@ def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
 
 
 def valves(**more: Any) -> Valves:
-    """Settings with a key."""
     return Valves.model_validate({**VALVES.model_dump(), **more})
 
 
 async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """What would be sent for a chat."""
     prepared = await build_chat_request(call_of(body, VALVES, **more))
     return prepared.request.payload()
 
@@ -132,7 +128,7 @@ async def test_words_of_others_are_those_that_the_page_shows(
     assert prepared.request.input == [user(words)]
 
 
-async def test_chat_becomes_a_request(host: StandInHost) -> None:
+async def test_chat_becomes_a_request() -> None:
     """Everything at its place, nothing stored at the API."""
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
@@ -169,7 +165,7 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     ],
 )
 async def test_valves_are_what_a_caller_leaves_open(
-    given: dict[str, Any], body: dict[str, Any], sent: dict[str, Any], host: StandInHost
+    given: dict[str, Any], body: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     call = call_of(chat("Hi", **body), valves(**given))
     payload = (await build_chat_request(call)).request.payload()
@@ -189,7 +185,7 @@ async def test_valves_are_what_a_caller_leaves_open(
     ],
 )
 async def test_texts_that_may_be_shown_otherwise_are_recorded(
-    given: dict[str, Any], model: str, *, cites: bool, host: StandInHost
+    given: dict[str, Any], model: str, *, cites: bool
 ) -> None:
     """OpenAI's tools cite, and so do agents."""
     caller = Caller(f"my_pipe.{model}", "user-1", "chat-1", "m-1", streams=True)
@@ -199,9 +195,7 @@ async def test_texts_that_may_be_shown_otherwise_are_recorded(
     assert prepared.scope.cites is cites
 
 
-async def test_the_api_counts_its_own_tools_to_the_same_limit(
-    host: StandInHost,
-) -> None:
+async def test_the_api_counts_its_own_tools_to_the_same_limit() -> None:
     """Of functions it counts none: those are counted here."""
     given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
     hosted = (await build_chat_request(call_of(chat("Hi"), given))).request
@@ -212,7 +206,7 @@ async def test_the_api_counts_its_own_tools_to_the_same_limit(
     assert "max_tool_calls" not in functions
 
 
-async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
+async def test_alias_and_user_choose_the_effort() -> None:
     """The user's explicit effort wins over the name."""
     caller = Caller("f.gpt-5.6-sol-low", "user-1", "chat-1", "m-1", streams=True)
 
@@ -242,9 +236,7 @@ async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("persists", [True, False])
-async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(
-    persists: bool, host: StandInHost
-) -> None:
+async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(persists: bool) -> None:
     """A call with its output, or neither; the words around them always."""
     function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
     body = chat("Weather?", "It rains.", "And now?")
@@ -310,7 +302,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     assert prepared.row is None
 
 
-async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:
+async def test_earlier_refusal_holds_for_chats_and_tasks() -> None:
     """Of this model, by this key at this address."""
     learned: list[Repair] = [LeaveOutParameter("stream")]
     asked = call_of(chat("Hi"), VALVES)
@@ -325,7 +317,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     assert list((await build_task_request(asked)).request.repairs) == learned
 
 
-async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
+async def test_valves_say_where_to_and_how_long() -> None:
     given = valves(
         EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
     )
@@ -342,9 +334,7 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("body", [chat(), {"messages": None}])
-async def test_empty_chat_gives_a_sentence(
-    body: dict[str, Any], host: StandInHost
-) -> None:
+async def test_empty_chat_gives_a_sentence(body: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="no message to answer"):
         await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
@@ -361,9 +351,7 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("tools", [["get_weather"], []])
-async def test_calls_of_a_chat_are_run_here(
-    tools: list[str], host: StandInHost
-) -> None:
+async def test_calls_of_a_chat_are_run_here(tools: list[str]) -> None:
     """Whatever Open WebUI has: no one else could run one that it has not."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
     asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
@@ -377,9 +365,7 @@ async def test_calls_of_a_chat_are_run_here(
 
 
 @pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
-async def test_plain_client_runs_its_own_tools(
-    tool: str, ours: bool, host: StandInHost
-) -> None:
+async def test_plain_client_runs_its_own_tools(tool: str, ours: bool) -> None:
     """One that is not here leaves all calls open."""
     asked = call_of(
         chat("Hi", tools=[TOOL]),
@@ -394,7 +380,7 @@ async def test_plain_client_runs_its_own_tools(
     assert prepared.toolset.runs_calls is ours
 
 
-async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
+async def test_log_says_which_tool_an_effort_costs() -> None:
     """The API refuses the two together; the caller chose the effort."""
     given = Valves(API_KEY="sk-1", ENABLE_WEB_SEARCH=True)
     lines: list[str] = []
@@ -420,7 +406,7 @@ async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
     ],
 )
 async def test_output_of_a_call_that_the_host_made_is_limited(
-    length: int, is_native: bool, sent: int, host: StandInHost
+    length: int, is_native: bool, sent: int
 ) -> None:
     """The host made it after an approval, or another pipe did."""
     function = {"name": "get_weather", "arguments": "{}"}
@@ -477,7 +463,7 @@ async def test_limits_are_those_of_the_whole_answer(
     ],
 )
 async def test_wish_for_more_details(
-    model: str, said_first: list[str], verbosity: str | None, host: StandInHost
+    model: str, said_first: list[str], verbosity: str | None
 ) -> None:
     """It wins over what the chat is set to; a model without it reads the words."""
     body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
@@ -491,7 +477,7 @@ async def test_wish_for_more_details(
     assert (sent.get("text") or {}).get("verbosity") == verbosity
 
 
-async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
+async def test_wish_keeps_the_form_of_the_answer() -> None:
     """What else the caller says of the text stays."""
     form = {"type": "json_object"}
     body = chat("Hi, JSON", text={"format": form, "verbosity": "high"})
@@ -502,9 +488,7 @@ async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
     assert sent["text"] == {"format": form, "verbosity": "low"}
 
 
-async def test_the_mode_of_a_name_is_what_the_administrator_set(
-    host: StandInHost,
-) -> None:
+async def test_the_mode_of_a_name_is_what_the_administrator_set() -> None:
     """So what a refusal shows holds for everybody who asks that model."""
     caller = Caller("my_pipe.gpt-6.1-sol-pro-high", "user-1", "chat-1", "m-1")
     valves = Valves(API_KEY="sk-1")

@@ -14,7 +14,7 @@ from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 LONG = "rain " * 1000
@@ -22,7 +22,6 @@ LONG = "rain " * 1000
 
 @pytest.fixture(autouse=True)
 def compacting(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has set a threshold."""
     pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000)
 
 
@@ -32,9 +31,7 @@ def sent(sim: Simulator) -> list[str]:
     return [i["role"] if i["type"] == "message" else i["type"] for i in items]
 
 
-async def test_compaction_replaces_what_came_before(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_compaction_replaces_what_came_before(pipe: Pipe, sim: Simulator) -> None:
     """In this turn nothing changes, in the next ones it comes first."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
     texts = [LONG, stored(first), "And now?"]
@@ -60,7 +57,7 @@ async def test_compaction_replaces_what_came_before(
     "change", [{"API_KEY": "sk-simulator-2"}, {"PERSIST_REASONING_TOKENS": "response"}]
 )
 async def test_whole_chat_is_sent_where_nobody_can_read_it(
-    change: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+    change: Json, pipe: Pipe, sim: Simulator
 ) -> None:
     """The host still has every message."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
@@ -71,9 +68,7 @@ async def test_whole_chat_is_sent_where_nobody_can_read_it(
     assert sent(sim) == ["user", "assistant", "user"]
 
 
-async def test_refused_compaction_is_not_sent_again(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_refused_compaction_is_not_sent_again(pipe: Pipe, sim: Simulator) -> None:
     """From the next turn on the whole chat is there again."""
     named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
     pipe.valves = valves_for(sim, **named)
@@ -90,7 +85,7 @@ async def test_refused_compaction_is_not_sent_again(
 
 
 async def test_own_rounds_and_the_next_turn_go_on_from_there(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """The next turn sends exactly what the last round sent and received."""
 
@@ -128,7 +123,7 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
     assert not (sim.requests[-1].response or {}).get("input_transformations")
 
 
-async def test_compaction_threshold_is_sent_only_where_valid(host: StandInHost) -> None:
+async def test_compaction_threshold_is_sent_only_where_valid() -> None:
     """One that is too small is none; Azure gets none; and by default there is none."""
 
     async def asked(**valves: Any) -> Any:

@@ -22,7 +22,6 @@ WORDS = ("one", "two", "three", "four")
 
 
 def tool(name: str, **more: Any) -> Json:
-    """A function of the host."""
     function: Any = TOOL["function"]
     return {"type": "function", "function": {**function, "name": name, **more}}
 
@@ -60,7 +59,6 @@ class Talk:
 
 @pytest.fixture
 def talk(sim: Simulator, host: StandInHost, connections: Connections) -> Talk:
-    """A new chat."""
     return Talk(sim, host, connections)
 
 

@@ -22,7 +22,6 @@ Json = dict[str, Any]
 
 
 def texts(item: Item) -> str:
-    """The text of an input message."""
     return "".join(part.get("text", "") for part in item["content"])
 
 

@@ -23,7 +23,7 @@ from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.files import add_documents
 from stand_in.host import Row, StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 USER = SimpleNamespace(id="user-1", role="user")
@@ -31,12 +31,10 @@ ADMIN = SimpleNamespace(id="admin", role="admin")
 
 
 def text(words: str) -> Item:
-    """A part of words."""
     return {"type": "input_text", "text": words}
 
 
 def user_message(*parts: Item) -> UserMessage:
-    """A message of the user."""
     return UserMessage({"type": "message", "role": "user", "content": [*parts]})
 
 
@@ -47,7 +45,6 @@ def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
 
 
 def attachment(file_id: str, name: str, kind: str = "application/pdf") -> Attachment:
-    """A file at a message."""
     return Attachment(file_id, name, kind, is_image=False)
 
 
@@ -61,9 +58,6 @@ async def asked_with(
     assert isinstance(only, UserMessage)
     parts: list[Item] = only.item["content"]
     return parts
-
-
-# --------------------------------------------------------------------- documents
 
 
 async def test_document_stands_in_front_of_the_question(host: StandInHost) -> None:
@@ -103,8 +97,7 @@ async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "sent"),
-    [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])],
+    ("wanted", "sent"), [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])]
 )
 async def test_only_wanted_documents_are_read(
     wanted: str, sent: list[str], host: StandInHost
@@ -196,7 +189,7 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
         await add_documents([first, AssistantText("!"), second], USER, "pdf")
 
 
-async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
+async def test_earlier_file_does_not_stop_the_chat() -> None:
     """The model is told that it is gone."""
     asked = user_message(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
     parts: list[ChatPart] = [asked, AssistantText("!"), user_message(text("2"))]
@@ -209,9 +202,6 @@ async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     assert note["text"].startswith("[a.pdf cannot be read")
     assert question == text("1")
     assert extended[1:] == parts[1:]
-
-
-# ------------------------------------------------------------- pictures of tools
 
 
 async def picture_part(address: str) -> Item:
@@ -239,9 +229,6 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
     assert await picture_part(PIXEL) == image
 
 
-# ------------------------------------------------------------------ in a request
-
-
 def with_row(host: StandInHost, *files: Json) -> None:
     """Let the chat's row have one question with these files."""
     question = {"role": "user", "parentId": None, "files": [*files]}
@@ -253,7 +240,6 @@ def with_row(host: StandInHost, *files: Json) -> None:
 
 
 def valves(**given: Any) -> Valves:
-    """The settings of a pipe whose server is asked nothing here."""
     nowhere = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
     return Valves.model_validate({**nowhere, **given})
 
@@ -316,7 +302,7 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     assert host.files.threads == []
 
 
-async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
+async def test_detail_of_pictures_is_a_setting() -> None:
     """What the request says itself wins."""
     body = chat("?")
     shown = [{"url": PIXEL}, {"url": PIXEL, "detail": "high"}]
@@ -342,14 +328,12 @@ class StandInImage:
         self.size = (self.width, self.height)
 
     def __enter__(self) -> Self:
-        """Open it."""
         return self
 
     def __exit__(self, *ended: object) -> None:
         """Close it."""
 
     def thumbnail(self, size: tuple[int, int]) -> None:
-        """Make it smaller."""
         self.size = size
 
     def convert(self, mode: str) -> Self:
@@ -358,11 +342,9 @@ class StandInImage:
         return self
 
     def paste(self, picture: Self, mask: Self) -> None:
-        """Put a smaller one on this sheet."""
         self.size = mask.size
 
     def save(self, file: BytesIO, kind: str) -> None:
-        """Only once it is smaller."""
         assert (self.size, kind) == ((2048, 2048), "JPEG")
         file.write(JPEG)
 
@@ -373,7 +355,6 @@ class HugeImage(StandInImage):
     width = height = 13_300
 
     def thumbnail(self, size: tuple[int, int]) -> None:
-        """Decode it."""
         raise AssertionError(size)
 
 
@@ -394,10 +375,7 @@ def white_sheet(mode: str, size: tuple[int, int], color: str) -> StandInImage:
     ids=["scaled", "no library", "not readable by the library", "too many pixels"],
 )
 async def test_hosts_library_scales_pictures(
-    content: bytes,
-    library: object,
-    scaled: bytes,
-    monkeypatch: pytest.MonkeyPatch,
+    content: bytes, library: object, scaled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are too large; input/test_attachments.py has what becomes of them."""
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))

@@ -30,7 +30,6 @@ def hosted(
 
 
 def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
-    """The tools of a request."""
     return hosted(valves, user)[0]
 
 
@@ -56,10 +55,7 @@ def test_a_users_choice_wins(
 
 @pytest.mark.parametrize(
     ("memory", "container"),
-    [
-        ("1g", {"type": "auto"}),
-        ("4g", {"type": "auto", "memory_limit": "4g"}),
-    ],
+    [("1g", {"type": "auto"}), ("4g", {"type": "auto", "memory_limit": "4g"})],
 )
 def test_the_container_has_the_memory_that_is_paid_for(
     memory: str, container: dict[str, str]

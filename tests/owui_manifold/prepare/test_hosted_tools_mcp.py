@@ -34,12 +34,10 @@ ADMIN = {**USER, "role": "admin"}
 
 
 def valve(*rows: Any) -> str:
-    """The valve's text."""
     return json.dumps(list(rows))
 
 
 def with_servers(pipe: Pipe, text: str, **more: Any) -> Pipe:
-    """The pipe with another text in the valve."""
     changed = {"REMOTE_MCP_SERVERS_JSON": text, **more}
     pipe.valves = pipe.valves.model_copy(update=changed)
     return pipe
@@ -53,7 +51,6 @@ def lines(chunks: list[Json]) -> list[str]:
 
 
 def asking_admin(**more: Any) -> Json:
-    """What the host passes for a chat of an administrator."""
     return {**NATIVE, "__user__": ADMIN, **more}
 
 
@@ -65,12 +62,8 @@ class Page:
         self.asked: list[Json] = []
 
     async def __call__(self, event: Json) -> Any:
-        """Return the next answer."""
         self.asked.append(event)
         return self._answers.pop(0)
-
-
-# ------------------------------------------------------------- what is offered
 
 
 async def test_servers_are_offered_behind_the_searches(
@@ -102,9 +95,6 @@ async def test_a_filters_server_takes_the_place_of_ours(
 
     bodies = [request.body["tools"] for request in sim.requests]
     assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
-
-
-# ------------------------------------------------------------- what is wrong
 
 
 async def test_invalid_server_list_is_reported_to_administrators(
@@ -189,9 +179,6 @@ async def test_no_secret_is_shown_kept_or_logged(
         assert SECRET not in visible
 
 
-# ------------------------------------------------------------- consent
-
-
 @pytest.mark.parametrize("approve", [True, False])
 async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) -> None:
     """As for a tool of its own; the answer goes on in the same message."""
@@ -208,9 +195,7 @@ async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) ->
     assert grown(chunks).endswith("12:00." if approve else "without.")
 
 
-async def test_calls_are_denied_where_nobody_can_be_asked(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_calls_are_denied_where_nobody_can_be_asked(pipe: Pipe) -> None:
     """Over plain HTTP no one can be asked: it is a no, and the answer comes."""
     with_servers(pipe, valve(CLOCKS))
     streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
@@ -223,7 +208,7 @@ async def test_calls_are_denied_where_nobody_can_be_asked(
     assert "tool_calls" not in choice["message"]
 
 
-async def test_page_without_streaming_is_asked_too(pipe: Pipe, sim: Simulator) -> None:
+async def test_page_without_streaming_is_asked_too(pipe: Pipe) -> None:
     """It is asked as well, and the cards are stored."""
     with_servers(pipe, valve(CLOCKS))
     body = chat("sim:mcp-approval")

@@ -10,16 +10,12 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.model_valves import read_overrides
-from owui_manifold.prepare.hosted_tools import (
-    called_tools,
-    left_out_tools,
-)
+from owui_manifold.prepare.hosted_tools import called_tools, left_out_tools
 
 Json = dict[str, Any]
 
 
 def function(name: str, description: str = "A tool.") -> Json:
-    """A tool as the host offers it."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
     inner = {"name": name, "description": description, "parameters": parameters}
     return {"type": "function", "function": inner}
@@ -36,7 +32,6 @@ OVERRIDES = read_overrides(
 
 
 def offered(body: Json, model: str = "gpt-5.6-sol", **expert: Any) -> OfferedTools:
-    """What a chat offers."""
     settings = PipeExpertKeys.model_validate(expert)
     called = called_tools(body, resolve_model(model, OVERRIDES), settings)
     return offer_tools(body.get("tool_choice"), called=called)

@@ -10,7 +10,6 @@ from calls.sample import chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -34,7 +33,7 @@ NO_PICTURES = "The model's server does not accept the tool image_generation: ans
     ],
 )
 async def test_hosted_tools_that_are_refused_cost_no_answer(
-    pipe: Pipe, sim: Simulator, host: StandInHost, valves: dict[str, Any]
+    pipe: Pipe, sim: Simulator, valves: dict[str, Any]
 ) -> None:
     """The tool is offered with what it takes."""
     pipe.valves = valves_for(sim, **valves)
@@ -48,7 +47,7 @@ async def test_hosted_tools_that_are_refused_cost_no_answer(
 
 
 async def test_tool_that_only_the_type_of_the_refusal_names(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """The answer comes without it."""
     pipe.valves = valves_for(

@@ -37,7 +37,6 @@ def hosted(
     model: str = "gpt-5.6-sol",
     **valves: Any,
 ) -> Hosted:
-    """What is offered under these settings."""
     own = UserValves.model_validate({"WEB_SEARCH": user})
     config = config_of(Valves.model_validate(valves), own, {"features": features})
     return hosted_tools(config, resolve_model(model))
@@ -87,14 +86,7 @@ def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None
     assert hosted(SWITCHED, "off") == NOTHING  # else no one would search
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        None,
-        [],
-        "web_search",
-    ],
-)
+@pytest.mark.parametrize("features", [None, [], "web_search"])
 def test_nothing_is_offered_unasked(features: object) -> None:
     """Searches cost money; callers over plain HTTP send no features."""
     assert hosted(features) == NOTHING
@@ -181,13 +173,7 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     assert search_with(**options) == plain | sent
 
 
-@pytest.mark.parametrize(
-    ("model", "is_sent"),
-    [
-        ("gpt-5.2", True),
-        ("gpt-4.1", False),
-    ],
-)
+@pytest.mark.parametrize(("model", "is_sent"), [("gpt-5.2", True), ("gpt-4.1", False)])
 def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> None:
     """An administrator reads a message about the others."""
     options = json.dumps({"return_token_budget": "unlimited"})
@@ -258,16 +244,11 @@ def test_model_that_may_have_them_gets_them(model: str) -> None:
     assert hosted(model=model, ENABLE_WEB_SEARCH=True) == ([PLAIN], set())
 
 
-# ---------------------------------------------------------------- among other tools
-
-
 def function(name: str) -> Json:
-    """A tool as the host offers it."""
     return {"type": "function", "function": {"name": name, "parameters": {}}}
 
 
 def offer(body: Json, tools: Hosted) -> OfferedTools:
-    """Return all tools of a chat."""
     called = called_tools(body, resolve_model("gpt-5.6-sol"), PipeExpertKeys())
     hosted_ones, withheld = tools
     return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)

@@ -34,7 +34,6 @@ def attach(host: StandInHost, question: int, *file_ids: str) -> None:
 
 
 def asked(sim: Simulator, *texts: str, **given: Any) -> CheckedCall:
-    """The next question of a chat with code."""
     return asked_as(sim, RULES, *texts, **{**CODE_IS_ON, **given})
 
 
@@ -333,9 +332,6 @@ async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
     del metadata["regeneration_message_id"]  # nothing is replaced: a person wrote it
     own = await build_chat_request(asked(sim, *texts, metadata=metadata))
     assert own.request.input[-1]["content"][-1]["text"] == "Add Details"
-
-
-# ------------------------------------------------------- what the host retrieved
 
 
 def source(file_id: str, name: str, words: str, kind: str = "file") -> Json:
