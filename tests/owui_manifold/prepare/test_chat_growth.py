@@ -44,16 +44,12 @@ class Talk:
         """Ask the next question; return what was sent."""
         number = len(self.said) // 2
         row_of(self.host, *WORDS[: number + 1])
-        sent = await self.put(number, *self.said, WORDS[number], model=model, **given)
-        self.said += [WORDS[number], "Yes."]
-        return sent
-
-    async def put(self, number: int, *texts: str, **given: Any) -> Json:
-        """Ask the question with this number in the row; return what was sent."""
         ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
-        call = asked_as(self.sim, *texts, metadata=ids, **given)
+        texts = (*self.said, WORDS[number])
+        call = asked_as(self.sim, *texts, model=model, metadata=ids, **given)
         caller = call.caller._replace(message_id=ids["message_id"])
         await answered(call._replace(caller=caller), self.line)
+        self.said += [WORDS[number], "Yes."]
         return dict(self.sim.requests[-1].body)
 
 
@@ -127,21 +123,6 @@ async def test_tools_are_appended_and_left_out_by_the_choice(talk: Talk) -> None
     assert fourth["tool_choice"] == "none"
 
 
-async def test_description_may_change_and_a_schema_begins_anew(talk: Talk) -> None:
-    """A schema decides what arguments are right, so an old one cannot stay."""
-    first = await talk.ask(body={"tools": [A]})
-    second = await talk.ask(body={"tools": [tool("a", description="At ten."), B]})
-    other = tool("a", parameters={"type": "object", "properties": {}})
-    third = await talk.ask(body={"tools": [other]})
-    fourth = await talk.ask(body={"tools": [other, B]})
-
-    assert grows(first, second)
-    assert kinds(second) == ["additional_tools"]
-    assert kinds(third) == []
-    assert [t["name"] for t in third["tools"]] == ["a"]
-    assert grows(third, fourth)
-
-
 @pytest.mark.parametrize(
     ("model", "valves", "lowered"),
     [
@@ -181,82 +162,6 @@ async def test_each_model_has_a_beginning_of_its_own(talk: Talk) -> None:
     assert third["tools"] == first["tools"]
     assert kinds(third) == ["additional_tools", "configuration_update"]
     assert third["input"][-1]["content"][0]["text"] == "three"
-
-
-async def test_the_mode_pro_takes_no_updates(talk: Talk) -> None:
-    """Its effort is that of the request; what was appended for others waits."""
-    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
-    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
-    pro = await talk.ask("f.gpt-6.1-sol-pro", body={"tools": [A, B]})
-    back = await talk.ask(body={"tools": [A, B], "reasoning_effort": "low"})
-
-    assert pro["reasoning"]["mode"] == "pro"
-    assert "effort" not in pro["reasoning"]
-    assert kinds(pro) == ["additional_tools"]
-    assert back["reasoning"]["effort"] == "low"
-    assert kinds(back)[:2] == ["additional_tools", "configuration_update"]
-
-
-async def test_an_answer_that_was_replaced_changed_nothing(
-    talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """What came after an edit is gone, and nothing before it."""
-    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
-    second = await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
-    row_of(host, *WORDS[:2])
-    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
-    rows["other"] = rows["a1"]
-    body = {"tools": [A, C], "reasoning_effort": "medium"}
-    again = asked_as(
-        *(sim, "S", "one", "Yes.", "two"),
-        model=GROWING,
-        body=body,
-        metadata={"message_id": "other"},
-    )
-    caller = again.caller._replace(message_id="other")
-    await answered(again._replace(caller=caller), connections)
-    sent = sim.requests[-1].body
-
-    assert sent["input"][:3] == second["input"][:3]
-    assert kinds(sent) == ["additional_tools", "configuration_update"]
-    _, _, _, added, update, _ = sent["input"]
-    assert [tool["name"] for tool in added["tools"]] == ["c"]
-    assert update["reasoning"] == {"effort": "medium"}
-    assert sent["reasoning"] == second["reasoning"]
-
-
-async def test_sampling_is_left_out_while_the_first_effort_holds(talk: Talk) -> None:
-    """The request still says the effort of the first turn, and both are refused."""
-    await talk.ask("f.gpt-6-sol", body={"reasoning_effort": "low"})
-    given: Json = {"reasoning_effort": "none", "temperature": 0.5}
-    sent = await talk.ask("f.gpt-6-sol", body=given)
-
-    assert kinds(sent) == ["configuration_update"]
-    assert "temperature" not in sent
-
-
-async def test_chat_whose_first_turn_was_deleted_begins_anew(
-    talk: Talk, host: StandInHost
-) -> None:
-    """What was appended later says nothing without what it was appended to."""
-    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
-    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
-    row_of(host, *WORDS)
-    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
-    del rows["q0"], rows["a0"]
-    rows["q1"]["parentId"] = None
-    given: Json = {"model": GROWING, "body": {"tools": [B], "reasoning_effort": "high"}}
-    third = await talk.put(2, "S", "two", "Yes.", "three", **given)
-    given["body"] = {"tools": [B, C], "reasoning_effort": "high"}
-    texts = ("S", "two", "Yes.", "three", "Yes.", "four")
-    fourth = await talk.put(3, *texts, **given)
-
-    assert kinds(third) == []
-    assert [t["name"] for t in third["tools"]] == ["b"]
-    assert third["reasoning"]["effort"] == "high"
-    assert "tool_choice" not in third
-    assert grows(third, fourth)
-    assert kinds(fourth) == ["additional_tools"]
 
 
 async def test_oversized_turn_is_put_into_its_own_request(talk: Talk) -> None:
