@@ -50,17 +50,6 @@ async def is_allowed(
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
-@pytest.mark.parametrize(
-    "metadata", [{"params": None}, {"params": {"tool_approval_mode": "full"}}]
-)
-async def test_nobody_is_asked_unless_the_chat_says_so(metadata: Json) -> None:
-    """Open WebUI, too, asks only where `tool_approval_mode` says so."""
-    page = Page(False)
-
-    assert await is_allowed(page, metadata)
-    assert page.shown == []
-
-
 async def test_page_shows_the_hosts_card_with_the_call() -> None:
     """Its id, its name and its arguments, for as long as the host allows.
 
@@ -99,17 +88,23 @@ async def test_only_true_is_a_yes(answer: Any) -> None:
 async def test_nobody_there_is_a_no() -> None:
     """A plain caller has no page."""
     assert not await is_allowed(None, ASKS)
+    assert not await is_allowed(None, {}, "get_*:deny")
     assert await is_allowed(None, {})
 
 
 @pytest.mark.parametrize(
     ("rules", "metadata", "answer", "allowed", "asked"),
     [
+        # Open WebUI, too, asks only where `tool_approval_mode` says so.
+        ("", {"params": None}, False, True, 0),
+        ("", {"params": {"tool_approval_mode": "full"}}, False, True, 0),
         ("get_*=deny", {}, True, False, 0),
         ("get_*=ask", {}, True, True, 1),
         ("get_*=ask", {}, False, False, 1),
         ("get_*=auto", ASKS, False, True, 0),
         ("other=deny", ASKS, True, True, 1),
+        # A rule that cannot be read may be the one that was to deny this tool.
+        ("get_*:deny", {}, True, True, 1),
     ],
 )
 async def test_rules_come_before_the_chats_mode(
@@ -138,15 +133,6 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
     assert len(page.shown) == 1
 
 
-async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
-    """It may be the one that was to deny this tool."""
-    page = Page(True)
-
-    assert await is_allowed(page, {}, "get_*:deny")
-    assert len(page.shown) == 1
-    assert not await is_allowed(None, {}, "get_*:deny")
-
-
 async def shown_for(name: str, arguments: Json) -> str:
     page = Page(True)
     approver = approver_of(ruled("*=ask", event_call=page))
@@ -154,16 +140,22 @@ async def shown_for(name: str, arguments: Json) -> str:
     return str(page.shown[0]["data"]["message"])
 
 
-async def test_question_shows_the_arguments() -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("delete_file", {"path": "/home/Zoë", "force": True}),
+        # No one approves the middle of a script without having seen it.
+        ("run", {"script": "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500}),
+    ],
+    ids=["short", "long"],
+)
+async def test_question_shows_the_arguments(name: str, arguments: Json) -> None:
     """The oldest host shows nothing but the message."""
-    message = await shown_for("delete_file", {"path": "/home/Zoë", "force": True})
+    message = await shown_for(name, arguments)
 
     begin, block, end = message.split("```")
-    assert "delete_file" in begin
-    assert json.loads(block.removeprefix("json")) == {
-        "path": "/home/Zoë",
-        "force": True,
-    }
+    assert name in begin
+    assert json.loads(block.removeprefix("json")) == arguments
     assert end == "\n\n</div>"
 
 
@@ -177,15 +169,6 @@ async def test_arguments_cannot_leave_their_block(lines: int) -> None:
     assert fences == ["```json", "```"]
     assert message.endswith("\n```\n\n</div>")
     assert "<img" not in message.split("```")[0]
-
-
-async def test_question_hides_nothing_of_long_arguments() -> None:
-    """No one approves the middle of a script without having seen it."""
-    script = "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500
-    message = await shown_for("run", {"script": script})
-
-    block = message.split("```")[1]
-    assert json.loads(block.removeprefix("json")) == {"script": script}
 
 
 async def test_several_calls_are_one_question() -> None:
@@ -277,59 +260,59 @@ async def delete_file() -> None:
     """Be a method of a toolkit."""
 
 
-@pytest.mark.parametrize(
-    ("tool_id", "rules"),
-    [
-        ("files", "files_delete_file=deny"),
-        ("server:files", "files_delete_file=deny"),
-        ("server:openapi:files|delete_file,list", "files_*=deny"),
-    ],
-)
-async def test_rule_holds_for_a_tool_that_the_host_no_longer_renames(
-    tool_id: str, rules: str
-) -> None:
-    """The other tool of its name is gone: a user chooses the tools of a chat."""
-    tool = {"tool_id": tool_id, "callable": host_callable(delete_file)}
-    asked = ruled(rules, tools={"delete_file": tool})
-
-    refused = await approver_of(asked).refusal("c", "delete_file", {})
-    assert "does not allow" in str(refused)
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        {"tool_id": "files", "callable": host_callable(delete_file)},
-        {"tool_id": "server:files", "callable": host_callable(served("delete_file"))},
-        {"type": "mcp", "callable": served("delete_file")},
-    ],
-    ids=["toolkit", "OpenAPI server", "MCP server"],
-)
-async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
-    """A second tool of its name is enough for that, and a user can choose one."""
-    asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
-
-    refused = await approver_of(asked).refusal("c", "files_delete_file", {})
-    assert "does not allow" in str(refused)
-
-
 class McpClient:
 
     server_name = "files"
 
 
 LONG = "delete_the_files_of_all_customers_who_have_not_paid_for_long"
+WHOLE = f"files_{LONG}"
+CUT = f"{WHOLE[:55]}_{hashlib.sha256(WHOLE.encode()).hexdigest()[:8]}"
+OF_MCP: Json = {"type": "mcp", "callable": served("delete_file")}
+OF_TOOLKIT: Json = {"tool_id": "files", "callable": host_callable(delete_file)}
+CUT_TOOL: Json = {"type": "mcp", "callable": served(LONG), "client": McpClient()}
 
 
 @pytest.mark.parametrize(
-    "rule", [LONG, f"files_{LONG}", "*_for_long", "delete_*"], ids=str
+    ("name", "tool", "rule"),
+    [
+        # The other tool of its name is gone: a user chooses the tools of a chat.
+        ("delete_file", {"tool_id": "files"}, "files_delete_file"),
+        ("delete_file", {"tool_id": "server:files"}, "files_delete_file"),
+        (
+            "delete_file",
+            {"tool_id": "server:openapi:files|delete_file,list"},
+            "files_*",
+        ),
+        # A second tool of its name is enough for a longer one.
+        ("files_delete_file", OF_TOOLKIT, "delete_*"),
+        (
+            "files_delete_file",
+            {
+                "tool_id": "server:files",
+                "callable": host_callable(served("delete_file")),
+            },
+            "delete_*",
+        ),
+        ("files_delete_file", OF_MCP, "delete_*"),
+        # Open WebUI 0.12 cuts names of MCP tools with over 64 characters.
+        (CUT, CUT_TOOL, LONG),
+        (CUT, CUT_TOOL, WHOLE),
+        (CUT, CUT_TOOL, "*_for_long"),
+        (CUT, CUT_TOOL, "delete_*"),
+    ],
+    ids=[
+        *("toolkit alone", "server alone", "OpenAPI server alone"),
+        *("toolkit", "OpenAPI server", "MCP server"),
+        *("cut: own", "cut: whole", "cut: its end", "cut: its beginning"),
+    ],
 )
-async def test_rule_holds_for_a_name_that_the_host_cut(rule: str) -> None:
-    """Open WebUI 0.12 cuts names of MCP tools with over 64 characters."""
-    whole = f"files_{LONG}"
-    name = f"{whole[:55]}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
-    tool = {"type": "mcp", "callable": served(LONG), "client": McpClient()}
-    asked = ruled(f"{rule}=deny", tools={name: tool})
+async def test_rule_holds_for_each_name_that_the_host_may_give_a_tool(
+    name: str, tool: Json, rule: str
+) -> None:
+    """A user could evade it by the choice of other tools."""
+    kept = {"callable": host_callable(delete_file), **tool}
+    asked = ruled(f"{rule}=deny", tools={name: kept})
 
     refused = await approver_of(asked).refusal("c", name, {})
     assert "does not allow" in str(refused)

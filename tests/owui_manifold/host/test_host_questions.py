@@ -16,7 +16,7 @@ from owui_manifold.prepare.request import call_toolset
 from runs.tools import CITY, calling
 from stand_in.host import StandInHost
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("newest")]
 
 Json = dict[str, Any]
 ASKS = "ask"
@@ -25,6 +25,7 @@ HOST_TOOLS: Json = {
     "get_weather": {"spec": {"parameters": CITY}},
     "users.list": {"spec": {"parameters": CITY}},
     "note": {"spec": {"parameters": {"type": "object", "properties": {}}}},
+    "pay": {"spec": {"parameters": {"type": "object", "properties": {"amount": {}}}}},
     "ask_user": {"spec": {"parameters": QUESTIONS}, "type": "builtin"},
     "call_tool": {
         "spec": {"parameters": {"type": "object", "properties": {}}},
@@ -67,7 +68,6 @@ def newest(host: StandInHost) -> StandInHost:
     return host
 
 
-@pytest.mark.usefixtures("newest")
 async def test_all_calls_of_a_chat_that_asks_are_the_hosts() -> None:
     """It asks about each of them at its card."""
     calls = [calling("get_weather", n) for n in range(3)]
@@ -76,7 +76,6 @@ async def test_all_calls_of_a_chat_that_asks_are_the_hosts() -> None:
     assert await left(toolset("full"), *calls) == []
 
 
-@pytest.mark.usefixtures("newest")
 async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
     """The host makes calls of functions alone, whatever else a server writes."""
     call = calling("note", 1, '{"input": "x"}')
@@ -86,7 +85,6 @@ async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
     assert await left(toolset(ASKS), call) == ["call_1"]
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize(
     ("rules", "is_left"),
     [
@@ -105,7 +103,6 @@ async def test_rules_of_the_administrator_are_kept_here(
     assert found == ["call_1"] * is_left
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize(
     "caller",
     [
@@ -121,7 +118,6 @@ async def test_host_asks_where_it_stores_and_reads_the_answer(caller: Caller) ->
     assert toolset(ASKS, caller=caller).judge is None
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize("facts", [{"automation_id": "a-1"}, {"internal": True}])
 async def test_nobody_answers_in_chats_that_nobody_looks_at(facts: Json) -> None:
     """Who started an automation or a sub-agent would take its waiting for its end."""
@@ -129,7 +125,6 @@ async def test_nobody_answers_in_chats_that_nobody_looks_at(facts: Json) -> None
     assert toolset("full", automation_id=None, internal=False).judge is not None
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize(
     ("facts", "is_asked"),
     [
@@ -147,12 +142,13 @@ async def test_host_reads_the_calls_of_the_chats_own_model(
     assert (toolset(ASKS, **facts).judge is not None) is is_asked
 
 
-async def test_older_host_asks_about_nothing() -> None:
+async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
     """It has such cards, but loses what the approved calls returned."""
+    host.provide("utils.tool_approval")
+
     assert toolset(ASKS).judge is None
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -180,7 +176,6 @@ async def test_host_is_left_only_the_call_that_was_checked(
     assert await left(toolset(ASKS), calling(name, 1, arguments)) == []
 
 
-@pytest.mark.usefixtures("newest")
 async def test_call_that_the_host_answers_with_an_error_is_no_call() -> None:
     """It leaves the name of the tool that passes calls on, which it has."""
     made = [
@@ -191,7 +186,6 @@ async def test_call_that_the_host_answers_with_an_error_is_no_call() -> None:
     assert made == [("note", "{}"), None]
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize("arguments", ['{"city": "Zürich\\n\\t🚀"}', '{"city":"a"}'])
 async def test_ordinary_arguments_are_shown_as_they_are(arguments: str) -> None:
     """Whatever the white space between them."""
@@ -199,7 +193,6 @@ async def test_ordinary_arguments_are_shown_as_they_are(arguments: str) -> None:
     assert found == ["call_1"]
 
 
-@pytest.mark.usefixtures("newest")
 async def test_call_passed_on_is_asked_about_by_what_it_runs() -> None:
     """The host puts that call in its place."""
     inner = {"tool_name": "get_weather", "params": '{"city": "Bern"}'}
@@ -210,7 +203,6 @@ async def test_call_passed_on_is_asked_about_by_what_it_runs() -> None:
     assert await left(toolset(ASKS, "call_tool=ask"), call) == []
 
 
-@pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize("mode", ["full", ASKS])
 async def test_question_to_the_user_is_the_hosts(mode: str) -> None:
     """It stores that, too, and the answer has no time limit."""
@@ -223,7 +215,6 @@ async def test_question_to_the_user_is_the_hosts(mode: str) -> None:
     assert await left(toolset(mode, "note=auto"), alike) == []
 
 
-@pytest.mark.usefixtures("newest")
 async def test_host_puts_one_question_and_nothing_beside_it() -> None:
     """It would answer the others with an error. What runs here is no matter to it."""
     weather = calling("get_weather", 1)
@@ -234,25 +225,19 @@ async def test_host_puts_one_question_and_nothing_beside_it() -> None:
     assert await left(toolset(ASKS), QUESTION, second) == []
 
 
-@pytest.mark.usefixtures("newest")
-async def test_number_that_the_card_rounds_is_asked_about_here() -> None:
-    """The page reads ...992, and the call is made with ...993."""
-    shown = calling("get_weather", 1, json.dumps({"city": "Bern", "days": 2**53 - 1}))
-    rounded = calling("get_weather", 2, json.dumps({"city": "Bern", "days": 2**53 + 1}))
-
-    assert await left(toolset(ASKS), shown, rounded) == ["call_1"]
-
-
-@pytest.mark.usefixtures("newest")
-async def test_number_that_the_card_shows_as_none_is_asked_about_here(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("shown", "changed"),
+    [
+        # The page reads ...992, and the call is made with ...993.
+        (f'{{"amount": {2**53 - 1}}}', f'{{"amount": {2**53 + 1}}}'),
+        # JSON can write an endless number; a page shows `null`.
+        ('{"amount": 1e300}', '{"amount": 1e999}'),
+    ],
+    ids=["rounded", "endless"],
+)
+async def test_number_that_the_card_shows_otherwise_is_asked_about_here(
+    shown: str, changed: str
 ) -> None:
-    """JSON can write an endless number, where a schema allows anything; a page shows
-    `null`.
-    """
-    amount = {"type": "object", "properties": {"amount": {}}}
-    monkeypatch.setitem(HOST_TOOLS, "pay", {"spec": {"parameters": amount}})
-    shown = calling("pay", 1, '{"amount": 1e300}')
-    endless = calling("pay", 2, '{"amount": 1e999}')
+    calls = [calling("pay", 1, shown), calling("pay", 2, changed)]
 
-    assert await left(toolset(ASKS), shown, endless) == ["call_1"]
+    assert await left(toolset(ASKS), *calls) == ["call_1"]
