@@ -202,16 +202,3 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
     config = read_config(call.config.valves, user)
 
     assert call_facts(call._replace(config=config))["user_pays"] is pays
-
-
-async def test_checked_call_has_what_its_caller_may_set() -> None:
-    body = chat("Hi", service_tier="priority", verbosity="low")
-    arrived = arrived_call(body, Valves(API_KEY="sk-1"))
-
-    checked = await check_call(arrived)
-
-    assert "service_tier" not in checked.body
-    assert checked.body["verbosity"] == "low"
-    assert checked.messages == body["messages"]
-    assert checked.endpoint.host == "api.openai.com"
-    assert checked.model.id == "gpt-5.6-sol"

@@ -22,6 +22,8 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
 
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
 NO_SUMMARY = LeaveOutParameter("reasoning.summary")
 NO_STREAM = LeaveOutParameter("stream", json_digest(True))
@@ -59,17 +61,12 @@ async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
     return (await prepared(*given, **more)).request
 
 
-async def summary_of(*given: Any, **more: Any) -> object:
-    sent = (await chosen(*given, **more)).payload()
-    return sent.get("reasoning", {}).get("summary")
-
-
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
     """What must be in no line."""
     return [*read_config(valves, {"valves": user}).secrets]
 
 
-def test_every_valve_of_the_connection_arrives() -> None:
+async def test_every_valve_of_the_connection_arrives() -> None:
     """Without the white space of a copy and paste."""
     endpoint = build_endpoint(
         valves(
@@ -99,7 +96,7 @@ def test_every_valve_of_the_connection_arrives() -> None:
     assert endpoint.compatibility == "strict"
 
 
-def test_limits_are_those_of_the_expert_settings() -> None:
+async def test_limits_are_those_of_the_expert_settings() -> None:
     limits = run_limits(
         PipeExpertKeys(
             connect_timeout_seconds=5,
@@ -117,17 +114,17 @@ def test_limits_are_those_of_the_expert_settings() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
-def test_pro_may_be_silent_for_long(name: str) -> None:
+async def test_pro_may_be_silent_for_long(name: str) -> None:
     """Several passes give one answer: a stall after five minutes would cut it."""
     limits = run_limits(PipeExpertKeys(connect_timeout_seconds=5), resolve_model(name))
     assert limits.timeouts == Timeouts(5, 900, 900, 0)
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
     request = await chosen({"REASONING_SUMMARY": "concise"})
+
+    assert request.parallel_tool_calls is None  # the API's default
 
     assert request.reasoning == {"summary": "concise", "context": "all_turns"}
     assert request.text is None
@@ -136,8 +133,6 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     assert [tool["name"] for tool in request.tools or ()] == ["now"]
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_users_own_choice_wins() -> None:
     user = {
         "REASONING_EFFORT": "high",
@@ -145,7 +140,10 @@ async def test_users_own_choice_wins() -> None:
         "VERBOSITY": "low",
     }
 
-    request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
+    administrator = {"REASONING_SUMMARY": "disabled", "PARALLEL_TOOL_CALLS": False}
+    request = await chosen(administrator, user)
+
+    assert request.parallel_tool_calls is False
 
     assert request.reasoning == {
         "effort": "high",
@@ -156,14 +154,31 @@ async def test_users_own_choice_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
+    ("administrator", "user", "learned", "summary"),
+    [
+        ("disabled", "inherit", None, None),
+        ("auto", "disabled", None, None),
+        ("auto", "detailed", NO_SUMMARY, None),
+        (
+            "auto",
+            "detailed",
+            LeaveOutParameter("reasoning.summary", json_digest("auto")),
+            "detailed",
+        ),
+    ],
+    ids=["disabled", "the user's", "refused", "another value was refused"],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
+async def test_summary_is_not_asked_for_where_it_is_disabled_or_refused(
+    administrator: str,
+    user: str,
+    learned: LeaveOutParameter | None,
+    summary: str | None,
+) -> None:
     given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
-    assert await summary_of(*given) is None
+    sent = (await chosen(*given, learned=learned)).payload()
+
+    assert sent.get("reasoning", {}).get("summary") == summary
 
 
 @pytest.mark.parametrize(
@@ -175,8 +190,6 @@ async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) 
         (False, True, None, False),
     ],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_stream_needs_the_caller_the_valve_and_the_server(
     streams: bool, enabled: bool, learned: LeaveOutParameter | None, stream: bool | None
 ) -> None:
@@ -187,29 +200,9 @@ async def test_stream_needs_the_caller_the_valve_and_the_server(
 
 
 @pytest.mark.parametrize(
-    ("learned", "summary"),
-    [
-        (NO_SUMMARY, None),
-        (LeaveOutParameter("reasoning.summary", json_digest("auto")), "detailed"),
-    ],
-)
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_refused_summary_is_not_asked_for_again(
-    learned: LeaveOutParameter | None, summary: str | None
-) -> None:
-    """Even where a user wants it, unless only another value was refused."""
-    user = {"REASONING_SUMMARY": "detailed"}
-
-    assert await summary_of({}, user, learned=learned) == summary
-
-
-@pytest.mark.parametrize(
     ("persist", "carries"),
     [("disabled", False), ("response", True), ("conversation", True)],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_reasoning_is_requested_and_carried_unless_disabled(
     persist: str, carries: bool
 ) -> None:
@@ -222,20 +215,6 @@ async def test_reasoning_is_requested_and_carried_unless_disabled(
     assert prepared_request.toolset.carries_reasoning is carries
 
 
-@pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_several_calls_at_once_are_the_apis_default(
-    parallel: bool, sent: bool | None
-) -> None:
-    """Only the other choice has to be said."""
-    request = await chosen({"PARALLEL_TOOL_CALLS": parallel})
-
-    assert request.parallel_tool_calls is sent
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_valves_set_the_toolset() -> None:
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,
@@ -266,7 +245,7 @@ async def test_valves_set_the_toolset() -> None:
         ("WARNING", "CRITICAL", "WARNING"),
     ],
 )
-def test_level_of_the_log_is_the_more_detailed_one(
+async def test_level_of_the_log_is_the_more_detailed_one(
     administrator: str, user: str, level: str
 ) -> None:
     """A user cannot hide from the administrator."""
@@ -277,7 +256,7 @@ def test_level_of_the_log_is_the_more_detailed_one(
     assert level == config.valves.LOG_LEVEL
 
 
-def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys, the proxy and its password, the seal, each header."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     given = valves(
@@ -302,12 +281,12 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
-def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
+async def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
     """Also one that is no address."""
     assert secrets(valves(PROXY=proxy)) == ["sk-1", proxy]
 
 
-def test_nothing_set_is_no_secret() -> None:
+async def test_nothing_set_is_no_secret() -> None:
     """An empty text would be found everywhere."""
     blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
 

@@ -11,7 +11,6 @@ from owui_manifold.prepare.chat import build_chat_request
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
-NAMES = ("safety_identifier", "prompt_cache_key", "service_tier", "truncation")
 CHAT = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-1", message_id="m-1")
 ELSEWHERE = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-2", message_id="m-2")
 SOMEBODY = Caller("f.gpt-5.2", user_id="u-2", chat_id="c-3", message_id="m-3")
@@ -21,8 +20,8 @@ async def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
     given = Valves.model_validate({"API_KEY": "sk-1", **valves})
     prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
     payload = prepared.request.payload()
-    wanted = (*NAMES, "max_output_tokens", "context_management")
-    return {name: payload[name] for name in wanted if name in payload}
+    names = ("safety_identifier", "prompt_cache_key")
+    return {name: payload[name] for name in names if name in payload}
 
 
 async def test_a_user_is_one_stable_hash() -> None:
@@ -64,14 +63,3 @@ async def test_without_a_chat_the_user_is_the_key() -> None:
     plain = Caller("f.gpt-5.2", user_id="u-1")
     assert await defaults(plain) == await defaults(plain, PROMPT_CACHE_KEY="user")
     assert await defaults(Caller("f.gpt-5.2")) == {}
-
-
-async def test_only_chosen_settings_are_sent() -> None:
-    """The API's own defaults are not repeated."""
-    assert set(await defaults()) == {"safety_identifier", "prompt_cache_key"}
-    wishes = await defaults(
-        SERVICE_TIER="flex", TRUNCATION="auto", MAX_OUTPUT_TOKENS=900
-    )
-    assert wishes["service_tier"] == "flex"
-    assert wishes["truncation"] == "auto"
-    assert wishes["max_output_tokens"] == 900

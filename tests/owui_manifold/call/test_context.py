@@ -63,24 +63,6 @@ def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chat_id", "message_id", "reads"),
-    [
-        ("chat-1", "m-1", True),
-        ("chat-1", "", False),
-        ("", "m-1", False),
-        ("temporary:s-1", "m-1", True),
-    ],
-)
-def test_host_reads_what_has_both_ids(
-    chat_id: str, message_id: str, reads: bool
-) -> None:
-    """docs/reference/open-webui.md, "Ids of a call"."""
-    caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
-
-    assert caller.is_open_webui is reads
-
-
-@pytest.mark.parametrize(
     ("chat_id", "may"),
     [
         ("chat-1", True),

@@ -6,7 +6,6 @@ import pytest
 
 from calls.outcomes import chunks_of, errors, grown, result_of
 from calls.sample import MODEL, USER, call_of, chat
-from calls.valves import expert
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
@@ -14,9 +13,6 @@ from simulator import Simulator
 from simulator.accounts import CANARY_KEY
 
 OWN = UserValves(API_KEY=" sk-own\n")
-EXTRA = (
-    '{"X-Team": "blue", "Authorization": "Bearer sk-gateway", "OpenAI-Project": "p"}'
-)
 
 
 def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str, str]:
@@ -50,18 +46,6 @@ def test_users_own_key_is_used_where_it_is_allowed(
     assert sent["Authorization"] == f"Bearer {key}"
     assert ("OpenAI-Organization" in sent) is (key == "sk-pipe")
     assert ("OpenAI-Project" in sent) is (key == "sk-pipe")
-
-
-def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
-    """Also where other headers may go out with it."""
-    own = {"USER_API_KEYS": "allowed", "EXPERT_JSON": expert(user_keys_get="headers")}
-    valves = Valves.model_validate({"EXTRA_HEADERS": EXTRA, **own})
-    call = call_of(chat("Hi"), valves, user_valves=OWN)
-    sent = call.endpoint.headers()
-
-    assert sent["Authorization"] == "Bearer sk-own"
-    assert sent["X-Team"] == "blue"
-    assert "OpenAI-Project" not in sent
 
 
 def given(key: str, **user: Any) -> dict[str, Any]:

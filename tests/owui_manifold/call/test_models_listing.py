@@ -40,23 +40,6 @@ async def test_a_list_is_answered_from_memory(
     assert "gpt-6.1-sol" in returned.value.value
 
 
-async def test_a_list_is_fetched_once_while_it_is_fresh(
-    connections: Connections,
-) -> None:
-    """However many pages are loaded."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "gpt-5.2"}]})
-
-    async with Upstream(answer) as upstream:
-        listing = Listing()
-        for _ in range(5):
-            await listing.usable(upstream.endpoint, connections)
-            await settled(connections)
-
-    assert len(upstream.requests) == 1
-
-
 async def test_known_models_are_kept_when_the_listing_fails(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
