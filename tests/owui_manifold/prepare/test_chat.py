@@ -100,9 +100,8 @@ async def test_chat_of_questions_and_answers_asks_no_table(
     database.execute("CREATE TABLE chat_message (id TEXT, chat_id TEXT, role TEXT)")
     database.set_trace_callback(statements.append)
     question = {"role": "user", "content": "Hi", "parentId": None}
-    host.chats.rows["chat-1"] = Row(
-        "user-1", {"history": {"messages": {"q": question}}}
-    )
+    history = {"history": {"messages": {"q": question}}}
+    host.chats.rows["chat-1"] = Row("user-1", history)
     context = host_context(metadata={**IDS, "user_message_id": "q"})
 
     await build_chat_request(call_of(chat("Hi"), VALVES, SAVED, host=context))
@@ -195,15 +194,22 @@ async def test_texts_that_may_be_shown_otherwise_are_recorded(
     assert prepared.scope.cites is cites
 
 
-async def test_the_api_counts_its_own_tools_to_the_same_limit() -> None:
+@pytest.mark.parametrize(
+    ("given", "body", "limit"),
+    [
+        ({"ENABLE_WEB_SEARCH": True, "MAX_TOOL_CALLS": 7}, {}, 7),
+        ({}, {"tools": [TOOL]}, None),
+    ],
+    ids=["its own", "functions"],
+)
+async def test_the_api_counts_its_own_tools_to_the_same_limit(
+    given: Json, body: Json, limit: int | None
+) -> None:
     """Of functions it counts none: those are counted here."""
-    given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
-    hosted = (await build_chat_request(call_of(chat("Hi"), given))).request
-    functions = await payload(chat("Hi", tools=[TOOL]))
+    prepared = await build_chat_request(call_of(chat("Hi", **body), valves(**given)))
 
-    assert hosted.max_tool_calls == 7
-    assert functions["tools"]
-    assert "max_tool_calls" not in functions
+    assert prepared.request.tools
+    assert prepared.request.max_tool_calls == limit
 
 
 async def test_alias_and_user_choose_the_effort() -> None:
@@ -333,21 +339,24 @@ async def test_valves_say_where_to_and_how_long() -> None:
         assert prepared.call.endpoint.project == "proj-1"
 
 
-@pytest.mark.parametrize("body", [chat(), {"messages": None}])
-async def test_empty_chat_gives_a_sentence(body: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest, match="no message to answer"):
+@pytest.mark.parametrize(
+    ("body", "version", "message"),
+    [
+        (chat(), "0.12.4", "no message to answer"),
+        ({"messages": None}, "0.12.4", "no message to answer"),
+        (chat("Hi"), "0.6.40", r"needs Open WebUI 0\.11\.4"),
+    ],
+    ids=["no message", "no messages", "old host"],
+)
+async def test_call_that_cannot_be_answered_gives_a_sentence(
+    body: Json, version: str, message: str, host: StandInHost
+) -> None:
+    host.provide("env", VERSION=version)
+
+    with pytest.raises(InvalidRequest, match=message):
         await build_chat_request(call_of(body, VALVES))
-    with pytest.raises(InvalidRequest, match="no message to answer"):
+    with pytest.raises(InvalidRequest, match=message):
         await build_task_request(call_of(body, VALVES, TASK))
-
-
-async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
-    host.provide("env", VERSION="0.6.40")
-
-    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await build_chat_request(call_of(chat("Hi"), VALVES))
-    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await build_task_request(call_of(chat("Hi"), VALVES, TASK))
 
 
 @pytest.mark.parametrize("tools", [["get_weather"], []])
@@ -456,36 +465,30 @@ async def test_limits_are_those_of_the_whole_answer(
 
 
 @pytest.mark.parametrize(
-    ("model", "said_first", "verbosity"),
+    ("model", "wish", "said_first", "verbosity"),
     [
-        ("my_pipe.gpt-5.6-sol", ["Hi"], "high"),
-        ("my_pipe.gpt-4.1", ["Hi", "Hello.", "Add Details"], None),
+        ("my_pipe.gpt-5.6-sol", "Add Details", ["Hi"], "high"),
+        ("my_pipe.gpt-5.6-sol", "More Concise", ["Hi"], "low"),
+        ("my_pipe.gpt-4.1", "Add Details", ["Hi", "Hello.", "Add Details"], None),
     ],
 )
 async def test_wish_for_more_details(
-    model: str, said_first: list[str], verbosity: str | None
+    model: str, wish: str, said_first: list[str], verbosity: str | None
 ) -> None:
-    """It wins over what the chat is set to; a model without it reads the words."""
-    body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
-    body["model"] = model
+    """It wins over what the chat is set to, and keeps what else is said of the text.
+
+    A model without it reads the words.
+    """
+    form = {"type": "json_object"}
+    body = chat("Hi", "Hello.", wish, text={"format": form, "verbosity": "medium"})
     context = host_context(metadata={**IDS, "regeneration_message_id": "m-0"})
 
     caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
     sent = await payload(body, caller=caller, host=context)
 
     assert list(map(message_text, sent["input"])) == said_first
-    assert (sent.get("text") or {}).get("verbosity") == verbosity
-
-
-async def test_wish_keeps_the_form_of_the_answer() -> None:
-    """What else the caller says of the text stays."""
-    form = {"type": "json_object"}
-    body = chat("Hi, JSON", text={"format": form, "verbosity": "high"})
-    body["messages"].append({"role": "user", "content": "More Concise"})
-
-    sent = await payload(body)
-
-    assert sent["text"] == {"format": form, "verbosity": "low"}
+    assert sent["text"]["format"] == form
+    assert sent["text"].get("verbosity") == verbosity
 
 
 async def test_the_mode_of_a_name_is_what_the_administrator_set() -> None:

@@ -123,22 +123,13 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
     assert not (sim.requests[-1].response or {}).get("input_transformations")
 
 
-async def test_compaction_threshold_is_sent_only_where_valid() -> None:
-    """One that is too small is none; Azure gets none; and by default there is none."""
+async def test_compaction_threshold_is_the_administrators() -> None:
+    """tests/manifold/test_request_settings.py has where none is sent."""
+    call = call_of(chat("Hi"), Valves(API_KEY="k", COMPACTION_TOKENS=200_000))
+    sent_request = (await build_chat_request(call)).request.payload()
 
-    async def asked(**valves: Any) -> Any:
-        given = Valves.model_validate({"API_KEY": "k", **valves})
-        prepared = await build_chat_request(call_of(chat("Hi"), given))
-        return prepared.request.payload().get("context_management")
-
-    assert await asked() is None
-    way = {"type": "compaction", "compact_threshold": 200000}
-    assert await asked(COMPACTION_TOKENS=200000) == [way]
-    [least] = await asked(COMPACTION_TOKENS=5)
-    assert least["compact_threshold"] == 1000
-
-    azure = "https://x.openai.azure.com"
-    assert await asked(BASE_URL=azure, COMPACTION_TOKENS=5000) is None
+    way = {"type": "compaction", "compact_threshold": 200_000}
+    assert sent_request["context_management"] == [way]
 
 
 async def test_the_update_behind_a_compaction_stays_behind_it(

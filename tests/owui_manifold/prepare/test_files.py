@@ -61,12 +61,14 @@ async def asked_with(
 
 
 async def test_document_stands_in_front_of_the_question(host: StandInHost) -> None:
-    """Whole, under the name that the chat has for it."""
+    """Whole, under the name that the chat has for it; read beside the loop."""
     file_id = host.files.add(PDF, "stored.pdf")
 
     parts = await asked_with(attachment(file_id, "a.pdf"))
 
     assert parts == [document("a.pdf", PDF), text("?")]
+    [thread] = host.files.threads  # storage may be slow and far away
+    assert thread != threading.current_thread().name
 
 
 @pytest.mark.parametrize(
@@ -86,14 +88,6 @@ async def test_caller_without_a_name_gets_the_stored_one(
     parts = await asked_with(attachment(file_id, "", declared))
 
     assert parts[0] == document(name, b"a,b", "text/csv")
-
-
-async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
-    """Storage may be slow and far away."""
-    await asked_with(attachment(host.files.add(PDF, "a.pdf"), "a.pdf"))
-
-    assert threading.current_thread().name not in host.files.threads
-    assert len(host.files.threads) == 1
 
 
 @pytest.mark.parametrize(
@@ -204,29 +198,19 @@ async def test_earlier_file_does_not_stop_the_chat() -> None:
     assert extended[1:] == parts[1:]
 
 
-async def picture_part(address: str) -> Item:
-    """What the model gets of a picture that came with this address."""
+async def test_stored_picture_is_read_back(host: StandInHost) -> None:
+    """As the chat names it, also with more after it."""
+    file_id = host.files.add(PNG, "a.png")
+    stored = f"/api/v1/files/{file_id}/content"
+    files = [{"type": "image", "url": url} for url in (stored, f"{stored}?v=1", PIXEL)]
 
     async def store(url: str) -> str:
         return url
 
-    files = [{"type": "image", "url": address}]
     output, _ = await split_result_files(files, "x", store, USER, has_row=True)
-    if isinstance(output, str):
-        return {"type": "input_text", "text": output}
-    _, part = output
-    return part
 
-
-async def test_stored_picture_is_read_back(host: StandInHost) -> None:
-    """As the chat names it, also with more after it."""
-    file_id = host.files.add(PNG, "a.png")
     image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
-
-    for end in ("", "?v=1"):
-        address = f"/api/v1/files/{file_id}/content{end}"
-        assert await picture_part(address) == image
-    assert await picture_part(PIXEL) == image
+    assert output == [text("x"), image, image, image]
 
 
 def with_row(host: StandInHost, *files: Json) -> None:
@@ -276,10 +260,9 @@ async def test_files_stay_at_the_question_that_is_answered_again(
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
     body = chat("Read it.", "Done.", "Add Details")
     context = host_context(metadata=metadata)
+    asked_again = call_of(body, valves(FILE_INPUT="pdf"), host=context)
 
-    prepared = await build_chat_request(
-        call_of(body, valves(FILE_INPUT="pdf"), host=context)
-    )
+    prepared = await build_chat_request(asked_again)
 
     [asked] = prepared.request.input
     assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]

@@ -9,7 +9,6 @@ from calls.outcomes import (
     NATIVE,
     PLAIN,
     chunks_of,
-    errors,
     grown,
     plain_text,
     result_of,
@@ -100,40 +99,26 @@ async def test_a_filters_server_takes_the_place_of_ours(
 async def test_invalid_server_list_is_reported_to_administrators(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At every answer, in the chat and in the log; the chat goes on without."""
-    with_servers(pipe, "[{")
-    for _ in range(2):
-        chunks = await chunks_of(pipe, chat("Hi"), **asking_admin())
-        [line] = lines(chunks)
-        assert line.startswith(
-            "REMOTE_MCP_SERVERS_JSON: it is not JSON (line 1, column"
-        )
-        assert not errors(chunks)
-        assert grown(chunks)
+    """At every answer, in the chat and in the log; the chat goes on without.
 
-    assert caplog.text.count("WARNING") == 2
-    assert "tools" not in sim.requests[0].body
-
-
-async def test_invalid_server_list_is_only_logged_for_users(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Only an administrator can correct it."""
-    with_servers(pipe, valve({"server_url": "https://clocks.example"}, CLOCKS))
-    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert lines(chunks) == []
-    assert "server 1 is left out, because it has no server_label" in caplog.text
-
-
-async def test_task_does_not_report_an_invalid_server_list(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is offered no tools, and there are several to each chat."""
-    with_servers(pipe, "[{")
+    Only the log has it for users; tasks, of which each chat has several, are silent.
+    """
+    with_servers(pipe, valve({"server_url": "https://clocks.example"}))
     await result_of(pipe, chat("Hi"), **asking_admin(), __task__="title_generation")
-
     assert "REMOTE_MCP_SERVERS_JSON" not in caplog.text
+
+    shown = [
+        lines(await chunks_of(pipe, chat("Hi"), **given))
+        for given in (NATIVE, asking_admin(), asking_admin())
+    ]
+
+    others, [line], [again] = shown
+    assert others == []
+    assert "server 1 is left out, because it has no server_label" in line
+    assert again == line
+    assert caplog.text.count(line) == 3
+    assert [request.status for request in sim.requests] == [200] * 4
+    assert "tools" not in sim.requests[-1].body
 
 
 async def test_keys_that_are_not_sent_are_named_once(
@@ -206,14 +191,3 @@ async def test_calls_are_denied_where_nobody_can_be_asked(pipe: Pipe) -> None:
     assert choice["message"]["content"].endswith("I go on without.")
     assert choice["finish_reason"] == "stop"
     assert "tool_calls" not in choice["message"]
-
-
-async def test_page_without_streaming_is_asked_too(pipe: Pipe) -> None:
-    """It is asked as well, and the cards are stored."""
-    with_servers(pipe, valve(CLOCKS))
-    body = chat("sim:mcp-approval")
-    page = Page(True)
-    whole = await result_of(pipe, body, **NATIVE, __event_call__=page)
-
-    kinds = [item["type"] for item in whole["output"]]
-    assert kinds == ["reasoning", "function_call", "function_call_output", "message"]

@@ -45,9 +45,15 @@ async def sent(sim: Simulator, **given: Any) -> Json:
 async def test_research_is_a_long_search(
     sim: Simulator, connections: Connections
 ) -> None:
-    """Also where searches are off; the server takes the request."""
-    await answered(await asked(sim), connections)
+    """Also where searches are off; the server takes the request.
 
+    The answer begins with its ceiling: people know what they wait for.
+    """
+    call = await asked(sim)
+    beginning = (await build_chat_request(call)).beginning
+    await answered(call, connections)
+
+    assert beginning.startswith("Research takes several minutes: at most 60")
     body = sim.requests[0].body
     (tool,) = body["tools"]
     assert (tool["type"], tool["return_token_budget"]) == ("web_search", "unlimited")
@@ -55,12 +61,6 @@ async def test_research_is_a_long_search(
     assert body["reasoning"]["effort"] == "high"
     assert (body["max_output_tokens"], body["max_tool_calls"]) == (64_000, 60)
     assert sim.requests[0].status == 200
-
-
-async def test_answer_begins_with_its_ceiling(sim: Simulator) -> None:
-    """People know what they wait for."""
-    prepared = await build_chat_request(await asked(sim))
-    assert prepared.beginning.startswith("Research takes several minutes: at most 60")
 
 
 @pytest.mark.parametrize("tokens", [100_000, 100])

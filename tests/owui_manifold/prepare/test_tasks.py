@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from calls.sample import MODEL, call_of, chat
-from calls.valves import expert
 from owui_host.task_models import chosen_task_models
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -152,21 +151,26 @@ async def test_mode_pro_is_the_models_own_effort() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caller", "given", "limit"),
+    ("caller", "valves", "given", "limit"),
     [
-        (SUMMARY, {"max_tokens": 1000}, None),
-        (SUMMARY, {"max_tokens": 1001}, 1001),
-        (SUMMARY, {"max_tokens": 4}, 16),
-        (MERGE, {"max_tokens": 1000}, 1000),
-        (TITLE, {"max_tokens": 1000}, 1000),
+        (SUMMARY, {}, {"max_tokens": 1000}, None),
+        (SUMMARY, {}, {"max_tokens": 1001}, 1001),
+        (SUMMARY, {}, {"max_tokens": 4}, 16),
+        (MERGE, {}, {"max_tokens": 1000}, 1000),
+        (TITLE, {}, {"max_tokens": 1000}, 1000),
+        # The limit of answers holds for other tasks; a lower one of the caller counts.
+        (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {}, 900),
+        (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {"max_tokens": 300}, 300),
+        (TITLE, {"MAX_OUTPUT_TOKENS": 900}, {}, None),
     ],
 )
 async def test_limit_that_open_webui_sends_of_itself_is_not_sent(
-    caller: Caller, given: dict[str, Any], limit: int | None
+    caller: Caller, valves: dict[str, Any], given: dict[str, Any], limit: int | None
 ) -> None:
     """Reasoning counts for it: a summary would often be empty. A small model that
     hardly reasons can keep to it."""
-    assert (await sent({}, caller, **given)).get("max_output_tokens") == limit
+    sent_limit = (await sent(valves, caller, **given)).get("max_output_tokens")
+    assert sent_limit == limit
 
 
 @pytest.mark.parametrize(
@@ -199,17 +203,6 @@ async def test_limit_that_an_administrator_chose_is_sent(
     assert (await sent({}, SUMMARY, max_tokens=1000))["max_output_tokens"] == 1000
 
 
-@pytest.mark.parametrize(("given", "limit"), [({}, 900), ({"max_tokens": 300}, 300)])
-async def test_limit_of_answers_holds_for_other_tasks(
-    given: dict[str, Any], limit: int
-) -> None:
-    """A lower one of the caller counts."""
-    made = await sent({"MAX_OUTPUT_TOKENS": 900}, MERGE, **given)
-
-    assert made["max_output_tokens"] == limit
-    assert "max_output_tokens" not in await sent({"MAX_OUTPUT_TOKENS": 900})
-
-
 @pytest.mark.parametrize(
     ("caller", "wanted", "valve", "streams"),
     [
@@ -228,30 +221,15 @@ async def test_task_streams_where_its_caller_does(
     assert made["stream"] is streams
 
 
-async def test_unknown_model_is_asked_without_structured_output() -> None:
+async def test_model_is_asked_for_what_it_takes(host: StandInHost) -> None:
+    """One that is unknown for no structured output; a described one as described."""
+    overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
+    described = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
+
     assert "text" not in await sent({"TASK_MODEL": "tiny"})
     form = (await sent({}))["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
-
-
-SET_FOR_ANSWERS: dict[str, Any] = {
-    "response_format": {"type": "json_object"},
-    "verbosity": "high",
-    "tool_choice": "required",
-}
-
-
-async def test_titles_ignore_the_settings_of_answers() -> None:
-    """A workspace model can ask for JSON, long answers or deep thought."""
-    asked = {**SET_FOR_ANSWERS, "reasoning_effort": "max"}
-    assert await sent({}, **asked) == await sent({})
-
-
-async def test_other_tasks_ignore_all_but_the_effort() -> None:
-    """A summary in JSON would be none."""
-    with_effort = await sent({}, SUMMARY, **SET_FOR_ANSWERS, reasoning_effort="low")
-
-    assert with_effort == await sent({}, SUMMARY) | {"reasoning": {"effort": "low"}}
+    assert (await sent(described))["reasoning"] == {"effort": "medium"}
 
 
 async def test_titles_ignore_invalid_settings() -> None:
@@ -262,17 +240,3 @@ async def test_titles_ignore_invalid_settings() -> None:
     report_request(prepared)
 
     assert len(prepared.call.log.text().splitlines()) == 1
-
-
-async def test_described_model_gets_its_lowest_effort() -> None:
-    overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
-    given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
-    assert (await sent(given))["reasoning"] == {"effort": "medium"}
-
-
-async def test_retries_and_timeouts_are_those_of_the_valves() -> None:
-    """A merge at a high effort takes as long as an answer."""
-    valves = Valves(API_KEY="sk-1", EXPERT_JSON=expert(max_retries=4))
-    prepared = await build_task_request(call_of(chat(PROMPT), valves, MERGE))
-
-    assert prepared.limits.retries.max_retries == 4
