@@ -350,19 +350,6 @@ async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
     assert "is not an object with a role" in chunk["error"]["message"]
 
 
-async def test_marker_of_a_user_is_only_text(pipe: Pipe, sim: Simulator) -> None:
-    """Even one that the chat could resolve."""
-    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
-    copied = stored(first)
-
-    await chunks_of(pipe, chat(f"What is this? {copied}"), **NATIVE)
-
-    [item] = sim.requests[-1].body["input"]
-    assert item["content"] == [
-        {"type": "input_text", "text": f"What is this? {copied}"}
-    ]
-
-
 async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
     """At an await, as the host's stop button does."""
     answer = await pipe.pipe(chat("sim:slow"), **NATIVE)
@@ -602,31 +589,6 @@ async def test_the_model_reads_why_a_tool_failed(
         assert secret not in sent + str(chunks)
     assert "ValueError: Zürich: day must look like" in caplog.text
     assert "canary" not in caplog.text
-
-
-async def test_leaving_early_cancels_the_tool(pipe: Pipe) -> None:
-    """The tool ends within a second."""
-    began = asyncio.Event()
-    left = asyncio.Event()
-
-    async def endless(city: str) -> str:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            left.set()
-        return city
-
-    body = chat("sim:tool", tools=[TOOL])
-    task = asyncio.create_task(chunks_of(pipe, body, **given_tools(endless)))
-    await began.wait()
-
-    task.cancel()
-
-    async with asyncio.timeout(60):
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await left.wait()
 
 
 def message_row(host: StandInHost, **answer: Any) -> Json:

@@ -66,6 +66,9 @@ async def test_broken_answer_keeps_its_text(
         shown, error_id = split_id(error)
         assert shown.startswith(sentence)
         assert error_id in caplog.text
+        [usage] = usages(chunks)  # the tokens are billed all the same
+        assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+        assert usage["output_tokens"] > 0
 
 
 @pytest.mark.parametrize("scenario", ["cut", "drop"])
@@ -111,43 +114,36 @@ async def test_how_an_answer_ended_is_its_last_line(pipe: Pipe, sim: Simulator) 
 async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
     pipe: Pipe,
 ) -> None:
-    """The page may want no stream; without its emitter there is only the error."""
+    """The page may want no stream; without its emitter there is only the error.
+
+    A line that it cannot get costs no answer: the host stores some events, and raises
+    what its database reports.
+    """
     events: list[Json] = []
 
     async def emit(event: Json) -> None:
         events.append(event)
 
-    told = await result_of(
-        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
-    )
-    alone = await result_of(pipe, chat("sim:incomplete"), **NATIVE)
-    channel = await result_of(
-        pipe,
-        chat("sim:incomplete"),
-        __user__=USER,
-        __metadata__={**IDS, "chat_id": "channel:1"},
-        __event_emitter__=emit,
-    )
+    async def fail(_: Json) -> None:
+        raise RuntimeError("database is locked")
+
+    channel = {**NATIVE, "__metadata__": {**IDS, "chat_id": "channel:1"}}
+    told, alone, in_channel, locked = [
+        await result_of(pipe, chat("sim:incomplete"), **given)
+        for given in (
+            {**NATIVE, "__event_emitter__": emit},
+            NATIVE,
+            {**channel, "__event_emitter__": emit},
+            {**NATIVE, "__event_emitter__": fail},
+        )
+    ]
 
     assert "error" not in told
     assert "length limit" in events[-1]["data"]["description"]
-    for result in (alone, channel):
+    for result in (alone, in_channel):
         assert "length limit" in result["error"]["message"]
-    for result in (told, alone, channel):
+    for result in (told, alone, in_channel, locked):
         assert result["choices"][0]["finish_reason"] == "length"
-
-
-async def test_line_that_the_page_cannot_get_costs_no_answer(pipe: Pipe) -> None:
-    """The host stores some events, and raises what its database reports."""
-
-    async def emit(_: Json) -> None:
-        raise RuntimeError("database is locked")
-
-    told = await result_of(
-        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
-    )
-
-    assert told["choices"][0]["finish_reason"] == "length"
 
 
 async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None:
@@ -158,18 +154,6 @@ async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None
     )
 
     assert "length limit" in plain_text(chunks)
-
-
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
-async def test_tokens_of_an_answer_without_a_good_end_are_counted(
-    given: Json, pipe: Pipe
-) -> None:
-    """They are billed all the same."""
-    chunks = await chunks_of(pipe, chat("sim:failed"), **given)
-
-    [usage] = usages(chunks)
-    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-    assert usage["output_tokens"] > 0
 
 
 @pytest.mark.parametrize(

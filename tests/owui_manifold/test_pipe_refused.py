@@ -39,8 +39,15 @@ BROKEN_SCHEMA: Json = {
 async def test_format_without_a_schema_is_a_bad_request(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """In OpenAI's form: with status 200, free text would be read as JSON."""
-    status, error = await refused_with(pipe, chat("Hi", **NO_SCHEMA), **PLAIN)
+    """In OpenAI's form: with status 200, free text would be read as JSON.
+
+    The page shows why it cannot be sent: a model of the workspace may have it.
+    """
+    body = chat("Hi", **NO_SCHEMA)
+    [streamed] = await chunks_of(pipe, body, **PLAIN)
+    on_page = await chunks_of(pipe, body, **NATIVE)
+    whole = await result_of(pipe, body, **NATIVE)
+    status, error = await refused_with(pipe, body, **PLAIN)
 
     assert status == 400
     sentence, _ = split_id(error.pop("message"))
@@ -51,26 +58,13 @@ async def test_format_without_a_schema_is_a_bad_request(
         "code": None,
         "status": 400,
     }
-    assert sim.requests == []
-
-
-async def test_stream_without_a_schema_is_an_error(pipe: Pipe, sim: Simulator) -> None:
-    """The host has begun to answer with 200, so the error is an event."""
-    [chunk] = await chunks_of(pipe, chat("Hi", **NO_SCHEMA), **PLAIN)
-
-    assert chunk["error"]["param"] == "response_format"
-    assert chunk["error"]["type"] == "invalid_request_error"
-    assert sim.requests == []
-
-
-async def test_page_shows_why_a_format_cannot_be_sent(pipe: Pipe) -> None:
-    """With and without a stream; a model of the workspace may have it."""
-    chunks = await chunks_of(pipe, chat("Hi", **NO_SCHEMA), **NATIVE)
-    whole = await result_of(pipe, chat("Hi", **NO_SCHEMA), **NATIVE)
-
-    for message in (*errors(chunks), whole["error"]["message"]):
-        assert split_id(message)[0] == SENTENCE
+    # The host has begun to answer with 200, so the error of a stream is an event.
+    assert streamed["error"]["param"] == "response_format"
+    assert streamed["error"]["type"] == "invalid_request_error"
     assert whole.keys() == {"error"}
+    for message in (*errors(on_page), whole["error"]["message"]):
+        assert split_id(message)[0] == SENTENCE
+    assert sim.requests == []
 
 
 async def test_schema_that_the_api_refuses_is_a_bad_request(

@@ -23,7 +23,7 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in.host import StandInHost, close_connections
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -119,35 +119,6 @@ async def unverified() -> AsyncIterator[Simulator]:
     """A server that allows less to organizations that are not verified."""
     async with Simulator("unverified-stream") as simulator:
         yield simulator
-
-
-def wishes_of_requests(sim: Simulator) -> list[tuple[bool, bool]]:
-    """Whether each request asked for a summary, and for a stream."""
-    return [
-        ("summary" in request.body.get("reasoning", {}), "stream" in request.body)
-        for request in sim.requests
-    ]
-
-
-async def test_lessons_are_for_one_key_of_one_pipe(
-    pipe: Pipe, unverified: Simulator
-) -> None:
-    """Another key may be allowed more, a new upload begins anew."""
-    pipe.valves = valves_for(unverified)
-    await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    other = Pipe()
-    other.valves = valves_for(unverified)
-    unverified.forget()
-
-    pipe.valves = valves_for(unverified, **MOVED)
-    await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-    await chunks_of(other, chat("Hi"), **answering("m-3"))
-
-    await close_connections(other)
-    half = len(unverified.requests) // 2
-    assert [wishes_of_requests(unverified)[index] for index in (0, half)] == [
-        (True, True)
-    ] * 2
 
 
 OLD = "my_pipe.gpt-5"  # a model that refuses `concise`

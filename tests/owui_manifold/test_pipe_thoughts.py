@@ -71,34 +71,6 @@ def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
 
 
-@pytest.mark.parametrize(
-    ("carrier", "profile"), [("markers", "tagged"), ("output", "half-tagged")]
-)
-async def test_a_tool_round_and_the_next_turn_send_no_tags(
-    pipe: Pipe, sim: Simulator, carrier: str, profile: str
-) -> None:
-    """Between rounds the thought goes back as reasoning; in later turns it is gone.
-
-    What was sent stays at its place, and a call keeps its bytes.
-    """
-    behind(pipe, profile, HISTORY_CARRIER=carrier)
-    first = await chunks_of(pipe, asked("sim:tool,delay=1 weather?"), **with_tool())
-    assert kinds(shown_items(first)) == [
-        *["reasoning", "function_call", "function_call_output"],
-        *["reasoning", "message"],
-    ]
-    *_, second = sim.requests
-    [thought] = [i for i in second.body["input"] if i["type"] == "reasoning"]
-    assert thought["content"][0]["text"] == shown_items(first)[0][1]
-    assert "think>" not in json.dumps(second.body)
-
-    body = chat("sim:tool,delay=1 weather?", stored(first), "sim:chat", tools=[TOOL])
-    await chunks_of(pipe, body, **with_tool(message_id="m-2"))
-
-    assert "think>" not in json.dumps(sim.requests[-1].body)
-    assert shown_items(first)[0][1] not in json.dumps(sim.requests[-1].body["input"])
-
-
 async def test_a_task_has_no_thought(pipe: Pipe) -> None:
     """A title is the title alone."""
     behind(pipe, "strictest")

@@ -57,21 +57,16 @@ async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
 
 
 @pytest.mark.parametrize("kind", [["web_search"], 7])
-async def test_tool_whose_type_is_not_a_text_is_dropped(
+async def test_what_no_client_should_send_opens_nothing(
     pipe: Pipe, sim: Simulator, kind: Any
 ) -> None:
-    """It is no tool that anybody may offer."""
-    assert types(await sent(pipe, sim, tools=[{**OWN, "type": kind}, OWN])) == [
-        "function"
-    ]
+    """A type that is no text is no tool that anybody may offer; NaN is not equal to
+    itself."""
+    tools = [{**OWN, "type": kind}, OWN]
+    given: Json = {"seed": float("nan"), "service_tier": "priority"}
+    body = await sent(pipe, sim, tools=tools, **given)
 
-
-async def test_a_number_that_is_none_is_not_among_what_is_left_out(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """It is not equal to itself; what the caller may not set is left out all the same."""
-    body = await sent(pipe, sim, seed=float("nan"), service_tier="priority")
-
+    assert types(body) == ["function"]
     assert "service_tier" not in body
 
 

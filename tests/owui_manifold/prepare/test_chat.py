@@ -22,7 +22,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import is_as_configured
 from owui_manifold.prepare.tasks import build_task_request
-from runs.sample import message, reasoning
+from runs.sample import reasoning
 from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN
 from stand_in.usage_database import UsageDatabase
@@ -225,22 +225,6 @@ async def test_alias_and_user_choose_the_effort() -> None:
     assert chosen["reasoning"]["effort"] == "high"
 
 
-async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
-    """In front of the answer that its marker is in."""
-    keep_reasoning(host)
-    text = format_marker("reasoning", ULID) + "Hello."
-
-    sent = await payload(chat("Hi", text, "And now?"))
-
-    expected = [
-        user("Hi"),
-        SEALED,
-        strip_for_replay(message("1", "Hello.")),
-        user("And now?"),
-    ]
-    assert sent["input"] == expected
-
-
 @pytest.mark.parametrize("persists", [True, False])
 async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(persists: bool) -> None:
     """A call with its output, or neither; the words around them always."""
@@ -260,28 +244,31 @@ async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(persists: bool) 
 
 
 @pytest.mark.parametrize(
-    ("family", "persist"),
+    ("family", "persist", "kept", "included"),
     [
-        ("gpt-5.2", "conversation"),
-        ("gpt-5.6-sol", "response"),
-        ("gpt-5.6-sol", "disabled"),
+        ("gpt-5.6-sol", "conversation", ["reasoning"], ["reasoning.encrypted_content"]),
+        ("gpt-5.2", "conversation", [], ["reasoning.encrypted_content"]),
+        ("gpt-5.6-sol", "response", [], ["reasoning.encrypted_content"]),
+        ("gpt-5.6-sol", "disabled", [], None),
     ],
 )
-async def test_reasoning_stays_here_when_it_must(
-    family: str, persist: str, host: StandInHost
+async def test_reasoning_is_sent_back_unless_it_must_stay_here(
+    family: str,
+    persist: str,
+    kept: list[str],
+    included: list[str] | None,
+    host: StandInHost,
 ) -> None:
-    """Of another family, or when the administrator says so."""
+    """It stays if it is of another family, or when the administrator says so."""
     keep_reasoning(host, family)
     body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
+    call = call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
 
-    prepared = await build_chat_request(
-        call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
-    )
+    prepared = await build_chat_request(call)
 
     kinds = [item["type"] for item in prepared.request.input]
-    assert kinds == ["message", "message", "message"]
-    is_included = prepared.request.include == ["reasoning.encrypted_content"]
-    assert is_included is (persist != "disabled")
+    assert kinds == ["message", *kept, "message", "message"]
+    assert prepared.request.include == included
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
@@ -359,34 +346,35 @@ async def test_call_that_cannot_be_answered_gives_a_sentence(
         await build_task_request(call_of(body, VALVES, TASK))
 
 
-@pytest.mark.parametrize("tools", [["get_weather"], []])
-async def test_calls_of_a_chat_are_run_here(tools: list[str]) -> None:
-    """Whatever Open WebUI has: no one else could run one that it has not."""
+PLAIN_CLIENT = Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True)
+
+
+@pytest.mark.parametrize(
+    ("caller", "tools", "is_ours"),
+    [
+        # Whatever Open WebUI has: no one else could run one that it has not.
+        (None, ["get_weather"], True),
+        (None, [], True),
+        (PLAIN_CLIENT, ["get_weather"], True),
+        # One that is not here leaves all calls open.
+        (PLAIN_CLIENT, ["other"], False),
+    ],
+)
+async def test_plain_client_runs_its_own_tools(
+    caller: Caller | None, tools: list[str], is_ours: bool
+) -> None:
+    """The calls of a chat are run here."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
-    asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
+    body = chat("Hi", tools=[TOOL])
 
-    prepared = await build_chat_request(asked)
-
-    assert prepared.toolset is not None
-    assert prepared.toolset.runs_calls
-    # Of the rounds, the last one tells the model of the limit.
-    assert prepared.toolset.budget == Budget(rounds=11, calls=100)
-
-
-@pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
-async def test_plain_client_runs_its_own_tools(tool: str, ours: bool) -> None:
-    """One that is not here leaves all calls open."""
-    asked = call_of(
-        chat("Hi", tools=[TOOL]),
-        VALVES,
-        Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True),
-        host=host_context({tool: {"spec": TOOL["function"]}}),
+    prepared = await build_chat_request(
+        call_of(body, VALVES, caller, host=host_context(kept))
     )
 
-    prepared = await build_chat_request(asked)
-
     assert prepared.toolset is not None
-    assert prepared.toolset.runs_calls is ours
+    assert prepared.toolset.runs_calls is is_ours
+    # Of the rounds, the last one tells the model of the limit.
+    assert prepared.toolset.budget == Budget(rounds=11, calls=100)
 
 
 async def test_log_says_which_tool_an_effort_costs() -> None:
