@@ -29,6 +29,7 @@ from calls.outcomes import (
     stored,
 )
 from calls.sample import IDS, MODEL, TOOL, USER, chat, valves_for
+from calls.tools import with_tool
 from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
@@ -37,7 +38,8 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from runs.sample import has_marker
 from simulator import Simulator
-from stand_in.host import StandInHost, close_connections, host_callable
+from stand_in.chats import finished_items
+from stand_in.host import StandInHost, close_connections
 from stand_in.signing import SIGN
 from upstream.server import Upstream, in_turn, replying
 
@@ -506,30 +508,16 @@ async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
     assert [request.body["model"] for request in sim.requests] == asked
 
 
-def look(city: str) -> str:
-    return f"Rain in {city}."
-
-
-def given_tools(function: Any = look, **more: Any) -> Json:
-    """What the host passes for a chat with one tool."""
-    spec = TOOL["function"]
-    tool = {"tool_id": "toolkit", "callable": host_callable(function), "spec": spec}
-    metadata = {**IDS, "user_id": "user-1", **more}
-    given = {"__user__": USER, "__metadata__": metadata, "__request__": None}
-    return {**given, "__tools__": {"get_weather": tool}}
-
-
 def done_types(chunks: list[Json]) -> list[str]:
     """The items of an answer in the order in which the host stores them."""
-    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
-    return [item["type"] for item in done]
+    return [item["type"] for item in finished_items(chunks)]
 
 
 async def test_tool_is_run_and_shown_in_one_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Call, output, answer; one marker names what waited for the text."""
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert done_types(chunks) == [
         *("reasoning", "function_call", "function_call_output"),
@@ -545,8 +533,7 @@ async def test_tool_is_run_and_shown_in_one_answer(
 @pytest.mark.parametrize("ids", [IDS, {}], ids=["stored chat", "plain HTTP"])
 async def test_tool_is_run_without_a_stream(ids: Json, pipe: Pipe) -> None:
     """The result does not ask to run it again."""
-    given = given_tools()
-    given["__metadata__"] = {"user_id": "user-1", **ids}
+    given = {**with_tool(), "__metadata__": {"user_id": "user-1", **ids}}
 
     result = await result_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
@@ -574,7 +561,7 @@ async def test_the_model_reads_why_a_tool_failed(
 ) -> None:
     """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
-    given = given_tools(Toolkit(sim.api_key).get_weather)
+    given = with_tool(Toolkit(sim.api_key).get_weather)
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
@@ -613,9 +600,7 @@ async def test_each_finished_round_is_stored_with_its_message(
     read = AsyncMock(wraps=host.chats.get_message_by_id, return_value=found)
     monkeypatch.setattr(host.chats, "get_message_by_id", read)
 
-    chunks = await chunks_of(
-        pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools()
-    )
+    chunks = await chunks_of(pipe, chat("sim:tool-twice", tools=[TOOL]), **with_tool())
 
     done = done_types(chunks)
     rounds = [[item["type"] for item in saved["output"]] for saved in host.chats.saved]
@@ -632,7 +617,7 @@ async def test_round_is_stored_once_all_its_calls_have_outputs(
     """An open call would be one that the host asks about."""
     message_row(host)
 
-    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **given_tools())
+    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **with_tool())
 
     [saved] = host.chats.saved
     kinds = [item["type"] for item in saved["output"]]
@@ -652,7 +637,7 @@ async def test_items_that_a_message_holds_are_not_replaced(
     if answer is None:
         del messages["m-1"]
 
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert host.chats.saved == []
 
@@ -669,7 +654,7 @@ async def test_database_that_is_away_stops_no_round(
     name = "upsert_message_to_chat_by_id_and_message_id"
     monkeypatch.setattr(host.chats, name, fail)
 
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert errors(chunks) == []
     assert done_types(chunks)[-1] == "message"
@@ -752,7 +737,7 @@ async def test_chat_without_a_row_stores_no_round(
     pipe: Pipe, host: StandInHost
 ) -> None:
     """A temporary chat leaves nothing in the database."""
-    given = given_tools(chat_id="temporary:1")
+    given = with_tool(chat_id="temporary:1")
 
     await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 

@@ -26,12 +26,12 @@ from calls.outcomes import (
     usages,
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.tools import with_tool
 from calls.valves import expert
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import host_callable
 from upstream import wire
 from upstream.server import Upstream, streaming
 
@@ -39,10 +39,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 BUSY = "The model's server is busy with this key's requests."
-RAIN = {
-    "callable": host_callable(lambda city: f"Rain in {city}."),
-    "spec": TOOL["function"],
-}
 
 
 @pytest.mark.parametrize(
@@ -169,10 +165,9 @@ async def test_safety_stop_is_final_and_explained(
         ran.append(city)
         return "Rain."
 
-    tool = {**RAIN, "callable": host_callable(look)}
     body = chat(f"sim:{scenario}", tools=[TOOL])
 
-    chunks = await chunks_of(pipe, body, **given, __tools__={"get_weather": tool})
+    chunks = await chunks_of(pipe, body, **{**with_tool(look), **given})
 
     assert len(sim.requests) == 1
     assert ran == []

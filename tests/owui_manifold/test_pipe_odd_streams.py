@@ -18,12 +18,12 @@ from calls.outcomes import (
     result_of,
     statuses,
 )
-from calls.sample import IDS, TOOL, USER, chat
+from calls.sample import TOOL, chat
+from calls.tools import with_tool
 from chats.pictures import PIXEL
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
-from stand_in.host import host_callable
 from upstream import wire
 from upstream.odd_streams import (
     ANSWER,
@@ -40,24 +40,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 EMPTY = "empty-last-message"
-
-
-class Weather:
-    """A tool that notes what it was called with."""
-
-    def __init__(self) -> None:
-        self.called: list[Json] = []
-
-    def given(self) -> Json:
-
-        def look(city: str) -> str:
-            self.called.append({"city": city})
-            return f"Rain in {city}."
-
-        tool = {"callable": host_callable(look), "spec": TOOL["function"]}
-        metadata = {**IDS, "user_id": USER["id"]}
-        tools = {"get_weather": tool}
-        return {"__user__": USER, "__metadata__": metadata, "__tools__": tools}
 
 
 @asynccontextmanager
@@ -166,18 +148,23 @@ async def test_full_context_is_told(
 @pytest.mark.parametrize("last", [EMPTY, "nothing"])
 async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> None:
     """An answer that is regenerated would run the tools again."""
-    weather = Weather()
+    called: list[str] = []
+
+    def look(city: str) -> str:
+        called.append(city)
+        return f"Rain in {city}."
+
     body = chat("Hi", tools=[TOOL])
     nothing = streaming(wire.on_the_wire(*wire.whole_stream()))
     end = nothing if last == "nothing" else sending(last, last)
     call = sending("call-never-ended", "call-never-ended")
     async with upstream_of(pipe, in_turn(call, end)) as bodies:
-        chunks = await chunks_of(pipe, body, **weather.given())
+        chunks = await chunks_of(pipe, body, **with_tool(look))
     async with upstream_of(pipe, in_turn(call, end)):
-        result = await result_of(pipe, body, **weather.given())
+        result = await result_of(pipe, body, **with_tool(look))
 
     assert errors([*chunks, result]) == []
-    assert weather.called == [json.loads(CITY)] * 2
+    assert called == [json.loads(CITY)["city"]] * 2
     assert len(bodies) == 2
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from calls.outcomes import NATIVE, chunks_of, errors, grown, result_of, stored
 from calls.sample import IDS, TOOL, USER, chat
+from calls.tools import with_tool
 from openai_responses.items import item_texts
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -24,17 +24,6 @@ def behind(pipe: Pipe, profile: str, **more: Any) -> None:
     headers = {"X-Simulator-Profile": profile}
     update = {"COMPATIBILITY": "auto", "EXTRA_HEADERS": json.dumps(headers), **more}
     pipe.valves = pipe.valves.model_copy(update=update)
-
-
-def with_tool(**metadata: Any) -> Json:
-    tool: Json = {
-        "tool_id": "kit",
-        "callable": host_callable(lambda city: f"Rain in {city}."),
-        "spec": TOOL["function"],
-    }
-    known = {**IDS, "user_id": "user-1", **metadata}
-    tools = {"get_weather": tool}
-    return {"__user__": USER, "__metadata__": known, "__tools__": tools}
 
 
 def asked(text: str, **more: Any) -> Json:

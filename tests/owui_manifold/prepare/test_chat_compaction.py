@@ -6,13 +6,15 @@ import pytest
 
 from calls.outcomes import NATIVE, answering, chunks_of, stored
 from calls.sample import IDS, TOOL, call_of, chat, valves_for
+from calls.tools import with_tool
 from calls.turns import row_of
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.chats import convert_output, finished_items
+from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -89,32 +91,21 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
 ) -> None:
     """The next turn sends exactly what the last round sent and received."""
 
-    def look(city: str) -> str:
-        return f"Rain in {city}."
-
-    tool = {"tool_id": "t", "callable": host_callable(look), "spec": TOOL["function"]}
-    given = {**answering("m-1"), "__tools__": {"get_weather": tool}}
-    given["__metadata__"] = {**given["__metadata__"], "user_id": "user-1"}
     asked = chat(f"sim:tool {LONG}", tools=[TOOL])
-    first = await chunks_of(pipe, asked, **given)
+    first = await chunks_of(pipe, asked, **with_tool())
 
     last = sim.requests[-1]
     assert last.response is not None
     assert sent(sim) == ["compaction", "function_call", "function_call_output"]
-    card = [c["item"] for c in first if c.get("type") == "response.output_item.done"]
-    call = {"name": card[1]["name"], "arguments": card[1]["arguments"]}
-    call_id = card[1]["call_id"]
-    messages = asked["messages"]
-    messages += [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": call_id, "type": "function", "function": call}],
-        },
-        {"role": "tool", "tool_call_id": call_id, "content": "Rain in Zürich."},
-        {"role": "assistant", "content": stored(first)},
-        {"role": "user", "content": "Thanks"},
-    ]
+    _, call, *_ = finished_items(first)
+    answer = {"type": "message", "content": [{"text": stored(first)}]}
+    output = {
+        "type": "function_call_output",
+        "call_id": call["call_id"],
+        "output": "Rain in Zürich.",
+    }
+    asked["messages"] += convert_output([call, output, answer])
+    asked["messages"].append({"role": "user", "content": "Thanks"})
 
     await chunks_of(pipe, asked, **answering("m-2"))
 
