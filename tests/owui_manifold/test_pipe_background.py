@@ -1,18 +1,15 @@
 """Answers of BACKGROUND_MODELS go on at the server, and are read to their end."""
 
 import json
-from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
     chunks_of,
     errors,
     grown,
-    result_of,
     statuses,
     usages,
 )
@@ -84,37 +81,6 @@ async def test_background_request_is_stored_and_otherwise_the_same(
     assert (as_ever["store"], "background" in as_ever) == (False, False)
     assert "reasoning.encrypted_content" in as_ever["include"]
     assert in_background == {**as_ever, "store": True, "background": True}
-
-
-@pytest.mark.parametrize(("given", "streams"), [(NATIVE, True), (PLAIN, False)])
-async def test_complete_result_survives_a_broken_connection(
-    pipe: Pipe, sim: Simulator, given: Json, streams: bool
-) -> None:
-    """Who wants no stream is served; the server is streamed from where it may be."""
-    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", ENABLE_STREAM=streams)
-    result = await result_of(pipe, pro_question("chat,drop=60"), **given)
-
-    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
-    assert "error" not in result
-    assert words(sim) == ["POST", "GET"]
-    assert sim.requests[0].body["stream"] is streams
-
-
-async def test_stop_cancels_the_response_at_the_server(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """The response is canceled at the server, not only left alone."""
-    answer: Any = await pipe.pipe(pro_question("chat,halt=60"), **NATIVE)
-    async with aclosing(answer) as chunks:
-        async for chunk in chunks:
-            if chunk.get("type") == "response.output_text.delta":
-                break
-    cancelled = await sim.requested(2)
-    await sim.all_ended()
-
-    assert words(sim) == ["POST", "cancel"]
-    assert cancelled.response
-    assert cancelled.response["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """A fault costs no word that was said, and gives one message with an id."""
 
-import asyncio
 import json
-import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -241,26 +237,6 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
     assert not [chunk for chunk in chunks if "event" in chunk]
     assert plain_text(chunks).startswith("This is turn 1.")
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
-
-
-async def test_stop_ends_the_wait_for_a_retry(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At once, without another attempt, and it is no error."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
-    answer = await pipe.pipe(chat("sim:429,retry-after=30"), **NATIVE)
-    assert isinstance(answer, AsyncGenerator)
-    async with aclosing(answer), asyncio.timeout(60):
-        assert statuses([await anext(answer)]) == [f"{BUSY} Trying again in 30 s."]
-        waiting = asyncio.ensure_future(anext(answer))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    await sim.all_ended()
-    assert len(sim.requests) == 1
-    assert not [r for r in caplog.records if r.levelno >= logging.ERROR]
 
 
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:

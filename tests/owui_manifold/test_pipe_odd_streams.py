@@ -26,7 +26,6 @@ from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from upstream import wire
 from upstream.odd_streams import (
-    ANSWER,
     CITY,
     FULL_CONTEXT,
     SERVER_RUN,
@@ -51,30 +50,6 @@ async def upstream_of(
         changed = {"BASE_URL": server.base_url, **valves}
         pipe.valves = pipe.valves.model_copy(update=changed)
         yield server.bodies
-
-
-def last_text(chunks: list[Json]) -> str:
-    """The text of the messages as the host has stored them at the end."""
-    items: dict[int, Json] = {}
-    for chunk in chunks:
-        if chunk.get("type") == "response.output_item.done":
-            items[chunk["output_index"]] = chunk["item"]
-    texts = [message_text(i) for i in items.values() if i["type"] == "message"]
-    return strip_markers("\n".join(text for text in texts if strip_markers(text)))
-
-
-@pytest.mark.parametrize("name", ["nothing-announced", "doubled-message"])
-async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
-    """What grew is what is stored; tests/owui_chat/test_streams.py has all streams."""
-    async with upstream_of(pipe, sending(name)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert errors(chunks) == []
-    assert strip_markers(grown(chunks)).strip() == ANSWER.strip()
-    assert last_text(chunks).strip() == ANSWER.strip()
-    assert len(bodies) == 1
-    types = {c["item"]["type"] for c in chunks if "item" in c}
-    assert "function_call" not in types
 
 
 async def test_function_that_the_server_ran_is_one_card(pipe: Pipe) -> None:

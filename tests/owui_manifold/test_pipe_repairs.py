@@ -23,14 +23,15 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-OTHER_KEY = "sk-simulator-2"
 NAMED: Json = {"ORGANIZATION": "ours"}
-MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
+MOVED = {
+    "API_KEY": "sk-simulator-2",
+    **NAMED,
+}  # the key is of another one than its name says
 UNREADABLE = (
     "The model's server could not read earlier reasoning in this chat: answering "
     "without it."
@@ -90,28 +91,6 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
     assert len(sim.requests) == 4
     assert new
     assert sent_reasoning(sim) == new
-
-
-async def test_reasoning_is_not_sent_with_another_key(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Nothing is refused first, and with the old key it is still there."""
-    pipe.valves = valves_for(sim)
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    old = received_reasoning(sim)
-    texts = ["Hi", stored(first), "And now?"]
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
-
-    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
-
-    assert answered(second)
-    assert [request.status for request in sim.requests] == [200, 200]
-    assert sent_reasoning(sim) == []
-    pipe.valves = valves_for(sim)
-
-    await chunks_of(pipe, chat(*texts), **answering("m-3"))
-
-    assert sent_reasoning(sim) == old
 
 
 @pytest_asyncio.fixture
@@ -182,29 +161,6 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     first = counts[0]
     assert first > 1
     assert counts == [first, 1, first, first, first - 1, 1]
-
-
-async def test_repair_that_did_not_help_is_not_remembered(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """A refusal that nothing removes costs no chat its reasoning."""
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    old = received_reasoning(sim)
-    texts = ["Hi", stored(first)]
-    body = chat(*texts, "sim:chat,status=400")
-
-    refused = await chunks_of(pipe, body, **answering("m-2"))
-
-    assert errors(refused)
-    assert len(sim.requests) > 2
-    assert not [v for v in host.kept.values() if "repairs" in v]
-    sim.forget()
-
-    again = await chunks_of(pipe, chat(*texts, "And now?"), **answering("m-2"))
-
-    assert answered(again)
-    assert [request.status for request in sim.requests] == [200]
-    assert sent_reasoning(sim) == old
 
 
 @pytest.mark.usefixtures("host")
@@ -296,3 +252,22 @@ async def test_a_users_keys_and_names_change_nothing_for_others(
     assert all(request.body["store"] is False for request in sim.requests)
     tools = [request.body["tools"][0] for request in sim.requests]
     assert tools == [expected["tools"][0]] * len(tools)
+
+
+async def test_tool_that_only_the_type_of_the_refusal_names(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The answer comes without it."""
+    options = '{"model": "gpt-image-2", "background": "transparent"}'
+    pipe.valves = valves_for(
+        sim, ENABLE_IMAGE_GENERATION=True, IMAGE_GENERATION_OPTIONS=options
+    )
+
+    chunks = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+
+    assert answered(chunks)
+    assert statuses(chunks) == [
+        "The model's server does not accept the tool image_generation: "
+        "answering without it."
+    ]
+    assert [request.status for request in sim.requests] == [400, 200]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, errors, grown, result_of, stored
+from calls.outcomes import NATIVE, chunks_of, errors, result_of, stored
 from calls.sample import IDS, TOOL, USER, chat
 from calls.tools import with_tool
 from openai_responses.items import item_texts
@@ -66,17 +66,6 @@ async def test_a_task_has_no_thought(pipe: Pipe) -> None:
     whole = await result_of(pipe, chat("sim:agent-tags"), **NATIVE, __task__="x")
 
     assert whole["choices"][0]["message"]["content"].strip() == "It is `408 m`."
-
-
-async def test_openais_own_words_stay(pipe: Pipe, sim: Simulator) -> None:
-    """Its models send reasoning as such; tags are text that somebody asked for."""
-    behind(pipe, "strictest", COMPATIBILITY="openai")
-    first = await chunks_of(pipe, chat("sim:agent-tags"), **NATIVE)
-    body = chat("sim:agent-tags", stored(first), "sim:chat")
-    await chunks_of(pipe, body, **NATIVE)
-
-    assert "<think>I know this.</think>" in grown(first)
-    assert "<think>I know this.</think>" in json.dumps(sim.requests[-1].body["input"])
 
 
 @pytest.mark.parametrize(

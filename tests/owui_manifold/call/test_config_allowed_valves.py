@@ -56,29 +56,28 @@ def problems(may_change: str) -> tuple[str, ...]:
     return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
 
 
-def test_users_cannot_enable_costly_features_by_default() -> None:
-    """Unless the administrator says so. Images have a switch, like the other tools."""
-    everything = {*CHOSEN, *TOOL_SWITCHES}
-    assert everything - left() == {"file_input", "service_tier"}
-    assert left("image_generation, service_tier, file_input") == {
-        *("image_generation", "file_input", "service_tier")
-    }
+EVERYTHING = {*CHOSEN, *TOOL_SWITCHES}
 
 
-@pytest.mark.parametrize("may_change", ["", "nothing"])
-def test_users_may_change_nothing(may_change: str) -> None:
-    """The log of a failed answer is for administrators anyway; keys have a valve."""
-    assert left(may_change) == set()
-
-
-def test_users_may_change_everything() -> None:
-    """With `all` every user may; an administrator may whatever the valve says."""
-    assert left("all") == left("nothing", "admin") == {*CHOSEN, *TOOL_SWITCHES}
-
-
-def test_words_are_read_as_people_write_them() -> None:
-    """Capitals and missing blanks change nothing."""
-    assert left("Effort,VERBOSITY") == {"effort", "verbosity"}
+@pytest.mark.parametrize(
+    ("may_change", "role", "counts"),
+    [
+        # Users cannot enable what is costly. Images have a switch, like the other tools.
+        (None, "user", EVERYTHING - {"file_input", "service_tier"}),
+        # The log of a failed answer is for administrators anyway; keys have a valve.
+        ("", "user", set()),
+        ("nothing", "user", set()),
+        ("nothing", "admin", EVERYTHING),
+        ("all", "user", EVERYTHING),
+        ("Effort,VERBOSITY", "user", {"effort", "verbosity"}),
+        ("file_input, service_tier", "user", {"file_input", "service_tier"}),
+        ("image_generation", "user", {"image_generation"}),
+    ],
+)
+def test_users_may_change_what_the_administrator_says(
+    may_change: str | None, role: str, counts: set[str]
+) -> None:
+    assert left(may_change, role) == counts
 
 
 def test_unknown_word_changes_nothing_and_is_reported() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, errors, grown, result_of
+from calls.outcomes import chunks_of, errors, result_of
 from calls.sample import MODEL, USER, call_of, chat
 from owui_manifold.call.context import Caller, read_caller
 from owui_manifold.call.valves import UserValves, Valves
@@ -130,28 +130,6 @@ def for_users(pipe: Pipe, kind: str, **more: Any) -> None:
     """Let users have keys; the pipe's own opens nothing, so that it would be seen."""
     changed = {"USER_API_KEYS": kind, "API_KEY": "sk-of-nobody", **more}
     pipe.valves = pipe.valves.model_copy(update=changed)
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_chats_tasks_and_checks_use_the_own_key(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """The pipe's own key would be refused here."""
-    for_users(pipe, "required")
-    ids = {"chat_id": "chat-1", "message_id": "m-1"}
-    stream = await chunks_of(
-        pipe, chat("Hi"), **{**given(CANARY_KEY), "__metadata__": ids}
-    )
-    task = {**given(CANARY_KEY), "__task__": "title_generation"}
-    title = await result_of(pipe, chat("### Task: a title"), **task)
-    admin = given(CANARY_KEY, role="admin")
-    findings = await result_of(pipe, chat("/check"), **admin)
-
-    assert "That is all for now." in grown(stream)
-    assert title["choices"][0]["message"]["content"]
-    assert "❌" not in findings["choices"][0]["message"]["content"]
-    assert {request.status for request in sim.requests} == {200}
 
 
 @pytest.mark.asyncio

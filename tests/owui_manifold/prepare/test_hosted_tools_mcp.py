@@ -7,10 +7,8 @@ import pytest
 
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
     chunks_of,
     grown,
-    plain_text,
     result_of,
     statuses,
 )
@@ -178,16 +176,3 @@ async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) ->
     assert (call["name"], call["arguments"]) == ("clocks_now", {"zone": "UTC"})
     assert sim.requests[1].body["input"][-1]["approve"] is approve
     assert grown(chunks).endswith("12:00." if approve else "without.")
-
-
-async def test_calls_are_denied_where_nobody_can_be_asked(pipe: Pipe) -> None:
-    """Over plain HTTP no one can be asked: it is a no, and the answer comes."""
-    with_servers(pipe, valve(CLOCKS))
-    streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
-    whole = await result_of(pipe, chat("sim:mcp-approval"), **PLAIN)
-
-    assert plain_text(streamed).endswith("I go on without.")
-    [choice] = whole["choices"]
-    assert choice["message"]["content"].endswith("I go on without.")
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
