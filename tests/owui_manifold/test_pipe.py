@@ -625,19 +625,24 @@ async def test_round_is_stored_once_all_its_calls_have_outputs(
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [{"output": [{"type": "message", "id": "earlier", "content": []}]}, None],
-    ids=["an answer that is continued", "no such message"],
+    ("answer", "chat_id"),
+    [
+        ({"output": [{"type": "message", "id": "earlier", "content": []}]}, "chat-1"),
+        (None, "chat-1"),
+        ({}, "temporary:1"),
+    ],
+    ids=["an answer that is continued", "no such message", "a temporary chat"],
 )
 async def test_items_that_a_message_holds_are_not_replaced(
-    answer: Json | None, pipe: Pipe, host: StandInHost
+    answer: Json | None, chat_id: str, pipe: Pipe, host: StandInHost
 ) -> None:
     """They are the first part of an answer that is continued."""
     messages = message_row(host, **(answer or {}))
     if answer is None:
         del messages["m-1"]
+    given = with_tool(chat_id=chat_id)
 
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
+    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
     assert host.chats.saved == []
 
@@ -646,12 +651,9 @@ async def test_database_that_is_away_stops_no_round(
     pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer goes on; the host stores it at its end."""
-
-    async def fail(*_: Any, **__: Any) -> None:
-        raise OSError("database is away")
-
     message_row(host)
     name = "upsert_message_to_chat_by_id_and_message_id"
+    fail = AsyncMock(side_effect=OSError("database is away"))
     monkeypatch.setattr(host.chats, name, fail)
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
@@ -660,33 +662,36 @@ async def test_database_that_is_away_stops_no_round(
     assert done_types(chunks)[-1] == "message"
 
 
-@pytest.mark.parametrize("streams", [True, False])
+POSTGRES = "postgresql://db/webui"
+
+
+@pytest.mark.parametrize(
+    ("streams", "away", "seconds"),
+    [(True, 3, 0.25 + 0.5 + 1.0), (False, 3, 0.25 + 0.5 + 1.0), (False, 1000, 30)],
+    ids=["stream", "whole", "half a minute at most"],
+)
 async def test_end_waits_for_a_database_that_is_away(
-    pipe: Pipe, host: StandInHost, *, streams: bool
+    streams: bool, away: int, seconds: float, pipe: Pipe, host: StandInHost
 ) -> None:
     """Open WebUI stores the last line and the answer then, and gives up at once."""
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-    host.chats.away = 3
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
+    host.chats.away = away
     loop = asyncio.get_running_loop()
     began = loop.time()
+    body = chat("sim:chat hello", stream=streams)
 
-    if streams:
-        assert "This is turn 1" in grown(
-            await chunks_of(pipe, chat("sim:chat hello"), **NATIVE)
-        )
-    else:
-        result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
-        assert "This is turn 1" in result["choices"][0]["message"]["content"]
+    answer = await pipe.pipe(body, **NATIVE)
+    shown = grown([c async for c in answer]) if streams else str(answer["choices"])
 
-    assert host.chats.away == 0
-    assert loop.time() - began == pytest.approx(0.25 + 0.5 + 1.0, abs=0.5)
+    assert "This is turn 1" in shown
+    assert loop.time() - began == pytest.approx(seconds, abs=0.5)
 
 
 async def test_refusal_without_a_stream_waits_for_the_database_too(
     pipe: Pipe, host: StandInHost
 ) -> None:
     """The page is told nothing else: there is no line of an agent."""
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
     host.chats.away = 3
     pipe.valves = pipe.valves.model_copy(update={"BASE_URL": "ftp://a.example"})
     events: list[Json] = []
@@ -719,26 +724,3 @@ async def test_end_of_a_stream_asks_the_database_once(
     await chunks_of(pipe, chat("sim:chat hello"), **given)
 
     assert host.chats.asked == asked
-
-
-async def test_end_waits_half_a_minute_at_most(pipe: Pipe, host: StandInHost) -> None:
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-    host.chats.away = 1000
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-
-    result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
-
-    assert "This is turn 1" in result["choices"][0]["message"]["content"]
-    assert loop.time() - began == pytest.approx(30, abs=0.5)
-
-
-async def test_chat_without_a_row_stores_no_round(
-    pipe: Pipe, host: StandInHost
-) -> None:
-    """A temporary chat leaves nothing in the database."""
-    given = with_tool(chat_id="temporary:1")
-
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
-
-    assert host.chats.saved == []

@@ -108,29 +108,6 @@ def test_value_that_nothing_stands_for_is_refused() -> None:
     assert error["msg"].startswith("Input should be")
 
 
-@pytest.mark.parametrize(
-    ("valve", "typed", "stored"),
-    [
-        ("MAX_TOOL_CALLS", 0, 1),
-        ("COMPACTION_TOKENS", "many", 0),
-        ("MAX_TOOL_CALLS", "", 100),
-    ],
-)
-def test_number_out_of_range_becomes_the_nearest(
-    valve: str, typed: object, stored: int
-) -> None:
-    """The host would show no reason for a refusal, only that it could not save."""
-    valves = Valves.model_validate({valve: typed})
-    assert valves.model_dump(exclude_unset=True) == {valve: stored}
-
-
-def test_valves_of_an_earlier_version_are_read() -> None:
-    """A stored setting that is no more is left alone, a new one has its default."""
-    stored = {"API_KEY": "sk-1", "GONE": "since then"}
-
-    assert Valves.model_validate(stored) == Valves(API_KEY="sk-1")
-
-
 def test_user_may_choose_every_effort_there_is() -> None:
     """Or leave it to the model."""
     choices = get_args(UserValves.model_fields["REASONING_EFFORT"].annotation)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -164,20 +165,14 @@ async def test_user_is_read_once_for_all_tools_of_an_answer(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each read is a query of its own."""
-    asked: list[str] = []
-    read = host.users.get_user_by_id
-
-    async def count(user_id: str) -> Any:
-        asked.append(user_id)
-        return await read(user_id)
-
-    monkeypatch.setattr(host.users, "get_user_by_id", count)
+    read = AsyncMock(wraps=host.users.get_user_by_id)
+    monkeypatch.setattr(host.users, "get_user_by_id", read)
     tools = host_tools({"look": tool(look)})
 
     first, second = [await answer(tools) for _ in range(2)]
 
     assert first == second
-    assert len(asked) == 1
+    assert read.await_count == 1
 
 
 async def test_sync_tool_runs_on_a_thread_with_the_context() -> None:
@@ -602,10 +597,7 @@ async def test_call_that_was_made_is_told_from_one_that_failed(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that reads of a failure alone would send the same mail again."""
-
-    async def locked(_user_id: str) -> Any:
-        raise RuntimeError("database is locked")
-
+    locked = AsyncMock(side_effect=RuntimeError("database is locked"))
     monkeypatch.setattr(host.users, "get_user_by_id", locked)
     toolset = Toolset(host_tools({"look": result("Sent.")}))
 
