@@ -1,6 +1,7 @@
 """The models that an administrator's MODEL_ID comes to, found in the background."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +25,9 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 
 async def settled(connections: Connections) -> None:
-    await asyncio.gather(*connections._pool()._tasks)
+    """Wait until no server is being asked, also by what the answers have begun."""
+    while connections._pool()._tasks:
+        await asyncio.gather(*connections._pool()._tasks)
 
 
 async def test_a_list_is_answered_from_memory(
@@ -85,12 +88,16 @@ class Slow:
 
 
 class Redis:
-    """What the host's workers share."""
+    """What the host's workers share; it cannot be reached `away` times."""
 
-    def __init__(self) -> None:
+    def __init__(self, away: int = 0) -> None:
+        self.away = away
         self.deleted: list[str] = []
 
     async def delete(self, key: str) -> None:
+        if self.away:
+            self.away -= 1
+            raise ConnectionError(key)
         self.deleted.append(key)
 
 
@@ -157,34 +164,39 @@ async def test_slow_server_gets_a_guess_that_the_next_page_corrects(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize(("refusals", "make_redis"), [(0, None), (3, Redis)])
+@pytest.mark.parametrize(
+    ("refusals", "make_redis", "deleted"),
+    [
+        (0, lambda: None, None),
+        (3, Redis, ["open-webui:models:base"]),
+        (0, lambda: Redis(away=1), ["open-webui:models:base"]),
+    ],
+    ids=["one worker", "refused at first", "Redis was away"],
+)
 async def test_host_that_keeps_its_list_gets_no_guess(
     refusals: int,
-    make_redis: type[Redis] | None,
+    make_redis: Callable[[], Redis | None],
+    deleted: list[str] | None,
     connections: Connections,
     host: StandInHost,
 ) -> None:
     """Once the server has named its models, the host is made to ask again."""
-    redis = make_redis() if make_redis else None
+    redis = make_redis()
     state = keeping_host(host, redis)
     slow = Slow(refusals)
 
     async with Upstream(slow) as upstream:
-        listing = Listing()
-        given = (valves_of(upstream), listing, connections)
+        given = (valves_of(upstream), Listing(), connections)
         for _ in range(2):  # others may make it ask again
             assert list(await list_models(*given)) == ["mine"]
         assert state.BASE_MODELS == ["of others"]
         slow.released.set()
         await settled(connections)
-        while connections._pool()._tasks:
-            await settled(connections)
 
         assert state.BASE_MODELS == []
         assert list(await list_models(*given)) == ["mine", "gpt-5.2"]
 
-    if redis:
-        assert redis.deleted == ["open-webui:models:base"]
+    assert (redis and redis.deleted) == deleted
 
 
 async def test_host_is_made_to_ask_again_once_it_has_stored_its_list(
@@ -202,8 +214,7 @@ async def test_host_is_made_to_ask_again_once_it_has_stored_its_list(
         await list_models(valves_of(upstream), Listing(), connections)
         slow.released.set()
         storing = asyncio.create_task(store())
-        while connections._pool()._tasks:
-            await settled(connections)
+        await settled(connections)
         await storing
 
     assert state.BASE_MODELS == []
@@ -223,40 +234,8 @@ async def test_list_of_a_corrected_address_is_completed(
         for server in (wrong, upstream):
             await list_models(valves_of(server), listing, connections)
         slow.released.set()
-        while connections._pool()._tasks:
-            await settled(connections)
+        await settled(connections)
 
-    assert state.BASE_MODELS == []
-
-
-class AwayOnce(Redis):
-    """One that cannot be reached at first."""
-
-    is_away = True
-
-    async def delete(self, key: str) -> None:
-        if self.is_away:
-            self.is_away = False
-            raise ConnectionError(key)
-        await super().delete(key)
-
-
-@pytest.mark.usefixtures("hurried")
-async def test_list_is_completed_after_redis_was_away(
-    connections: Connections, host: StandInHost
-) -> None:
-    """The host keeps its list, so it is not asked for meanwhile."""
-    redis = AwayOnce()
-    state = keeping_host(host, redis)
-    slow = Slow()
-
-    async with Upstream(slow) as upstream:
-        await list_models(valves_of(upstream), Listing(), connections)
-        slow.released.set()
-        while connections._pool()._tasks:
-            await settled(connections)
-
-    assert redis.deleted == ["open-webui:models:base"]
     assert state.BASE_MODELS == []
 
 
@@ -272,8 +251,7 @@ async def test_nobody_completes_the_list_of_an_earlier_address(
         listing = Listing()
         await list_models(valves_of(upstream), listing, connections)
         await listing.usable(other.endpoint, connections)
-        while connections._pool()._tasks:
-            await settled(connections)
+        await settled(connections)
 
     assert len(upstream.requests) == 1
     assert state.BASE_MODELS == ["of others"]
