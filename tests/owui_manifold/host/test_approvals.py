@@ -402,60 +402,30 @@ async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "is_left"),
+    ("caller", "facts", "is_asked"),
     [
-        ("", True),
-        ("other=ask", True),
-        ("get_weather=auto", False),
-        ("get_weather=deny", False),
-        ("get_*=ask", False),  # the user could switch the host's question off
-        ("get_weather:ask", False),  # an entry that is no rule asks about all
+        (STORED._replace(chat_id="temporary:1"), {}, False),
+        (STORED._replace(chat_id="channel:1"), {}, False),
+        (STORED._replace(streams=False), {}, False),
+        (STORED._replace(chat_id="", message_id=""), {}, False),
+        # Who started an automation or a sub-agent would take its waiting for its end.
+        (STORED, {"automation_id": "a-1"}, False),
+        (STORED, {"internal": True}, False),
+        (STORED, {"automation_id": None, "internal": False}, True),
+        # Another function that asks reads the text, and makes no call.
+        (STORED, {"model": {"id": MODEL}}, True),
+        (STORED, {"model": {"id": "a", "info": {"base_model_id": MODEL}}}, True),
+        (STORED, {"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
+        (STORED, {"model": {"id": "another_pipe"}}, False),
+        (STORED, {"model": {"id": "a", "info": {"base_model_id": "other"}}}, False),
     ],
 )
-async def test_rules_of_the_administrator_are_kept_here(
-    rules: str, is_left: bool
+@pytest.mark.parametrize("mode", [ASK, "full"])
+async def test_host_asks_where_it_stores_and_reads_the_answer(
+    mode: str, caller: Caller, facts: Json, is_asked: bool
 ) -> None:
-    found = await left(toolset(ASK, rules), calling("get_weather", 1))
-    assert found == ["call_1"] * is_left
-
-
-@pytest.mark.parametrize(
-    "caller",
-    [
-        Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True),
-        Caller(MODEL, "user-1", "channel:1", "m-1", streams=True),
-        Caller(MODEL, "user-1", "chat-1", "m-1", streams=False),
-        Caller(MODEL, "user-1", "", "", streams=True),
-    ],
-    ids=["temporary", "channel", "no stream", "plain"],
-)
-async def test_host_asks_where_it_stores_and_reads_the_answer(caller: Caller) -> None:
-    """Elsewhere it would not call the pipe again."""
-    assert toolset(ASK, caller=caller).judge is None
-
-
-@pytest.mark.parametrize("facts", [{"automation_id": "a-1"}, {"internal": True}])
-async def test_nobody_answers_in_chats_that_nobody_looks_at(facts: Json) -> None:
-    """Who started an automation or a sub-agent would take its waiting for its end."""
-    assert toolset("full", **facts).judge is None
-    assert toolset("full", automation_id=None, internal=False).judge is not None
-
-
-@pytest.mark.parametrize(
-    ("facts", "is_asked"),
-    [
-        ({"model": {"id": MODEL}}, True),
-        ({"model": {"id": "preset", "info": {"base_model_id": MODEL}}}, True),
-        ({"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
-        ({"model": {"id": "another_pipe"}}, False),
-        ({"model": {"id": "preset", "info": {"base_model_id": "other"}}}, False),
-    ],
-)
-async def test_host_reads_the_calls_of_the_chats_own_model(
-    facts: Json, is_asked: bool
-) -> None:
-    """Another function that asks reads the text, and makes no call."""
-    assert (toolset(ASK, **facts).judge is not None) is is_asked
+    """Elsewhere it would not call the pipe again, or nobody would answer."""
+    assert (toolset(mode, caller=caller, **facts).judge is not None) is is_asked
 
 
 async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
@@ -463,6 +433,36 @@ async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
     host.provide("utils.tool_approval")
 
     assert toolset(ASK).judge is None
+
+
+WEATHER = calling("get_weather")
+PASSED_ON = json.dumps({"tool_name": "get_weather", "params": '{"city": "Bern"}'})
+
+
+@pytest.mark.parametrize(
+    ("rules", "call", "is_left"),
+    [
+        ("", WEATHER, True),
+        ("other=ask", WEATHER, True),
+        ("get_weather=auto", WEATHER, False),
+        ("get_weather=deny", WEATHER, False),
+        # The user could switch the host's question off.
+        ("get_*=ask", WEATHER, False),
+        # An entry that is no rule asks about all.
+        ("get_weather:ask", WEATHER, False),
+        # The host puts the call that is passed on in its place.
+        ("", calling("call_tool", 1, PASSED_ON), True),
+        ("get_weather=ask", calling("call_tool", 1, PASSED_ON), False),
+        ("call_tool=ask", calling("call_tool", 1, PASSED_ON), False),
+        # Whatever the white space between arguments.
+        ("", calling("get_weather", 1, '{"city": "Zürich\\n\\t🚀"}'), True),
+        ("", calling("get_weather", 1, '{"city":"a"}'), True),
+    ],
+)
+async def test_rules_of_the_administrator_are_kept_here(
+    rules: str, call: Item, is_left: bool
+) -> None:
+    assert await left(toolset(ASK, rules), call) == ["call_1"] * is_left
 
 
 @pytest.mark.parametrize(
@@ -500,23 +500,6 @@ async def test_call_that_the_host_answers_with_an_error_is_no_call() -> None:
     ]
 
     assert made == [("note", "{}"), None]
-
-
-@pytest.mark.parametrize("arguments", ['{"city": "Zürich\\n\\t🚀"}', '{"city":"a"}'])
-async def test_ordinary_arguments_are_shown_as_they_are(arguments: str) -> None:
-    """Whatever the white space between them."""
-    found = await left(toolset(ASK), calling("get_weather", 1, arguments))
-    assert found == ["call_1"]
-
-
-async def test_call_passed_on_is_asked_about_by_what_it_runs() -> None:
-    """The host puts that call in its place."""
-    inner = {"tool_name": "get_weather", "params": '{"city": "Bern"}'}
-    call = calling("call_tool", 1, json.dumps(inner))
-
-    assert await left(toolset(ASK), call) == ["call_1"]
-    assert await left(toolset(ASK, "get_weather=ask"), call) == []
-    assert await left(toolset(ASK, "call_tool=ask"), call) == []
 
 
 @pytest.mark.parametrize("mode", ["full", ASK])

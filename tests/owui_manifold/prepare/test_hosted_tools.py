@@ -342,40 +342,39 @@ def hosted(
     return hosted_tools(config, resolve_model(model))
 
 
-def search(**valves: Any) -> Item:
-    """The search of the web that these valves make; the API's own type takes it."""
-    [tool], _ = hosted(ENABLE_WEB_SEARCH=True, **valves)
+def search_with(**options: Any) -> Item:
+    """The search that WEB_SEARCH_OPTIONS makes; the API's own type takes it."""
+    text = json.dumps(options)
+    [tool], _ = hosted(ENABLE_WEB_SEARCH=True, WEB_SEARCH_OPTIONS=text)
     TypeAdapter(WebSearchToolParam).validate_python(tool)
     return tool
 
 
-def search_with(**options: Any) -> Item:
-    """The search that WEB_SEARCH_OPTIONS makes."""
-    return search(WEB_SEARCH_OPTIONS=json.dumps(options))
-
-
 @pytest.mark.parametrize(
-    ("valve", "features", "user", "searches"),
+    ("valve", "page", "user", "searches"),
     [
-        (True, {"web_search": False}, "inherit", True),
-        (False, {"web_search": True}, "inherit", True),
-        (False, {"web_search": False}, "on", True),
-        (True, {"web_search": True}, "off", False),
-        (False, None, "inherit", False),  # as over plain HTTP
-        (False, [], "inherit", False),
-        (False, "web_search", "inherit", False),
+        (True, False, "inherit", True),
+        (False, True, "inherit", True),
+        (False, False, "on", True),
+        (True, True, "off", False),
     ],
 )
 def test_who_turns_the_search_on(
-    valve: bool, features: object, user: str, searches: bool
+    valve: bool, page: bool, user: str, searches: bool
 ) -> None:
-    """The user's own choice wins over the valve and the switch; searches are billed.
+    """The user's own choice wins over the valve and the switch.
 
     The API would assume the United States, if nothing were said of the place.
     """
-    offered_tools = hosted(features, user, ENABLE_WEB_SEARCH=valve)
+    tools, _ = hosted({"web_search": page}, user, ENABLE_WEB_SEARCH=valve)
 
-    assert offered_tools[0] == ([SEARCH] if searches else [])
+    assert tools == ([SEARCH] if searches else [])
+
+
+@pytest.mark.parametrize("features", [None, [], "web_search"])
+def test_nothing_is_offered_unasked(features: object) -> None:
+    """Searches cost money; callers over plain HTTP send no features."""
+    assert hosted(features) == NOTHING
 
 
 def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None:
@@ -385,30 +384,6 @@ def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None
     assert mapped == ([SEARCH], {"search_web", "fetch_url"})
     assert not_mapped == NOTHING
     assert hosted(SWITCHED, "off") == NOTHING  # else no one would search
-
-
-@pytest.mark.parametrize(
-    ("given", "location"),
-    [
-        (
-            "Bern, BE, CH, Europe/Zurich",
-            {
-                "city": "Bern",
-                "region": "BE",
-                "country": "CH",
-                "timezone": "Europe/Zurich",
-            },
-        ),
-        (" , , CH,", {"country": "CH"}),
-        ({"country": "CH", "type": "exact", "x": "1"}, {"country": "CH"}),
-    ],
-)
-def test_location_is_read_from_an_object_or_words(
-    given: str | Json, location: Json
-) -> None:
-    tool = search_with(user_location=given)
-
-    assert tool["user_location"] == {"type": "approximate", **location}
 
 
 @pytest.mark.parametrize(
@@ -429,39 +404,49 @@ def test_options_that_cannot_be_read_stop_the_search(options: Json) -> None:
     assert "default applies" not in str(refused.value)
 
 
-def test_domains_are_those_of_copied_addresses() -> None:
-    """The API wants them without a scheme."""
-    tool = search_with(
-        allowed_domains=["openai.com", " https://pubmed.example/about", ""],
-        blocked_domains=["http://x.example:80/"],
-        search_context_size="high",
-    )
-
-    assert tool["filters"] == {
-        "allowed_domains": ["openai.com", "pubmed.example"],
-        "blocked_domains": ["x.example"],
-    }
-    assert tool["search_context_size"] == "high"
-    # They may be one text, separated by commas as in other valves.
-    address = "https://pubmed.example/about?from=https://elsewhere.example"
-    tool = search_with(allowed_domains=f"who.int, {address}")
-    assert tool["filters"] == {"allowed_domains": ["who.int", "pubmed.example"]}
+BERN = {"city": "Bern", "region": "BE", "country": "CH", "timezone": "Europe/Zurich"}
+ADDRESS = "https://pubmed.example/about"
 
 
 @pytest.mark.parametrize(
     ("options", "sent"),
     [
+        (
+            {"user_location": "Bern, BE, CH, Europe/Zurich"},
+            {"user_location": {"type": "approximate", **BERN}},
+        ),
+        (
+            {"user_location": " , , CH,"},
+            {"user_location": {"type": "approximate", "country": "CH"}},
+        ),
+        (
+            {"user_location": {"country": "CH", "type": "exact", "x": "1"}},
+            {"user_location": {"type": "approximate", "country": "CH"}},
+        ),
+        # The API wants domains without a scheme.
+        (
+            {"allowed_domains": ["openai.com", f" {ADDRESS}", ""]},
+            {"filters": {"allowed_domains": ["openai.com", "pubmed.example"]}},
+        ),
+        (
+            {"blocked_domains": ["http://x.example:80/"]},
+            {"filters": {"blocked_domains": ["x.example"]}},
+        ),
+        # They may be one text, separated by commas as in other valves.
+        (
+            {"allowed_domains": f"who.int, {ADDRESS}?from=https://elsewhere.example"},
+            {"filters": {"allowed_domains": ["who.int", "pubmed.example"]}},
+        ),
+        ({"search_context_size": "high"}, {"search_context_size": "high"}),
+        # Servers that lack these options are not asked for the API's own defaults.
         ({"external_web_access": False}, {"external_web_access": False}),
         ({"external_web_access": True}, {}),
         ({"return_token_budget": "unlimited"}, {"return_token_budget": "unlimited"}),
         ({"return_token_budget": "default"}, {}),
     ],
 )
-def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
-    """Servers that lack these options are not asked for them."""
-    plain = search_with()
-
-    assert search_with(**options) == plain | sent
+def test_options_of_the_search_are_sent(options: Json, sent: Json) -> None:
+    assert search_with(**options) == SEARCH | sent
 
 
 @pytest.mark.parametrize(("model", "is_sent"), [("gpt-5.2", True), ("gpt-4.1", False)])
@@ -480,31 +465,36 @@ def test_budget_is_sent_to_models_that_have_one(model: str, is_sent: bool) -> No
     assert unused_search_budget(unused, resolve_model(model)) == ""
 
 
-def test_file_search_follows_the_web_search() -> None:
-    """The order is fixed, so that the prompt cache is read."""
-    [web, files], _ = hosted(
-        ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
-    )
+FILES: Json = {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
+FILE_OPTIONS: Json = {
+    "max_num_results": 5,
+    "filters": {"type": "eq", "key": "team", "value": "law"},
+    "ranking_options": {"score_threshold": 0.5},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("vs_1, vs_2,", {}),
+        (
+            json.dumps({**FILE_OPTIONS, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}),
+            FILE_OPTIONS,
+        ),
+        (
+            json.dumps({**FILE_OPTIONS, "vector_store_ids": "vs_1, vs_2"}),
+            FILE_OPTIONS,
+        ),
+    ],
+    ids=["names", "an object", "an object with names"],
+)
+def test_file_search_follows_the_web_search(text: str, options: Json) -> None:
+    """The order is fixed, so that the prompt cache is read; the API's type takes it."""
+    [web, files], _ = hosted(ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES=text)
 
     TypeAdapter(FileSearchToolParam).validate_python(files)
     assert web == SEARCH
-    assert files == {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
-
-
-def test_file_search_has_options() -> None:
-    """As a JSON object instead of the names; the API's own type takes them."""
-    options = {
-        "max_num_results": 5,
-        "filters": {"type": "eq", "key": "team", "value": "law"},
-        "ranking_options": {"score_threshold": 0.5},
-    }
-    for stores in (["vs_1", "vs_2", "vs_3"], "vs_1, vs_2"):
-        text = json.dumps({**options, "vector_store_ids": stores})
-        [files], _ = hosted(FILE_SEARCH_VECTOR_STORES=text)
-
-        TypeAdapter(FileSearchToolParam).validate_python(files)
-        expected = {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
-        assert files == {**expected, **options}
+    assert files == {**FILES, **options}
 
 
 @pytest.mark.parametrize(
@@ -524,18 +514,18 @@ def test_a_file_search_without_its_filters_does_not_run(options: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "offered_tools"),
+    ("model", "features", "found"),
     [
-        ("my-deployment", [SEARCH]),  # it has any name: the administrator knows
-        ("gpt-4.1", [SEARCH]),
-        ("gpt-4.1-unheard-of", []),  # it would refuse the request
+        ("my-deployment", None, ([SEARCH], set())),  # it has any name
+        ("gpt-4.1", None, ([SEARCH], set())),
+        ("gpt-4.1-unheard-of", SWITCHED, NOTHING),  # it would refuse the request
     ],
 )
 def test_only_model_that_may_have_the_search_gets_it(
-    model: str, offered_tools: list[Item]
+    model: str, features: object, found: Hosted
 ) -> None:
     """The host's own tools stay."""
-    assert hosted(model=model, ENABLE_WEB_SEARCH=True) == (offered_tools, set())
+    assert hosted(features, model=model, ENABLE_WEB_SEARCH=True) == found
 
 
 def offer(body: Json, tools: Hosted) -> OfferedTools:
