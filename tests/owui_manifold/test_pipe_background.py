@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    chunks_of,
-    errors,
-    grown,
-    statuses,
-    usages,
-)
+from calls.outcomes import NATIVE, chunks_of, errors, grown, statuses, usages
 from calls.sample import call_of, chat, valves_for
 from openai_responses.models.resolve import resolve_model
 from owui_chat.storage.markers import strip_markers

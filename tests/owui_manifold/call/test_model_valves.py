@@ -74,18 +74,13 @@ def test_other_models_stay_as_they_are() -> None:
     assert read_overrides("") == {}
 
 
-@pytest.mark.parametrize(
-    "fact", ["reasoning", "summary", "verbosity", "functions", "vision"]
-)
-def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
-    for value in (True, False):
-        model = resolve_model("x", overrides(x={fact: value}))
-        assert getattr(model.facts, fact) is value
+BOOLEAN = ("reasoning", "summary", "verbosity", "functions", "vision")
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        *((key, value) for key in BOOLEAN for value in (True, False)),
         ("context_window", 1),
         ("default_effort", "low"),
         ("efforts", ("low", "high")),
@@ -99,7 +94,7 @@ def test_every_boolean_fact_can_be_overridden(fact: str) -> None:
         ("successor", "gpt-6.1-sol"),
     ],
 )
-def test_other_facts_can_be_overridden(key: str, value: object) -> None:
+def test_every_fact_can_be_overridden(key: str, value: object) -> None:
     model = resolve_model("x", overrides(x={key: value}))
     assert getattr(model.facts, key) == value
 

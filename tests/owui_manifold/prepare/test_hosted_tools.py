@@ -481,10 +481,7 @@ FILE_OPTIONS: Json = {
             json.dumps({**FILE_OPTIONS, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}),
             FILE_OPTIONS,
         ),
-        (
-            json.dumps({**FILE_OPTIONS, "vector_store_ids": "vs_1, vs_2"}),
-            FILE_OPTIONS,
-        ),
+        (json.dumps({**FILE_OPTIONS, "vector_store_ids": "vs_1, vs_2"}), FILE_OPTIONS),
     ],
     ids=["names", "an object", "an object with names"],
 )

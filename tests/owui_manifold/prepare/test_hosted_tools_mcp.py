@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    chunks_of,
-    grown,
-    result_of,
-    statuses,
-)
+from calls.outcomes import NATIVE, chunks_of, grown, result_of, statuses
 from calls.sample import TOOL, USER, chat
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
