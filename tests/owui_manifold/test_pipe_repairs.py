@@ -1,11 +1,9 @@
 """What a server refuses is left out in the same call, and not sent again."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from calls.outcomes import (
     NATIVE,
@@ -93,13 +91,6 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
     assert sent_reasoning(sim) == new
 
 
-@pytest_asyncio.fixture
-async def unverified() -> AsyncIterator[Simulator]:
-    """A server that allows less to organizations that are not verified."""
-    async with Simulator("unverified-stream") as simulator:
-        yield simulator
-
-
 OLD = "my_pipe.gpt-5"  # a model that refuses `concise`
 CONCISE = UserValves(REASONING_SUMMARY="concise")
 CHOICES: list[tuple[Json, UserValves]] = [
@@ -135,28 +126,30 @@ def as_user(name: str, message_id: str) -> Json:
 
 
 async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
-    pipe: Pipe, unverified: Simulator
+    pipe: Pipe,
 ) -> None:
     """Others meet them; those of the administrator's own settings are for everybody.
 
     Only the last one, after which the request was accepted; the next is learned when
     somebody else meets it.
     """
-    pipe.valves = valves_for(unverified)
     chosen = chat("Hi", reasoning_effort="high")
     counts: list[int] = []
 
-    for body, name in (
-        (chosen, "user-1"),
-        (chosen, "user-1"),
-        (chosen, "user-2"),
-        (chat("Hi"), "user-3"),
-        (chat("Hi"), "user-4"),
-        (chosen, "user-5"),
-    ):
-        unverified.forget()
-        await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
-        counts.append(len(unverified.requests))
+    # It allows less to organizations that are not verified.
+    async with Simulator("unverified-stream") as unverified:
+        pipe.valves = valves_for(unverified)
+        for body, name in (
+            (chosen, "user-1"),
+            (chosen, "user-1"),
+            (chosen, "user-2"),
+            (chat("Hi"), "user-3"),
+            (chat("Hi"), "user-4"),
+            (chosen, "user-5"),
+        ):
+            unverified.forget()
+            await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
+            counts.append(len(unverified.requests))
 
     first = counts[0]
     assert first > 1
