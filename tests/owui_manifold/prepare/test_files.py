@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
+from unittest.mock import Mock
 
 import pytest
 
@@ -128,28 +129,24 @@ async def test_shared_file_is_read(host: StandInHost) -> None:
         assert parts[0] == document("a.pdf", PDF)
 
 
-@pytest.mark.parametrize("path", ["/nowhere/at/all", None])
-async def test_lost_file_is_refused(path: Any, host: StandInHost) -> None:
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/nowhere/at/all", None),
+        (None, None),
+        # The host's remote storages raise one or the other.
+        ("a.pdf", OSError("gone")),
+        ("a.pdf", RuntimeError("NoSuchKey")),
+    ],
+)
+async def test_lost_file_is_refused(
+    path: Any, error: Exception | None, host: StandInHost
+) -> None:
     """The row is there, the bytes are not."""
     file_id = host.files.add(PDF, "a.pdf")
     host.files.rows[file_id].path = path
-
-    with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
-        await asked_with(attachment(file_id, "a.pdf"))
-
-
-@pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("NoSuchKey")])
-async def test_file_that_remote_storage_has_lost_is_refused(
-    error: Exception, host: StandInHost
-) -> None:
-    """The host's storages raise one or the other."""
-
-    class Remote:
-        def get_file(self, file_path: str) -> str:
-            raise error
-
-    file_id = host.files.add(PDF, "a.pdf")
-    host.provide("storage.provider", Storage=Remote())
+    get_file = Mock(side_effect=error, return_value=path)
+    host.provide("storage.provider", Storage=SimpleNamespace(get_file=get_file))
 
     with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
         await asked_with(attachment(file_id, "a.pdf"))
