@@ -9,7 +9,6 @@ import pytest
 from aiohttp import web
 
 from calls.valves import expert
-from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.transport.connections import Connections
 from owui_manifold.call import models
@@ -28,20 +27,6 @@ async def settled(connections: Connections) -> None:
     """Wait until no server is being asked, also by what the answers have begun."""
     while connections._pool()._tasks:
         await asyncio.gather(*connections._pool()._tasks)
-
-
-async def test_a_list_is_answered_from_memory(
-    sim: Simulator, connections: Connections
-) -> None:
-    """Only the first page waits for the server."""
-    listing = Listing()
-    endpoint = Endpoint(sim.base_url, sim.api_key)
-
-    assert "gpt-6.1-sol" in (await listing.usable(endpoint, connections) or [])
-    again = listing.usable(endpoint, connections)
-    with pytest.raises(StopIteration) as returned:
-        again.send(None)
-    assert "gpt-6.1-sol" in returned.value.value
 
 
 async def test_known_models_are_kept_when_the_listing_fails(
