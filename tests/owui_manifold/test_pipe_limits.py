@@ -6,6 +6,7 @@ import pytest
 
 from calls.outcomes import answering, chunks_of, errors, grown, statuses, stored
 from calls.sample import MODEL, chat, valves_for
+from owui_chat import messages
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
@@ -74,6 +75,7 @@ async def test_too_many_kept_items_are_left_out_of_each_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The refusal names no item, so the chat keeps all of them."""
+    assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS
     monkeypatch.setattr(limits, "MAX_INPUT_ITEMS", 1_000)
     pipe.valves = valves_for(sim)
     first = await asked(pipe, alternating_messages("Hi"), "m-1", MODEL)
