@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import DEFAULT, AsyncMock
 
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -29,6 +29,7 @@ from calls.outcomes import (
     stored,
 )
 from calls.sample import IDS, MODEL, TOOL, USER, chat, valves_for
+from calls.tools import with_tool
 from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
@@ -37,7 +38,8 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from runs.sample import has_marker
 from simulator import Simulator
-from stand_in.host import StandInHost, close_connections, host_callable
+from stand_in.chats import finished_items
+from stand_in.host import StandInHost, close_connections
 from stand_in.signing import SIGN
 from upstream.server import Upstream, in_turn, replying
 
@@ -45,9 +47,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 KEY = "sk-simulator-1"
-
-
-# ---------------------------------------------------------------- what is listed
 
 
 async def test_models_are_listed_by_the_administrators_names() -> None:
@@ -73,12 +72,7 @@ async def test_new_pipe_has_opened_and_started_nothing() -> None:
     assert (pipe.Valves, pipe.UserValves) == (Valves, UserValves)
 
 
-# ---------------------------------------------------------------- four ways to ask
-
-
-async def test_stored_chat_gets_native_events(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_stored_chat_gets_native_events(pipe: Pipe, sim: Simulator) -> None:
     """Reasoning, a marker in front of the text, the usage; the request streams."""
     chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
@@ -93,7 +87,7 @@ async def test_stored_chat_gets_native_events(
 
 
 async def test_second_turn_replays_the_reasoning_of_the_first(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """What was sent, then what was received, byte for byte, then the new words."""
     first = await chunks_of(pipe, chat("Hi"), **NATIVE)
@@ -110,13 +104,12 @@ async def test_second_turn_replays_the_reasoning_of_the_first(
 
 
 def without_keys(body: Json, *keys: str) -> Json:
-    """A body without what is allowed to differ."""
     return {key: value for key, value in body.items() if key not in keys}
 
 
 @pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
 async def test_plain_caller_gets_chunks(
-    given: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+    given: Json, pipe: Pipe, host: StandInHost
 ) -> None:
     """Of Chat Completions, or one result, without markers; nothing is kept."""
     chunks = await chunks_of(pipe, chat("Hi"), **given)
@@ -189,9 +182,9 @@ async def test_task_gets_its_text_and_nothing_else(
 @pytest.mark.parametrize(
     ("task", "rules", "is_asked"),
     [
-        ("function_calling", "get_weather=deny", False),
+        ("function_calling", "get_*=deny", False),
         ("function_calling", "", True),
-        ("title_generation", "get_weather=deny", True),
+        ("title_generation", "get_*=deny", True),
     ],
 )
 async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
@@ -199,17 +192,21 @@ async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
 ) -> None:
     """It would run the tools that this task names without asking; titles go on."""
     pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
+    given = {**PLAIN, "__task__": task}
 
-    await result_of(pipe, chat("Hi"), **{**NATIVE, "__task__": task})
+    result = await result_of(pipe, chat("Hi"), **given)
+    streamed = await chunks_of(pipe, chat("Hi"), **given)
 
     assert bool(sim.requests) is is_asked
+    assert bool(result["choices"][0]["message"]["content"]) is is_asked
+    assert bool(plain_text(streamed)) is is_asked
 
 
 MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
 
 
 async def test_merged_answers_stream_as_the_page_reads_them(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """In `choices[0].delta.content`, from the model that the person chose."""
     pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
@@ -224,57 +221,43 @@ async def test_merged_answers_stream_as_the_page_reads_them(
     assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
 
 
-@pytest.mark.parametrize(("scenario", "shown"), [("failed", "internal error")])
+@pytest.mark.parametrize(
+    ("valves", "scenario", "shown"),
+    [
+        ({}, "failed", "internal error"),
+        ({"API_KEY": ""}, "chat", "This pipe has no API key yet."),
+    ],
+    ids=["fails", "is refused"],
+)
 async def test_merge_that_fails_says_so_as_text(
-    scenario: str, shown: str, pipe: Pipe, sim: Simulator
+    valves: Json, scenario: str, shown: str, pipe: Pipe, sim: Simulator
 ) -> None:
     """The page stops at an error without showing it."""
+    pipe.valves = valves_for(sim, **valves)
+
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **MERGING)
 
     assert errors(chunks) == []
     assert shown in plain_text(chunks)
 
 
-async def test_merge_that_is_refused_says_so_as_text(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """The page would stop at an error without showing it; nothing is sent."""
-    pipe.valves = valves_for(sim, API_KEY="")
-
-    chunks = await chunks_of(pipe, chat("Hi"), **MERGING)
-
-    assert errors(chunks) == []
-    assert "This pipe has no API key yet." in plain_text(chunks)
-
-
 @pytest.mark.parametrize(
-    ("task", "is_used"),
+    ("task", "scenario", "is_used"),
     [
-        ("context_compaction", True),
-        ("moa_response_generation", True),
-        ("title_generation", False),
-        ("memory_review", False),
+        ("context_compaction", "incomplete", True),
+        ("title_generation", "incomplete", False),
+        # It is unknown how much is missing.
+        ("context_compaction", "failed", False),
+        ("context_compaction", "drop", False),
     ],
 )
 async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
-    task: str, is_used: bool, pipe: Pipe, host: StandInHost
+    task: str, scenario: str, is_used: bool, pipe: Pipe
 ) -> None:
     """Open WebUI would replace a summary by the beginnings of all messages."""
-    result = await result_of(pipe, chat("sim:incomplete"), **PLAIN, __task__=task)
+    result = await result_of(pipe, chat(f"sim:{scenario}"), **PLAIN, __task__=task)
 
     assert bool(result["choices"][0]["message"]["content"]) is is_used
-
-
-@pytest.mark.parametrize("scenario", ["failed", "drop"])
-async def test_summary_of_a_failed_response_is_not_used(
-    scenario: str, pipe: Pipe, host: StandInHost
-) -> None:
-    """It is unknown how much is missing."""
-    given = {**PLAIN, "__task__": "context_compaction"}
-
-    result = await result_of(pipe, chat(f"sim:{scenario}"), **given)
-
-    assert result["choices"][0]["message"]["content"] == ""
 
 
 async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -> None:
@@ -319,9 +302,6 @@ async def test_body_of_the_host_is_not_modified(pipe: Pipe) -> None:
     assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
 
 
-# ---------------------------------------------------------------- bad input
-
-
 async def sentences(pipe: Pipe, body: Json) -> set[str]:
     """What each kind of caller is told, without the id that each error has."""
     answers = [
@@ -346,12 +326,7 @@ async def sentences(pipe: Pipe, body: Json) -> set[str]:
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": ["Hi"]}, "is not an object with a role"),
     ],
-    ids=[
-        "no key",
-        "wrong key",
-        "unknown model",
-        "no object",
-    ],
+    ids=["no key", "wrong key", "unknown model", "no object"],
 )
 async def test_bad_input_gives_one_message(
     valves: Json, body: Json, sentence: str, pipe: Pipe, sim: Simulator
@@ -380,35 +355,14 @@ async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
 async def test_old_host_gets_one_message_and_no_request_is_sent(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """It says which version is needed; the API is not asked."""
+    """It may lack any name, also the address of its database."""
     host.provide("env", VERSION="0.11.3")
 
-    problems = await sentences(pipe, chat("Hi"))
+    [problem] = await sentences(pipe, chat("Hi"))
 
-    assert problems == {
-        "This pipe needs Open WebUI 0.11.4 or newer; this server runs 0.11.3. "
-        "An administrator has to update Open WebUI."
-    }
+    assert problem.startswith("This pipe needs Open WebUI 0.11.4 or newer;")
     assert host.chats.writes == []
     assert sim.requests == []
-
-
-async def test_marker_of_a_user_is_only_text(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """Even one that the chat could resolve."""
-    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
-    copied = stored(first)
-
-    await chunks_of(pipe, chat(f"What is this? {copied}"), **NATIVE)
-
-    [item] = sim.requests[-1].body["input"]
-    assert item["content"] == [
-        {"type": "input_text", "text": f"What is this? {copied}"}
-    ]
-
-
-# ---------------------------------------------------------------- stop
 
 
 async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
@@ -428,9 +382,6 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
     assert (await sim.closed_early()).scenario == "slow"
 
 
-# ---------------------------------------------------------------- our own faults
-
-
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
     """The message's id is in the log; neither tells what the error said."""
     text, error_id = split_id(sentence)
@@ -443,7 +394,6 @@ def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
-    """The one line of the log that has this level."""
     [record] = [record for record in caplog.records if record.levelno == level]
     return record.getMessage()
 
@@ -571,34 +521,16 @@ async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
     assert [request.body["model"] for request in sim.requests] == asked
 
 
-# ---------------------------------------------------------------- tools of the host
-
-
-def look(city: str) -> str:
-    """The weather, at once, as most tools give it."""
-    return f"Rain in {city}."
-
-
-def given_tools(function: Any = look, **more: Any) -> Json:
-    """What the host passes for a chat with one tool."""
-    spec = TOOL["function"]
-    tool = {"tool_id": "toolkit", "callable": host_callable(function), "spec": spec}
-    metadata = {**IDS, "user_id": "user-1", **more}
-    given = {"__user__": USER, "__metadata__": metadata, "__request__": None}
-    return {**given, "__tools__": {"get_weather": tool}}
-
-
 def done_types(chunks: list[Json]) -> list[str]:
     """The items of an answer in the order in which the host stores them."""
-    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
-    return [item["type"] for item in done]
+    return [item["type"] for item in finished_items(chunks)]
 
 
 async def test_tool_is_run_and_shown_in_one_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Call, output, answer; one marker names what waited for the text."""
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert done_types(chunks) == [
         *("reasoning", "function_call", "function_call_output"),
@@ -612,12 +544,9 @@ async def test_tool_is_run_and_shown_in_one_answer(
 
 
 @pytest.mark.parametrize("ids", [IDS, {}], ids=["stored chat", "plain HTTP"])
-async def test_tool_is_run_without_a_stream(
-    ids: Json, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_tool_is_run_without_a_stream(ids: Json, pipe: Pipe) -> None:
     """The result does not ask to run it again."""
-    given = given_tools()
-    given["__metadata__"] = {"user_id": "user-1", **ids}
+    given = {**with_tool(), "__metadata__": {"user_id": "user-1", **ids}}
 
     result = await result_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
@@ -626,21 +555,6 @@ async def test_tool_is_run_without_a_stream(
     assert "tool_calls" not in choice["message"]
     assert "It said: Rain in Zürich." in choice["message"]["content"]
     assert ("output" in result) is bool(ids)
-
-
-@pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])
-async def test_no_tool_is_named_where_rules_would_not_hold(
-    rules: str, asked: int, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """In its older mode the host runs what the answer of this task names."""
-    pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
-
-    result = await result_of(pipe, chat("Hi"), __task__="function_calling")
-
-    assert len(sim.requests) == asked
-    assert bool(result["choices"][0]["message"]["content"]) is bool(asked)
-    streamed = await chunks_of(pipe, chat("Hi"), **PLAIN, __task__="function_calling")
-    assert bool(plain_text(streamed)) is bool(asked)
 
 
 class Toolkit:
@@ -652,16 +566,15 @@ class Toolkit:
         self.known = [key, self.valves.WEATHER_API_KEY, f"{sys.prefix}/lib/forecast.py"]
 
     def get_weather(self, city: str) -> str:
-        """Fail, and say why."""
         raise ValueError(f"{city}: day must look like 2026-12-31, metric {self.known}")
 
 
 async def test_the_model_reads_why_a_tool_failed(
-    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
-    given = given_tools(Toolkit(sim.api_key).get_weather)
+    given = with_tool(Toolkit(sim.api_key).get_weather)
 
     chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
@@ -678,36 +591,6 @@ async def test_the_model_reads_why_a_tool_failed(
     assert "canary" not in caplog.text
 
 
-async def test_leaving_early_cancels_the_tool(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The tool ends within a second."""
-    began = asyncio.Event()
-    left = asyncio.Event()
-
-    async def endless(city: str) -> str:
-        began.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            left.set()
-        return city
-
-    body = chat("sim:tool", tools=[TOOL])
-    task = asyncio.create_task(chunks_of(pipe, body, **given_tools(endless)))
-    await began.wait()
-
-    task.cancel()
-
-    async with asyncio.timeout(60):
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await left.wait()
-
-
-# ---------------------------------------------------------------- rounds are stored
-
-
 def message_row(host: StandInHost, **answer: Any) -> Json:
     """Let the chat hold a question and the answer that is being written."""
     question = {"role": "user", "content": "Hi", "parentId": None}
@@ -717,28 +600,20 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
     return messages
 
 
-@pytest.mark.parametrize("has_row", [True, False])
+@pytest.mark.parametrize("found", [DEFAULT, None], ids=["a row", "in the chat alone"])
 async def test_each_finished_round_is_stored_with_its_message(
-    pipe: Pipe,
-    sim: Simulator,
-    host: StandInHost,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    has_row: bool,
+    found: object, pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Open WebUI stores at the end: a server that is killed would lose the rounds.
 
-    A message that the page wrote is in the chat alone, without a row of its own.
+    A message that the page wrote is in the chat alone, without a row of its own. It is
+    read before the first round: then its items are those that were stored here.
     """
     message_row(host)
-    if not has_row:
-        monkeypatch.setattr(
-            host.chats, "get_message_by_id", AsyncMock(return_value=None)
-        )
+    read = AsyncMock(wraps=host.chats.get_message_by_id, return_value=found)
+    monkeypatch.setattr(host.chats, "get_message_by_id", read)
 
-    chunks = await chunks_of(
-        pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools()
-    )
+    chunks = await chunks_of(pipe, chat("sim:tool-twice", tools=[TOOL]), **with_tool())
 
     done = done_types(chunks)
     rounds = [[item["type"] for item in saved["output"]] for saved in host.chats.saved]
@@ -746,104 +621,90 @@ async def test_each_finished_round_is_stored_with_its_message(
     assert all(kinds[-1] == "function_call_output" for kinds in rounds)
     assert rounds[1][: len(rounds[0])] == rounds[0]
     assert rounds[1].count("function_call") == done.count("function_call") == 2
+    read.assert_awaited_once_with("chat-1-m-1")
 
 
 async def test_round_is_stored_once_all_its_calls_have_outputs(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, host: StandInHost
 ) -> None:
     """An open call would be one that the host asks about."""
     message_row(host)
 
-    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **given_tools())
+    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **with_tool())
 
     [saved] = host.chats.saved
     kinds = [item["type"] for item in saved["output"]]
     assert kinds.count("function_call_output") == 5
 
 
-async def test_message_is_read_before_its_first_round_alone(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After that, its items are those that were stored of this answer."""
-    message_row(host)
-    read = host.chats.get_message_by_id
-    asked: list[str] = []
-
-    async def count(id: str) -> Any:
-        asked.append(id)
-        return await read(id)
-
-    monkeypatch.setattr(host.chats, "get_message_by_id", count)
-
-    await chunks_of(pipe, chat("sim:tool-twice", tools=[TOOL]), **given_tools())
-
-    assert asked == ["chat-1-m-1"]
-    assert len(host.chats.saved) == 2
-
-
 @pytest.mark.parametrize(
-    "answer",
-    [{"output": [{"type": "message", "id": "earlier", "content": []}]}, None],
-    ids=["an answer that is continued", "no such message"],
+    ("answer", "chat_id"),
+    [
+        ({"output": [{"type": "message", "id": "earlier", "content": []}]}, "chat-1"),
+        (None, "chat-1"),
+        ({}, "temporary:1"),
+    ],
+    ids=["an answer that is continued", "no such message", "a temporary chat"],
 )
 async def test_items_that_a_message_holds_are_not_replaced(
-    answer: Json | None, pipe: Pipe, sim: Simulator, host: StandInHost
+    answer: Json | None, chat_id: str, pipe: Pipe, host: StandInHost
 ) -> None:
     """They are the first part of an answer that is continued."""
     messages = message_row(host, **(answer or {}))
     if answer is None:
         del messages["m-1"]
+    given = with_tool(chat_id=chat_id)
 
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
     assert host.chats.saved == []
 
 
 async def test_database_that_is_away_stops_no_round(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer goes on; the host stores it at its end."""
-
-    async def fail(*_: Any, **__: Any) -> None:
-        raise OSError("database is away")
-
     message_row(host)
     name = "upsert_message_to_chat_by_id_and_message_id"
+    fail = AsyncMock(side_effect=OSError("database is away"))
     monkeypatch.setattr(host.chats, name, fail)
 
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert errors(chunks) == []
     assert done_types(chunks)[-1] == "message"
 
 
-@pytest.mark.parametrize("streams", [True, False])
+POSTGRES = "postgresql://db/webui"
+
+
+@pytest.mark.parametrize(
+    ("streams", "away", "seconds"),
+    [(True, 3, 0.25 + 0.5 + 1.0), (False, 3, 0.25 + 0.5 + 1.0), (False, 1000, 30)],
+    ids=["stream", "whole", "half a minute at most"],
+)
 async def test_end_waits_for_a_database_that_is_away(
-    pipe: Pipe, sim: Simulator, host: StandInHost, *, streams: bool
+    streams: bool, away: int, seconds: float, pipe: Pipe, host: StandInHost
 ) -> None:
     """Open WebUI stores the last line and the answer then, and gives up at once."""
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-    host.chats.away = 3
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
+    host.chats.away = away
     loop = asyncio.get_running_loop()
     began = loop.time()
+    body = chat("sim:chat hello", stream=streams)
 
-    if streams:
-        assert "This is turn 1" in grown(
-            await chunks_of(pipe, chat("sim:chat hello"), **NATIVE)
-        )
-    else:
-        result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
-        assert "This is turn 1" in result["choices"][0]["message"]["content"]
+    answer = await pipe.pipe(body, **NATIVE)
+    shown = grown([c async for c in answer]) if streams else str(answer["choices"])
 
-    assert host.chats.away == 0
-    assert loop.time() - began == pytest.approx(0.25 + 0.5 + 1.0, abs=0.5)
+    assert "This is turn 1" in shown
+    assert loop.time() - began == pytest.approx(seconds, abs=0.5)
 
 
 async def test_refusal_without_a_stream_waits_for_the_database_too(
     pipe: Pipe, host: StandInHost
 ) -> None:
     """The page is told nothing else: there is no line of an agent."""
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
     host.chats.away = 3
     pipe.valves = pipe.valves.model_copy(update={"BASE_URL": "ftp://a.example"})
     events: list[Json] = []
@@ -858,50 +719,21 @@ async def test_refusal_without_a_stream_waits_for_the_database_too(
     assert host.chats.away == 0
 
 
+@pytest.mark.parametrize(
+    ("address", "given", "asked"),
+    [
+        ("postgresql://db/webui", NATIVE, 1),
+        ("sqlite:///webui.db", NATIVE, 0),
+        ("postgresql://db/webui", TEMPORARY, 0),
+    ],
+    ids=["a row", "SQLite", "no row"],
+)
 async def test_end_of_a_stream_asks_the_database_once(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    address: str, given: Json, asked: int, pipe: Pipe, host: StandInHost
 ) -> None:
     """Before the last line; Open WebUI stores the answer in the same moment."""
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-
-    await chunks_of(pipe, chat("sim:chat hello"), **NATIVE)
-
-    assert host.chats.asked == 1
-
-
-async def test_end_waits_half_a_minute_at_most(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-    host.chats.away = 1000
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-
-    result = await result_of(pipe, chat("sim:chat hello"), **NATIVE)
-
-    assert "This is turn 1" in result["choices"][0]["message"]["content"]
-    assert loop.time() - began == pytest.approx(30, abs=0.5)
-
-
-@pytest.mark.parametrize("has_row", [True, False])
-async def test_no_answer_asks_sqlite_or_waits_without_a_row(
-    pipe: Pipe, sim: Simulator, host: StandInHost, *, has_row: bool
-) -> None:
-    if not has_row:
-        vars(sys.modules["open_webui.env"])["DATABASE_URL"] = "postgresql://db/webui"
-    given = NATIVE if has_row else TEMPORARY
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = address
 
     await chunks_of(pipe, chat("sim:chat hello"), **given)
 
-    assert host.chats.asked == 0
-
-
-async def test_chat_without_a_row_stores_no_round(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """A temporary chat leaves nothing in the database."""
-    given = given_tools(chat_id="temporary:1")
-
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
-
-    assert host.chats.saved == []
+    assert host.chats.asked == asked

@@ -36,8 +36,6 @@ Json = dict[str, Any]
 AGENT = "my_pipe.gpt5_function_calling"
 
 
-REACT = "my_pipe.gpt5_react"
-
 ADMIN: Json = {**USER, "role": "admin"}
 WEATHER: Any = TOOL["function"]
 SWITCH: Json = {"openai_responses": {"version": 1, "agent": True}}
@@ -59,7 +57,6 @@ class Weather:
         self.fails = fails
 
     def __call__(self, city: str) -> str:
-        """Return the weather."""
         self.calls += 1
         if self.fails:
             raise RuntimeError("no weather today")
@@ -88,7 +85,6 @@ def _tool(function: Any, spec: Json) -> Json:
 
 
 def offered(*names: str) -> list[Json]:
-    """The tools of a body, by their names."""
     return [
         {"type": "function", "function": {**WEATHER, "name": name}} for name in names
     ]
@@ -100,7 +96,6 @@ def asked(text: str, model: str = AGENT, **more: Any) -> Json:
 
 
 def configure(pipe: Pipe, **parameters: Any) -> None:
-    """Set AGENT_JSON."""
     valves = {"AGENT_JSON": json.dumps(parameters)}
     pipe.valves = pipe.valves.model_copy(update=valves)
 
@@ -124,13 +119,10 @@ def metadata_of(chunks: list[Json]) -> list[Json]:
     return [line["execution_metadata"] for line in lines if "action" in line]
 
 
-@pytest.mark.parametrize("model", [AGENT, REACT])
-async def test_a_strategy_is_a_model_with_policies(
-    pipe: Pipe, sim: Simulator, model: str
-) -> None:
+async def test_a_strategy_is_a_model_with_policies(pipe: Pipe, sim: Simulator) -> None:
     """The model of AGENT_JSON answers; the policies follow the system prompt (R7)."""
     configure(pipe, model="gpt-5.2", instruction="You know the lake.")
-    body = asked("Hi", model)
+    body = asked("Hi", "my_pipe.gpt5_react")
     body["messages"].insert(0, {"role": "system", "content": "Answer in French."})
 
     await chunks_of(pipe, body, **given())
@@ -166,9 +158,6 @@ async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> No
     assert "repeated failure detected" in second
 
 
-# ------------------------------------------------------------------- what it does
-
-
 async def test_own_tools_of_the_host_are_named_where_offered(
     pipe: Pipe, sim: Simulator
 ) -> None:
@@ -185,46 +174,18 @@ async def test_own_tools_of_the_host_are_named_where_offered(
     assert "<host_tools>" not in without_tools
 
 
-async def test_a_guide_brings_memories_and_a_temperature(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """The request's own temperature wins over the guide's."""
-    guide = {
-        "systemPrompt": "You are Ada.",
-        "temperature": 0.3,
-        "initialMemories": ["The library is closed on Mondays."],
-    }
-    configure(pipe, model="gpt-4.1", guide=guide)
-    await chunks_of(pipe, asked("Hi"), **given())
-    await chunks_of(pipe, asked("Hi", temperature=0.7), **given())
-
-    first, second = (request.body for request in sim.requests[-2:])
-    assert head(first).startswith("You are Ada.")
-    assert "closed on Mondays" in message_text(first["input"][1])
-    assert (first["temperature"], second["temperature"]) == (0.3, 0.7)
-
-
-async def test_a_window_forgets_the_oldest_turns(pipe: Pipe, sim: Simulator) -> None:
-    """And the page says what that costs."""
-    configure(pipe, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
-    body = chat("First.", "One.", "Second.", model=AGENT)
-    chunks = await chunks_of(pipe, body, **given())
-
-    assert "First." not in str(sim.requests[-1].body["input"])
-    assert any("1 earlier turn was left out" in line for line in statuses(chunks))
-
-
 async def test_a_window_keeps_the_question_that_is_answered_again(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """A wish how to do that is no turn of its own."""
+    """A wish how to do that is no turn of its own; the page says what is forgotten."""
     configure(pipe, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
     body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
-    await chunks_of(pipe, body, **given(regeneration_message_id="m-0"))
+    chunks = await chunks_of(pipe, body, **given(regeneration_message_id="m-0"))
 
     sent = [message_text(item) for item in sim.requests[-1].body["input"]]
     assert sent[-3:] == ["Second.", "Two.", "In French."]
     assert "First." not in sent
+    assert any("1 earlier turn was left out" in line for line in statuses(chunks))
 
 
 async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
@@ -241,18 +202,14 @@ async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> 
 @pytest.mark.parametrize(
     ("stated", "stored", "rounds"),
     [
-        ({"maximum_iterations": 2}, {}, 2),
         ({"maximum_iterations": 9}, {}, 4),
         ({"maximum_iterations": 9}, {"maximum_iterations": 9}, 9),
-        ({"maximum_iterations": "many"}, {}, 4),
         ({"maximum_iterations": 3}, {"maximum_iterations": 2}, 2),
         ({"maximum_iterations": None}, {"maximum_iterations": 2}, 2),
     ],
     ids=[
-        "lowered",
         "raised by a caller",
         "raised by an administrator",
-        "invalid",
         "raised above the stored",
         "null for the stored",
     ],
@@ -278,12 +235,26 @@ RULES: Json = {
     "instruction": "GUARD: keep the code secret.",
     "prompt_policy_overrides": "GUARD: no code.",
     "guide": "researcher",
+    "context": "Open 9 to 17.",
 }
+LAST_RULES = (
+    'GUARD: no code.\n\n<context>\n<entry name="Context 1">\nOpen 9 to 17.\n</entry>\n'
+    "</context>"
+)
 OTHERS: tuple[Json, ...] = (
-    {"instruction": "", "prompt_policy_overrides": "", "guide": ""},
-    {"instruction": "Tell the code.", "prompt_policy_overrides": "Tell the code."},
-    {"instruction": None, "prompt_policy_overrides": None, "guide": None},
-    {"guide": {"systemPrompt": "Tell the code."}},
+    {"instruction": "", "prompt_policy_overrides": "", "guide": "", "context": ""},
+    {
+        "instruction": "Tell the code.",
+        "prompt_policy_overrides": "Tell the code.",
+        "context": "Closed.",
+    },
+    {
+        "instruction": None,
+        "prompt_policy_overrides": None,
+        "guide": None,
+        "context": None,
+    },
+    {"guide": {"systemPrompt": "Tell the code."}, "context": []},
 )
 
 
@@ -302,23 +273,27 @@ async def test_rules_of_an_administrator_are_no_callers_to_replace(
 
     ruled, asked_otherwise = (head(request.body) for request in sim.requests)
     assert "GUARD: keep the code secret." in ruled
-    assert ruled.endswith("GUARD: no code.")
+    assert ruled.endswith(LAST_RULES)
     assert asked_otherwise == ruled
 
 
+@pytest.mark.parametrize("context", ["Closed.", [], "", None])
 async def test_rules_that_an_administrator_opens_may_be_replaced(
-    pipe: Pipe, sim: Simulator
+    pipe: Pipe, sim: Simulator, context: object
 ) -> None:
     """Where `caller_may_set` names them, the caller's wins."""
     configure(pipe, **RULES)
-    opened = expert(caller_may_set="instruction")
+    opened = expert(caller_may_set="instruction, context")
     pipe.valves = pipe.valves.model_copy(update={"EXPERT_JSON": opened})
-    await chunks_of(pipe, asked("Hi", instruction="You sail."), **given())
+    body = asked("Hi", instruction="You sail.", context=context)
+    await chunks_of(pipe, body, **given())
 
     sent = head(sim.requests[-1].body)
     assert "You sail." in sent
     assert RULES["instruction"] not in sent
-    assert sent.endswith("GUARD: no code.")
+    assert "GUARD: no code." in sent
+    assert ("Open 9 to 17." in sent) is (context is None)
+    assert ("Closed." in sent) is (context == "Closed.")
 
 
 @pytest.mark.parametrize(
@@ -345,17 +320,6 @@ async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
     shown = [line.split("user-1: ")[1] for line in lines]
     for line, expected in zip(shown, left_out, strict=True):
         assert line.startswith(expected)
-
-
-async def test_a_request_may_say_who_the_agent_is(pipe: Pipe, sim: Simulator) -> None:
-    """As a system prompt may; the model stays the administrator's."""
-    body = asked("Hi", instruction="You sail.", prompt_policy_overrides="Be brief.")
-    await chunks_of(pipe, body, **given())
-
-    sent = sim.requests[-1].body
-    assert head(sent).startswith("You sail.")
-    assert head(sent).endswith("Be brief.")
-    assert sent["model"] == "gpt-6.1-sol"
 
 
 async def test_a_call_that_comes_twice_is_made_once(
@@ -395,8 +359,6 @@ async def test_the_log_has_figures_and_no_words(
     for words in ("my diary", "Zürich", output):
         assert words not in caplog.text
 
-
-# ------------------------------------------------------------------ the context
 
 OFFICE: Json = {"title": "Office", "content": "Open 9 to 17.", "url": "http://a.b"}
 CONTEXT: list[Any] = [OFFICE, "It froze."]
@@ -438,27 +400,6 @@ async def test_pages_of_a_search_are_numbered_after_the_context(pipe: Pipe) -> N
     keys = [row["metadata"][0]["source"] for row in host_events(chunks, "source")]
     assert keys[:2] == ["http://a.b", "Context 2"]
     assert len(keys) == 3
-
-
-@pytest.mark.parametrize("stated", ["Closed.", [], "", None])
-async def test_an_administrators_context_is_no_callers_to_replace(
-    pipe: Pipe, sim: Simulator, stated: object
-) -> None:
-    """Only `caller_may_set` lets a caller replace it."""
-    configure(pipe, context="Open 9 to 17.")
-    await chunks_of(pipe, asked("Hi", context=stated), **given())
-    opened = expert(caller_may_set="context")
-    pipe.valves = pipe.valves.model_copy(update={"EXPERT_JSON": opened})
-    await chunks_of(pipe, asked("Hi", context=stated), **given())
-
-    ruled, replaced = (head(request.body) for request in sim.requests)
-    assert "Open 9 to 17." in ruled
-    assert "Closed." not in ruled
-    assert ("Open 9 to 17." in replaced) is (stated is None)
-    assert ("Closed." in replaced) is (stated == "Closed.")
-
-
-# ----------------------------------------------------------------- what is shown
 
 
 async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
@@ -504,9 +445,6 @@ async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
     [line] = [event["data"] for event in events if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")
     assert line["execution_metadata"]["ending"] == "cancelled"
-
-
-# ----------------------------------------------------------------------- the switch
 
 
 async def test_the_switch_makes_an_agent_of_the_model(

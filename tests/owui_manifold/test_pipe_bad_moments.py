@@ -1,6 +1,7 @@
-"""One bad moment of a server costs an answer at most: nothing of it is remembered.
+"""Servers, gateways and proxies in trouble, as users of other clients reported them.
 
-Each case is what users of other clients reported of OpenAI, of gateways and of proxies.
+One bad moment costs an answer at most: nothing of it is remembered. A disturbed stream is
+shown as what it is, and the log names the cause.
 """
 
 import json
@@ -9,22 +10,35 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import answering, chunks_of, errors, stored
+from calls.outcomes import (
+    NATIVE,
+    PLAIN,
+    answering,
+    chunks_of,
+    errors,
+    grown,
+    plain_text,
+    result_of,
+    split_id,
+    statuses,
+    stored,
+)
 from calls.sample import chat
 from calls.valves import expert
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from stand_in.host import StandInHost, close_connections
+from runs.disturbed import STREAMS, sending, wire_of
+from stand_in.host import close_connections
 from upstream import wire
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 
 
 def error_event(**error: Any) -> Answerer:
-    """A stream whose first event is an error."""
     return streaming(wire.on_the_wire({"type": "error", "error": error}))
 
 
@@ -77,9 +91,7 @@ def sent_reasoning(body: Json) -> list[str]:
 
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("moment", MOMENTS)
-async def test_a_bad_moment_teaches_nothing(
-    moment: str, times: int, host: StandInHost
-) -> None:
+async def test_a_bad_moment_teaches_nothing(moment: str, times: int) -> None:
     """Of a turn that met it once or three times, the next turns show no trace."""
     good = good_answers()
     bad = [MOMENTS[moment]] * times
@@ -109,3 +121,38 @@ async def test_a_bad_moment_teaches_nothing(
     assert {**last, "input": []} == {**before, "input": []}
     # The turn that met it sent the same bytes again before anything else.
     assert upstream.bodies[2] == before
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_disturbed_stream_is_shown_as_what_it_is(
+    name: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the page, for plain clients, and for those that do not stream."""
+    expected = STREAMS[name]
+    async with Upstream(sending(wire_of(name))) as upstream:
+        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
+        pipe.valves = pipe.valves.model_copy(update=changed)
+        native = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        plain = await chunks_of(pipe, chat("Hi"), **PLAIN)
+        assert len(upstream.requests) == 2 * expected.requests
+        whole = await result_of(pipe, chat("Hi"), **PLAIN)
+
+    assert strip_markers(grown(native)).rstrip() == expected.shown.rstrip()
+    assert plain_text(plain).startswith(expected.shown)
+    is_good = expected.kind == "completed"
+    assert (expected.shown.rstrip() if is_good else expected.words) in str(whole)
+    lines = statuses(native)
+    # An ending that can be continued is a status line; a program gets an error.
+    told = errors(native) or lines[expected.requests - 1 :]
+    assert len(lines) - len(told) + len(errors(native)) == expected.requests - 1
+    failures = [*told, *errors(plain)]
+    assert len(failures) == (0 if is_good else 2)
+    for error in failures:
+        sentence, error_id = split_id(error)
+        assert expected.words in sentence
+        assert error_id in caplog.text
+    assert expected.cause in caplog.text
+    counts = ", ".join(f"{count} {kind}" for kind, count in expected.skipped.items())
+    line = f"left out events of the stream that cannot be read: {counts}"
+    assert (line in caplog.text) == bool(expected.skipped)
+    assert "ping" not in caplog.text

@@ -1,10 +1,6 @@
 """A fault costs no word that was said, and gives one message with an id."""
 
-import asyncio
 import json
-import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -26,12 +22,12 @@ from calls.outcomes import (
     usages,
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.tools import with_tool
 from calls.valves import expert
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import host_callable
 from upstream import wire
 from upstream.server import Upstream, streaming
 
@@ -39,13 +35,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 BUSY = "The model's server is busy with this key's requests."
-RAIN = {
-    "callable": host_callable(lambda city: f"Rain in {city}."),
-    "spec": TOOL["function"],
-}
-
-
-# ---------------------------------------------------------------- broken answers
 
 
 @pytest.mark.parametrize(
@@ -69,6 +58,9 @@ async def test_broken_answer_keeps_its_text(
         shown, error_id = split_id(error)
         assert shown.startswith(sentence)
         assert error_id in caplog.text
+        [usage] = usages(chunks)  # the tokens are billed all the same
+        assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+        assert usage["output_tokens"] > 0
 
 
 @pytest.mark.parametrize("scenario", ["cut", "drop"])
@@ -114,43 +106,36 @@ async def test_how_an_answer_ended_is_its_last_line(pipe: Pipe, sim: Simulator) 
 async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
     pipe: Pipe,
 ) -> None:
-    """The page may want no stream; without its emitter there is only the error."""
+    """The page may want no stream; without its emitter there is only the error.
+
+    A line that it cannot get costs no answer: the host stores some events, and raises
+    what its database reports.
+    """
     events: list[Json] = []
 
     async def emit(event: Json) -> None:
         events.append(event)
 
-    told = await result_of(
-        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
-    )
-    alone = await result_of(pipe, chat("sim:incomplete"), **NATIVE)
-    channel = await result_of(
-        pipe,
-        chat("sim:incomplete"),
-        __user__=USER,
-        __metadata__={**IDS, "chat_id": "channel:1"},
-        __event_emitter__=emit,
-    )
+    async def fail(_: Json) -> None:
+        raise RuntimeError("database is locked")
+
+    channel = {**NATIVE, "__metadata__": {**IDS, "chat_id": "channel:1"}}
+    told, alone, in_channel, locked = [
+        await result_of(pipe, chat("sim:incomplete"), **given)
+        for given in (
+            {**NATIVE, "__event_emitter__": emit},
+            NATIVE,
+            {**channel, "__event_emitter__": emit},
+            {**NATIVE, "__event_emitter__": fail},
+        )
+    ]
 
     assert "error" not in told
     assert "length limit" in events[-1]["data"]["description"]
-    for result in (alone, channel):
+    for result in (alone, in_channel):
         assert "length limit" in result["error"]["message"]
-    for result in (told, alone, channel):
+    for result in (told, alone, in_channel, locked):
         assert result["choices"][0]["finish_reason"] == "length"
-
-
-async def test_line_that_the_page_cannot_get_costs_no_answer(pipe: Pipe) -> None:
-    """The host stores some events, and raises what its database reports."""
-
-    async def emit(_: Json) -> None:
-        raise RuntimeError("database is locked")
-
-    told = await result_of(
-        pipe, chat("sim:incomplete"), **NATIVE, __event_emitter__=emit
-    )
-
-    assert told["choices"][0]["finish_reason"] == "length"
 
 
 async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None:
@@ -161,21 +146,6 @@ async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None
     )
 
     assert "length limit" in plain_text(chunks)
-
-
-@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
-async def test_tokens_of_an_answer_without_a_good_end_are_counted(
-    given: Json, pipe: Pipe
-) -> None:
-    """They are billed all the same."""
-    chunks = await chunks_of(pipe, chat("sim:failed"), **given)
-
-    [usage] = usages(chunks)
-    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-    assert usage["output_tokens"] > 0
-
-
-# ---------------------------------------------------------------- safety stops
 
 
 @pytest.mark.parametrize(
@@ -191,10 +161,9 @@ async def test_safety_stop_is_final_and_explained(
         ran.append(city)
         return "Rain."
 
-    tool = {**RAIN, "callable": host_callable(look)}
     body = chat(f"sim:{scenario}", tools=[TOOL])
 
-    chunks = await chunks_of(pipe, body, **given, __tools__={"get_weather": tool})
+    chunks = await chunks_of(pipe, body, **{**with_tool(look), **given})
 
     assert len(sim.requests) == 1
     assert ran == []
@@ -238,9 +207,6 @@ async def test_flex_tier_falls_back_only_where_allowed(
     assert ["no flex capacity" in error for error in errors(chunks)] == expected
 
 
-# ---------------------------------------------------------------- retries
-
-
 async def test_waiting_for_a_retry_shows_a_status_line(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,44 +239,15 @@ async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) 
     assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
 
 
-async def test_stop_ends_the_wait_for_a_retry(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At once, without another attempt, and it is no error."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
-    answer = await pipe.pipe(chat("sim:429,retry-after=30"), **NATIVE)
-    assert isinstance(answer, AsyncGenerator)
-    async with aclosing(answer), asyncio.timeout(60):
-        assert statuses([await anext(answer)]) == [f"{BUSY} Trying again in 30 s."]
-        waiting = asyncio.ensure_future(anext(answer))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    await sim.all_ended()
-    assert len(sim.requests) == 1
-    assert not [r for r in caplog.records if r.levelno >= logging.ERROR]
-
-
-# ---------------------------------------------------------------- the log as a source
-
-
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
     """What the host passes for a person who wants to see the log, or not."""
     chosen = UserValves(SHOW_LOG_ON_ERROR=shows)
-    return {
-        "__user__": {**USER, "role": role, "valves": chosen},
-        "__metadata__": ids,
-    }
+    return {"__user__": {**USER, "role": role, "valves": chosen}, "__metadata__": ids}
 
 
 @pytest.mark.parametrize(
     ("valves", "scenario"),
-    [
-        ({}, "cut"),
-        ({"API_KEY": ""}, ""),
-    ],
+    [({}, "cut"), ({"API_KEY": ""}, "")],
     ids=["broken", "not sent"],
 )
 async def test_administrator_sees_the_log_of_a_failure(
@@ -356,9 +293,6 @@ async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) ->
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
 
     assert not host_events(chunks, "source")
-
-
-# ---------------------------------------------------------------- audit log
 
 
 @pytest.mark.parametrize(

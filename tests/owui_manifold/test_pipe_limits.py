@@ -7,7 +7,6 @@ import pytest
 from calls.outcomes import answering, chunks_of, errors, grown, statuses, stored
 from calls.sample import MODEL, chat, valves_for
 from owui_chat import messages
-from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
@@ -51,9 +50,7 @@ def sent(sim: Simulator) -> list[tuple[int | None, int]]:
     return [(request.status, len(request.body["input"])) for request in sim.requests]
 
 
-async def test_oversized_call_is_sent_as_text(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_oversized_call_is_sent_as_text(pipe: Pipe, sim: Simulator) -> None:
     """The model wrote them itself; the chat goes on."""
     pipe.valves = valves_for(sim)
     function = {"name": "save", "arguments": '{"text": "%s"}' % ("x" * 1_048_576)}
@@ -74,35 +71,11 @@ async def test_oversized_call_is_sent_as_text(
     assert statuses(chunks) == ["One earlier function call was sent as plain text."]
 
 
-async def test_the_oldest_messages_of_a_long_chat_are_left_out(
-    pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The instructions stay, the beginning stays for a while, and everybody is told."""
-    assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS
-    monkeypatch.setattr(messages, "_MAX_ENTRIES", 512)
-    monkeypatch.setattr(messages, "_ENTRIES_AT_ONCE", 128)
-    pipe.valves = valves_for(sim)
-    texts = [f"Text {number}." for number in range(541)]
-    system = {"role": "system", "content": "Be brief."}
-
-    first = await asked(pipe, [system, *alternating_messages(*texts)])
-    more = alternating_messages(*texts, stored(first), "And now?")
-    await asked(pipe, [system, *more], "m-2")
-
-    assert [status for status, _ in sent(sim)] == [200, 200]
-    before, after = (request.body["input"] for request in sim.requests)
-    texts_sent = [item["content"][0]["text"] for item in before[:3]]
-    assert texts_sent[:2] == ["Be brief.", LEFT_OUT]
-    assert int(texts_sent[2].removeprefix("Text ").strip(".")) % 2 == 0
-    assert 375 < len(before) < 514
-    assert after[: len(before)] == before
-    assert statuses(first) == [LEFT_OUT]
-
-
 async def test_too_many_kept_items_are_left_out_of_each_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The refusal names no item, so the chat keeps all of them."""
+    assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS
     monkeypatch.setattr(limits, "MAX_INPUT_ITEMS", 1_000)
     pipe.valves = valves_for(sim)
     first = await asked(pipe, alternating_messages("Hi"), "m-1", MODEL)

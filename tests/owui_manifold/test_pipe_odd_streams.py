@@ -18,15 +18,14 @@ from calls.outcomes import (
     result_of,
     statuses,
 )
-from calls.sample import IDS, TOOL, USER, chat
+from calls.sample import TOOL, chat
+from calls.tools import with_tool
 from chats.pictures import PIXEL
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
-from stand_in.host import host_callable
 from upstream import wire
 from upstream.odd_streams import (
-    ANSWER,
     CITY,
     FULL_CONTEXT,
     SERVER_RUN,
@@ -42,25 +41,6 @@ Json = dict[str, Any]
 EMPTY = "empty-last-message"
 
 
-class Weather:
-    """A tool that notes what it was called with."""
-
-    def __init__(self) -> None:
-        self.called: list[Json] = []
-
-    def given(self) -> Json:
-        """What the host passes with a call of the pipe."""
-
-        def look(city: str) -> str:
-            self.called.append({"city": city})
-            return f"Rain in {city}."
-
-        tool = {"callable": host_callable(look), "spec": TOOL["function"]}
-        metadata = {**IDS, "user_id": USER["id"]}
-        tools = {"get_weather": tool}
-        return {"__user__": USER, "__metadata__": metadata, "__tools__": tools}
-
-
 @asynccontextmanager
 async def upstream_of(
     pipe: Pipe, answer: Answerer, **valves: Any
@@ -70,30 +50,6 @@ async def upstream_of(
         changed = {"BASE_URL": server.base_url, **valves}
         pipe.valves = pipe.valves.model_copy(update=changed)
         yield server.bodies
-
-
-def last_text(chunks: list[Json]) -> str:
-    """The text of the messages as the host has stored them at the end."""
-    items: dict[int, Json] = {}
-    for chunk in chunks:
-        if chunk.get("type") == "response.output_item.done":
-            items[chunk["output_index"]] = chunk["item"]
-    texts = [message_text(i) for i in items.values() if i["type"] == "message"]
-    return strip_markers("\n".join(text for text in texts if strip_markers(text)))
-
-
-@pytest.mark.parametrize("name", ["nothing-announced", "doubled-message"])
-async def test_answer_on_the_page(name: str, pipe: Pipe) -> None:
-    """What grew is what is stored; tests/owui_chat/test_streams.py has all streams."""
-    async with upstream_of(pipe, sending(name)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert errors(chunks) == []
-    assert strip_markers(grown(chunks)).strip() == ANSWER.strip()
-    assert last_text(chunks).strip() == ANSWER.strip()
-    assert len(bodies) == 1
-    types = {c["item"]["type"] for c in chunks if "item" in c}
-    assert "function_call" not in types
 
 
 async def test_function_that_the_server_ran_is_one_card(pipe: Pipe) -> None:
@@ -167,18 +123,23 @@ async def test_full_context_is_told(
 @pytest.mark.parametrize("last", [EMPTY, "nothing"])
 async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> None:
     """An answer that is regenerated would run the tools again."""
-    weather = Weather()
+    called: list[str] = []
+
+    def look(city: str) -> str:
+        called.append(city)
+        return f"Rain in {city}."
+
     body = chat("Hi", tools=[TOOL])
     nothing = streaming(wire.on_the_wire(*wire.whole_stream()))
     end = nothing if last == "nothing" else sending(last, last)
     call = sending("call-never-ended", "call-never-ended")
     async with upstream_of(pipe, in_turn(call, end)) as bodies:
-        chunks = await chunks_of(pipe, body, **weather.given())
+        chunks = await chunks_of(pipe, body, **with_tool(look))
     async with upstream_of(pipe, in_turn(call, end)):
-        result = await result_of(pipe, body, **weather.given())
+        result = await result_of(pipe, body, **with_tool(look))
 
     assert errors([*chunks, result]) == []
-    assert weather.called == [json.loads(CITY)] * 2
+    assert called == [json.loads(CITY)["city"]] * 2
     assert len(bodies) == 2
 
 

@@ -1,5 +1,6 @@
 """What a client reads of a request that has no answer, and what Open WebUI's page."""
 
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from calls.outcomes import (
 from calls.sample import chat
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
+from upstream.refusals import FAILED_EVENTS, REFUSED_BODIES
+from upstream.server import Answerer, Upstream, replying, streaming
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -36,8 +39,15 @@ BROKEN_SCHEMA: Json = {
 async def test_format_without_a_schema_is_a_bad_request(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """In OpenAI's form: with status 200, free text would be read as JSON."""
-    status, error = await refused_with(pipe, chat("Hi", **NO_SCHEMA), **PLAIN)
+    """In OpenAI's form: with status 200, free text would be read as JSON.
+
+    The page shows why it cannot be sent: a model of the workspace may have it.
+    """
+    body = chat("Hi", **NO_SCHEMA)
+    [streamed] = await chunks_of(pipe, body, **PLAIN)
+    on_page = await chunks_of(pipe, body, **NATIVE)
+    whole = await result_of(pipe, body, **NATIVE)
+    status, error = await refused_with(pipe, body, **PLAIN)
 
     assert status == 400
     sentence, _ = split_id(error.pop("message"))
@@ -48,26 +58,13 @@ async def test_format_without_a_schema_is_a_bad_request(
         "code": None,
         "status": 400,
     }
-    assert sim.requests == []
-
-
-async def test_stream_without_a_schema_is_an_error(pipe: Pipe, sim: Simulator) -> None:
-    """The host has begun to answer with 200, so the error is an event."""
-    [chunk] = await chunks_of(pipe, chat("Hi", **NO_SCHEMA), **PLAIN)
-
-    assert chunk["error"]["param"] == "response_format"
-    assert chunk["error"]["type"] == "invalid_request_error"
-    assert sim.requests == []
-
-
-async def test_page_shows_why_a_format_cannot_be_sent(pipe: Pipe) -> None:
-    """With and without a stream; a model of the workspace may have it."""
-    chunks = await chunks_of(pipe, chat("Hi", **NO_SCHEMA), **NATIVE)
-    whole = await result_of(pipe, chat("Hi", **NO_SCHEMA), **NATIVE)
-
-    for message in (*errors(chunks), whole["error"]["message"]):
-        assert split_id(message)[0] == SENTENCE
+    # The host has begun to answer with 200, so the error of a stream is an event.
+    assert streamed["error"]["param"] == "response_format"
+    assert streamed["error"]["type"] == "invalid_request_error"
     assert whole.keys() == {"error"}
+    for message in (*errors(on_page), whole["error"]["message"]):
+        assert split_id(message)[0] == SENTENCE
+    assert sim.requests == []
 
 
 async def test_schema_that_the_api_refuses_is_a_bad_request(
@@ -79,3 +76,38 @@ async def test_schema_that_the_api_refuses_is_a_bad_request(
     assert status == 400
     assert error["message"]
     assert [request.status for request in sim.requests] == [400]
+
+
+def named(message: str) -> str:
+    """Return a message with the names of this server and of this model."""
+    named_server = message.replace("OpenAI", "127.0.0.1")
+    return named_server.replace("this model", "gpt-5.6-sol")
+
+
+async def messages_of(pipe: Pipe, answer: Answerer) -> list[str]:
+    """Return the errors of the page, of a plain stream and of a plain answer."""
+    async with Upstream(answer) as server:
+        pipe.valves = pipe.valves.model_copy(update={"BASE_URL": server.base_url})
+        on_page = errors(await chunks_of(pipe, chat("Hi"), **NATIVE))
+        streamed = errors(await chunks_of(pipe, chat("Hi"), **PLAIN))
+        answered = errors([await result_of(pipe, chat("Hi"), **PLAIN)])
+    return [split_id(error)[0] for error in (*on_page, *streamed, *answered)]
+
+
+# All of them are in tests/openai_responses/test_refusal_messages.py.
+@pytest.mark.parametrize(
+    "name", ["mismatched organization", "address that is not allowed", "large body"]
+)
+async def test_every_door_tells_a_refusal_alike(name: str, pipe: Pipe) -> None:
+    """One message, with the setting that an administrator has to look at."""
+    status, body, message = REFUSED_BODIES[name]
+    assert await messages_of(pipe, replying(body, status)) == 3 * [named(message)]
+
+
+@pytest.mark.parametrize("name", ["an image", "wrong key", "unknown model"])
+async def test_every_door_tells_an_error_event_alike(name: str, pipe: Pipe) -> None:
+    """The same for an error that comes as the only event of a stream."""
+    wire, message = FAILED_EVENTS[name]
+    event = json.dumps({"type": "error", "error": wire})
+    answer = streaming(f"data: {event}\n\n".encode())
+    assert await messages_of(pipe, answer) == 3 * [named(message)]

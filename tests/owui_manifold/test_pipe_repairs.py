@@ -1,11 +1,9 @@
 """What a server refuses is left out in the same call, and not sent again."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from calls.outcomes import (
     NATIVE,
@@ -23,14 +21,15 @@ from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in.host import StandInHost, close_connections
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-OTHER_KEY = "sk-simulator-2"
 NAMED: Json = {"ORGANIZATION": "ours"}
-MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
+MOVED = {
+    "API_KEY": "sk-simulator-2",
+    **NAMED,
+}  # the key is of another one than its name says
 UNREADABLE = (
     "The model's server could not read earlier reasoning in this chat: answering "
     "without it."
@@ -39,7 +38,6 @@ UNREADABLE = (
 
 @pytest.fixture(autouse=True)
 def named(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has named the organization."""
     pipe.valves = valves_for(sim, **NAMED)
 
 
@@ -63,11 +61,8 @@ def received_reasoning(sim: Simulator, index: int = -1) -> list[str]:
     return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]
 
 
-# ---------------------------------------------------------------- reasoning
-
-
 async def test_reasoning_of_another_organization_is_left_out_for_good(
-    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
@@ -95,69 +90,6 @@ async def test_reasoning_of_another_organization_is_left_out_for_good(
     assert new
     assert sent_reasoning(sim) == new
 
-
-async def test_reasoning_is_not_sent_with_another_key(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """Nothing is refused first, and with the old key it is still there."""
-    pipe.valves = valves_for(sim)
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    old = received_reasoning(sim)
-    texts = ["Hi", stored(first), "And now?"]
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
-
-    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
-
-    assert answered(second)
-    assert [request.status for request in sim.requests] == [200, 200]
-    assert sent_reasoning(sim) == []
-    pipe.valves = valves_for(sim)
-
-    await chunks_of(pipe, chat(*texts), **answering("m-3"))
-
-    assert sent_reasoning(sim) == old
-
-
-# ---------------------------------------------------------------- summaries, streams
-
-
-@pytest_asyncio.fixture
-async def unverified() -> AsyncIterator[Simulator]:
-    """A server that allows less to organizations that are not verified."""
-    async with Simulator("unverified-stream") as simulator:
-        yield simulator
-
-
-def wishes_of_requests(sim: Simulator) -> list[tuple[bool, bool]]:
-    """Whether each request asked for a summary, and for a stream."""
-    return [
-        ("summary" in request.body.get("reasoning", {}), "stream" in request.body)
-        for request in sim.requests
-    ]
-
-
-async def test_lessons_are_for_one_key_of_one_pipe(
-    pipe: Pipe, unverified: Simulator
-) -> None:
-    """Another key may be allowed more, a new upload begins anew."""
-    pipe.valves = valves_for(unverified)
-    await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    other = Pipe()
-    other.valves = valves_for(unverified)
-    unverified.forget()
-
-    pipe.valves = valves_for(unverified, **MOVED)
-    await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-    await chunks_of(other, chat("Hi"), **answering("m-3"))
-
-    await close_connections(other)
-    half = len(unverified.requests) // 2
-    assert [wishes_of_requests(unverified)[index] for index in (0, half)] == [
-        (True, True)
-    ] * 2
-
-
-# ---------------------------------------------------------------- whose refusal it was
 
 OLD = "my_pipe.gpt-5"  # a model that refuses `concise`
 CONCISE = UserValves(REASONING_SUMMARY="concise")
@@ -194,55 +126,34 @@ def as_user(name: str, message_id: str) -> Json:
 
 
 async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
-    pipe: Pipe, unverified: Simulator
+    pipe: Pipe,
 ) -> None:
     """Others meet them; those of the administrator's own settings are for everybody.
 
     Only the last one, after which the request was accepted; the next is learned when
     somebody else meets it.
     """
-    pipe.valves = valves_for(unverified)
     chosen = chat("Hi", reasoning_effort="high")
     counts: list[int] = []
 
-    for body, name in (
-        (chosen, "user-1"),
-        (chosen, "user-1"),
-        (chosen, "user-2"),
-        (chat("Hi"), "user-3"),
-        (chat("Hi"), "user-4"),
-        (chosen, "user-5"),
-    ):
-        unverified.forget()
-        await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
-        counts.append(len(unverified.requests))
+    # It allows less to organizations that are not verified.
+    async with Simulator("unverified-stream") as unverified:
+        pipe.valves = valves_for(unverified)
+        for body, name in (
+            (chosen, "user-1"),
+            (chosen, "user-1"),
+            (chosen, "user-2"),
+            (chat("Hi"), "user-3"),
+            (chat("Hi"), "user-4"),
+            (chosen, "user-5"),
+        ):
+            unverified.forget()
+            await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
+            counts.append(len(unverified.requests))
 
     first = counts[0]
     assert first > 1
     assert counts == [first, 1, first, first, first - 1, 1]
-
-
-async def test_repair_that_did_not_help_is_not_remembered(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """A refusal that nothing removes costs no chat its reasoning."""
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    old = received_reasoning(sim)
-    texts = ["Hi", stored(first)]
-    body = chat(*texts, "sim:chat,status=400")
-
-    refused = await chunks_of(pipe, body, **answering("m-2"))
-
-    assert errors(refused)
-    assert len(sim.requests) > 2
-    assert not [v for v in host.kept.values() if "repairs" in v]
-    sim.forget()
-
-    again = await chunks_of(pipe, chat(*texts, "And now?"), **answering("m-2"))
-
-    assert answered(again)
-    assert [request.status for request in sim.requests] == [200]
-    assert sent_reasoning(sim) == old
 
 
 @pytest.mark.usefixtures("host")
@@ -334,3 +245,22 @@ async def test_a_users_keys_and_names_change_nothing_for_others(
     assert all(request.body["store"] is False for request in sim.requests)
     tools = [request.body["tools"][0] for request in sim.requests]
     assert tools == [expected["tools"][0]] * len(tools)
+
+
+async def test_tool_that_only_the_type_of_the_refusal_names(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The answer comes without it."""
+    options = '{"model": "gpt-image-2", "background": "transparent"}'
+    pipe.valves = valves_for(
+        sim, ENABLE_IMAGE_GENERATION=True, IMAGE_GENERATION_OPTIONS=options
+    )
+
+    chunks = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+
+    assert answered(chunks)
+    assert statuses(chunks) == [
+        "The model's server does not accept the tool image_generation: "
+        "answering without it."
+    ]
+    assert [request.status for request in sim.requests] == [400, 200]

@@ -5,20 +5,13 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    chunks_of,
-    errors,
-    grown,
-    result_of,
-    stored,
-)
+from calls.outcomes import NATIVE, chunks_of, errors, result_of, stored
 from calls.sample import IDS, TOOL, USER, chat
+from calls.tools import with_tool
 from openai_responses.items import item_texts
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -33,20 +26,7 @@ def behind(pipe: Pipe, profile: str, **more: Any) -> None:
     pipe.valves = pipe.valves.model_copy(update=update)
 
 
-def with_tool(**metadata: Any) -> Json:
-    """What the host passes for a chat with a tool."""
-    tool: Json = {
-        "tool_id": "kit",
-        "callable": host_callable(lambda city: f"Rain in {city}."),
-        "spec": TOOL["function"],
-    }
-    known = {**IDS, "user_id": "user-1", **metadata}
-    tools = {"get_weather": tool}
-    return {"__user__": USER, "__metadata__": known, "__tools__": tools}
-
-
 def asked(text: str, **more: Any) -> Json:
-    """A body that offers the tool."""
     return chat(text, tools=[TOOL], **more)
 
 
@@ -77,36 +57,7 @@ def kept_items(chunks: list[Json]) -> list[Json]:
 
 
 def kinds(items: list[tuple[str, str]]) -> list[str]:
-    """Their types."""
     return [kind for kind, _ in items]
-
-
-@pytest.mark.parametrize(
-    ("carrier", "profile"), [("markers", "tagged"), ("output", "half-tagged")]
-)
-async def test_a_tool_round_and_the_next_turn_send_no_tags(
-    pipe: Pipe, sim: Simulator, carrier: str, profile: str
-) -> None:
-    """Between rounds the thought goes back as reasoning; in later turns it is gone.
-
-    What was sent stays at its place, and a call keeps its bytes.
-    """
-    behind(pipe, profile, HISTORY_CARRIER=carrier)
-    first = await chunks_of(pipe, asked("sim:tool,delay=1 weather?"), **with_tool())
-    assert kinds(shown_items(first)) == [
-        *["reasoning", "function_call", "function_call_output"],
-        *["reasoning", "message"],
-    ]
-    *_, second = sim.requests
-    [thought] = [i for i in second.body["input"] if i["type"] == "reasoning"]
-    assert thought["content"][0]["text"] == shown_items(first)[0][1]
-    assert "think>" not in json.dumps(second.body)
-
-    body = chat("sim:tool,delay=1 weather?", stored(first), "sim:chat", tools=[TOOL])
-    await chunks_of(pipe, body, **with_tool(message_id="m-2"))
-
-    assert "think>" not in json.dumps(sim.requests[-1].body)
-    assert shown_items(first)[0][1] not in json.dumps(sim.requests[-1].body["input"])
 
 
 async def test_a_task_has_no_thought(pipe: Pipe) -> None:
@@ -115,17 +66,6 @@ async def test_a_task_has_no_thought(pipe: Pipe) -> None:
     whole = await result_of(pipe, chat("sim:agent-tags"), **NATIVE, __task__="x")
 
     assert whole["choices"][0]["message"]["content"].strip() == "It is `408 m`."
-
-
-async def test_openais_own_words_stay(pipe: Pipe, sim: Simulator) -> None:
-    """Its models send reasoning as such; tags are text that somebody asked for."""
-    behind(pipe, "strictest", COMPATIBILITY="openai")
-    first = await chunks_of(pipe, chat("sim:agent-tags"), **NATIVE)
-    body = chat("sim:agent-tags", stored(first), "sim:chat")
-    await chunks_of(pipe, body, **NATIVE)
-
-    assert "<think>I know this.</think>" in grown(first)
-    assert "<think>I know this.</think>" in json.dumps(sim.requests[-1].body["input"])
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ PARAMETERS = StrategyParameters(model="gpt-5.2")
 
 
 def listed(**valves: str) -> dict[str, str]:
-    """The names that the list of models shows, by the ids."""
     names = "gpt5_function_calling, gpt5_function_calling-high, gpt5_react"
     given = Valves.model_validate({"MODEL_ID": names, **valves})
     models = asyncio.run(list_models(given, Listing(), Connections()))

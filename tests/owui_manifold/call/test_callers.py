@@ -38,7 +38,6 @@ async def sent(pipe: Pipe, sim: Simulator, user: Json = USER, **body: Any) -> Js
 
 
 def types(body: Json) -> list[str]:
-    """The types of the tools of a request."""
     return [tool["type"] for tool in body.get("tools", ())]
 
 
@@ -58,21 +57,16 @@ async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
 
 
 @pytest.mark.parametrize("kind", [["web_search"], 7])
-async def test_tool_whose_type_is_not_a_text_is_dropped(
+async def test_what_no_client_should_send_opens_nothing(
     pipe: Pipe, sim: Simulator, kind: Any
 ) -> None:
-    """It is no tool that anybody may offer."""
-    assert types(await sent(pipe, sim, tools=[{**OWN, "type": kind}, OWN])) == [
-        "function"
-    ]
+    """A type that is no text is no tool that anybody may offer; NaN is not equal to
+    itself."""
+    tools = [{**OWN, "type": kind}, OWN]
+    given: Json = {"seed": float("nan"), "service_tier": "priority"}
+    body = await sent(pipe, sim, tools=tools, **given)
 
-
-async def test_a_number_that_is_none_is_not_among_what_is_left_out(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """It is not equal to itself; what the caller may not set is left out all the same."""
-    body = await sent(pipe, sim, seed=float("nan"), service_tier="priority")
-
+    assert types(body) == ["function"]
     assert "service_tier" not in body
 
 
@@ -249,7 +243,7 @@ async def test_an_opened_tool_names_nothing_of_others(
 
 
 async def test_unknown_names_are_reported_to_administrators(
-    pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to no one else."""
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
@@ -368,9 +362,7 @@ async def test_a_caller_names_no_stored_file(pipe: Pipe, sim: Simulator) -> None
     assert len(body["input"][0]["content"]) == len(parts)
 
 
-async def test_a_setting_without_effect_is_told_once(
-    pipe: Pipe, host: StandInHost
-) -> None:
+async def test_a_setting_without_effect_is_told_once(pipe: Pipe) -> None:
     """Above the answer, to its user; plain callers would not see it."""
     own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
     user = {**USER, "valves": own}

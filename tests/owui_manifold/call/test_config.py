@@ -18,9 +18,11 @@ from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.call.config import build_endpoint, read_config, run_limits
 from owui_manifold.call.context import Caller
 from owui_manifold.call.expert import PipeExpertKeys
-from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.call.valves import TOOL_SWITCHES, UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
 NO_SUMMARY = LeaveOutParameter("reasoning.summary")
@@ -28,12 +30,10 @@ NO_STREAM = LeaveOutParameter("stream", json_digest(True))
 
 
 def never() -> bool:
-    """Say that a request is not as the administrators configured it."""
     return False
 
 
 def valves(**given: Any) -> Valves:
-    """Settings as they are stored."""
     return Valves.model_validate({"API_KEY": "sk-1", **given})
 
 
@@ -58,14 +58,7 @@ async def prepared(
 
 
 async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
-    """What is asked for."""
     return (await prepared(*given, **more)).request
-
-
-async def summary_of(*given: Any, **more: Any) -> object:
-    """Which summary of the reasoning is asked for."""
-    sent = (await chosen(*given, **more)).payload()
-    return sent.get("reasoning", {}).get("summary")
 
 
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
@@ -73,10 +66,7 @@ def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
     return [*read_config(valves, {"valves": user}).secrets]
 
 
-# ---------------------------------------------------------------- where to
-
-
-def test_every_valve_of_the_connection_arrives() -> None:
+async def test_every_valve_of_the_connection_arrives() -> None:
     """Without the white space of a copy and paste."""
     endpoint = build_endpoint(
         valves(
@@ -106,10 +96,7 @@ def test_every_valve_of_the_connection_arrives() -> None:
     assert endpoint.compatibility == "strict"
 
 
-# ---------------------------------------------------------------- how long, how often
-
-
-def test_limits_are_those_of_the_expert_settings() -> None:
+async def test_limits_are_those_of_the_expert_settings() -> None:
     limits = run_limits(
         PipeExpertKeys(
             connect_timeout_seconds=5,
@@ -127,20 +114,17 @@ def test_limits_are_those_of_the_expert_settings() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
-def test_pro_may_be_silent_for_long(name: str) -> None:
+async def test_pro_may_be_silent_for_long(name: str) -> None:
     """Several passes give one answer: a stall after five minutes would cut it."""
     limits = run_limits(PipeExpertKeys(connect_timeout_seconds=5), resolve_model(name))
     assert limits.timeouts == Timeouts(5, 900, 900, 0)
 
 
-# ---------------------------------------------------------------- what to ask for
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
     request = await chosen({"REASONING_SUMMARY": "concise"})
+
+    assert request.parallel_tool_calls is None  # the API's default
 
     assert request.reasoning == {"summary": "concise", "context": "all_turns"}
     assert request.text is None
@@ -149,8 +133,6 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     assert [tool["name"] for tool in request.tools or ()] == ["now"]
 
 
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_users_own_choice_wins() -> None:
     user = {
         "REASONING_EFFORT": "high",
@@ -158,7 +140,10 @@ async def test_users_own_choice_wins() -> None:
         "VERBOSITY": "low",
     }
 
-    request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
+    administrator = {"REASONING_SUMMARY": "disabled", "PARALLEL_TOOL_CALLS": False}
+    request = await chosen(administrator, user)
+
+    assert request.parallel_tool_calls is False
 
     assert request.reasoning == {
         "effort": "high",
@@ -169,14 +154,31 @@ async def test_users_own_choice_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
+    ("administrator", "user", "learned", "summary"),
+    [
+        ("disabled", "inherit", None, None),
+        ("auto", "disabled", None, None),
+        ("auto", "detailed", NO_SUMMARY, None),
+        (
+            "auto",
+            "detailed",
+            LeaveOutParameter("reasoning.summary", json_digest("auto")),
+            "detailed",
+        ),
+    ],
+    ids=["disabled", "the user's", "refused", "another value was refused"],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
+async def test_summary_is_not_asked_for_where_it_is_disabled_or_refused(
+    administrator: str,
+    user: str,
+    learned: LeaveOutParameter | None,
+    summary: str | None,
+) -> None:
     given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
-    assert await summary_of(*given) is None
+    sent = (await chosen(*given, learned=learned)).payload()
+
+    assert sent.get("reasoning", {}).get("summary") == summary
 
 
 @pytest.mark.parametrize(
@@ -188,8 +190,6 @@ async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) 
         (False, True, None, False),
     ],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_stream_needs_the_caller_the_valve_and_the_server(
     streams: bool, enabled: bool, learned: LeaveOutParameter | None, stream: bool | None
 ) -> None:
@@ -200,29 +200,9 @@ async def test_stream_needs_the_caller_the_valve_and_the_server(
 
 
 @pytest.mark.parametrize(
-    ("learned", "summary"),
-    [
-        (NO_SUMMARY, None),
-        (LeaveOutParameter("reasoning.summary", json_digest("auto")), "detailed"),
-    ],
-)
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_refused_summary_is_not_asked_for_again(
-    learned: LeaveOutParameter | None, summary: str | None
-) -> None:
-    """Even where a user wants it, unless only another value was refused."""
-    user = {"REASONING_SUMMARY": "detailed"}
-
-    assert await summary_of({}, user, learned=learned) == summary
-
-
-@pytest.mark.parametrize(
     ("persist", "carries"),
     [("disabled", False), ("response", True), ("conversation", True)],
 )
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_reasoning_is_requested_and_carried_unless_disabled(
     persist: str, carries: bool
 ) -> None:
@@ -235,20 +215,6 @@ async def test_reasoning_is_requested_and_carried_unless_disabled(
     assert prepared_request.toolset.carries_reasoning is carries
 
 
-@pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
-async def test_several_calls_at_once_are_the_apis_default(
-    parallel: bool, sent: bool | None
-) -> None:
-    """Only the other choice has to be said."""
-    request = await chosen({"PARALLEL_TOOL_CALLS": parallel})
-
-    assert request.parallel_tool_calls is sent
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("host")
 async def test_valves_set_the_toolset() -> None:
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,
@@ -279,7 +245,7 @@ async def test_valves_set_the_toolset() -> None:
         ("WARNING", "CRITICAL", "WARNING"),
     ],
 )
-def test_level_of_the_log_is_the_more_detailed_one(
+async def test_level_of_the_log_is_the_more_detailed_one(
     administrator: str, user: str, level: str
 ) -> None:
     """A user cannot hide from the administrator."""
@@ -290,10 +256,7 @@ def test_level_of_the_log_is_the_more_detailed_one(
     assert level == config.valves.LOG_LEVEL
 
 
-# ---------------------------------------------------------------- what is secret
-
-
-def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys, the proxy and its password, the seal, each header."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     given = valves(
@@ -318,13 +281,188 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
-def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
+async def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
     """Also one that is no address."""
     assert secrets(valves(PROXY=proxy)) == ["sk-1", proxy]
 
 
-def test_nothing_set_is_no_secret() -> None:
+async def test_nothing_set_is_no_secret() -> None:
     """An empty text would be found everywhere."""
     blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
 
     assert secrets(blank, UserValves(API_KEY=" ")) == []
+
+
+CHAT = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-1", message_id="m-1")
+ELSEWHERE = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-2", message_id="m-2")
+SOMEBODY = Caller("f.gpt-5.2", user_id="u-2", chat_id="c-3", message_id="m-3")
+
+
+async def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
+    given = Valves.model_validate({"API_KEY": "sk-1", **valves})
+    prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
+    payload = prepared.request.payload()
+    names = ("safety_identifier", "prompt_cache_key")
+    return {name: payload[name] for name in names if name in payload}
+
+
+async def test_a_user_is_one_stable_hash() -> None:
+    """In every chat the same, of no other user, and not to be read."""
+    mine = await defaults()
+    mine_too = await defaults(ELSEWHERE)
+    anothers = await defaults(SOMEBODY)
+    assert mine["safety_identifier"] == mine_too["safety_identifier"]
+    assert mine["safety_identifier"] != anothers["safety_identifier"]
+    assert "u-1" not in str(mine)
+    assert len(mine["safety_identifier"]) <= 64
+
+
+@pytest.mark.parametrize(
+    ("kind", "same_user_shares", "is_sent"),
+    [("chat", False, True), ("user", True, True), ("off", True, False)],
+)
+async def test_cache_key_is_of_the_chat_or_of_the_user(
+    kind: str, same_user_shares: bool, is_sent: bool
+) -> None:
+    """One for each chat, one for each user, or none."""
+    here = (await defaults(CHAT, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
+    there = (await defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
+    assert (here == there) is same_user_shares
+    assert "u-1" not in str(here)  # a hash
+    assert (here is not None) is is_sent
+    other = (await defaults(SOMEBODY, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
+    assert not is_sent or here != other
+
+
+@pytest.mark.parametrize("word", ["id", "email"])
+async def test_older_words_for_the_cache_key_mean_the_user(word: str) -> None:
+    """Both mean the user; an address is never sent."""
+    assert Valves.model_validate({"PROMPT_CACHE_KEY": word}).PROMPT_CACHE_KEY == "user"
+
+
+async def test_without_a_chat_the_user_is_the_key() -> None:
+    """A plain HTTP client has no chat; without a user nothing is sent."""
+    plain = Caller("f.gpt-5.2", user_id="u-1")
+    assert await defaults(plain) == await defaults(plain, PROMPT_CACHE_KEY="user")
+    assert await defaults(Caller("f.gpt-5.2")) == {}
+
+
+ALL = UserValves(
+    REASONING_EFFORT="max",
+    REASONING_SUMMARY="detailed",
+    VERBOSITY="high",
+    WEB_SEARCH="on",
+    IMAGE_GENERATION="on",
+    CODE_INTERPRETER="on",
+    FILE_INPUT="pdf",
+    SERVICE_TIER="priority",
+    SHOW_COST="on",
+    LOG_LEVEL="DEBUG",
+    API_KEY="sk-own",
+    SHOW_LOG_ON_ERROR=True,
+)
+CHOSEN: dict[str, tuple[str, object]] = {
+    "effort": ("effort", "max"),
+    "summary": ("REASONING_SUMMARY", "detailed"),
+    "verbosity": ("verbosity", "high"),
+    "file_input": ("FILE_INPUT", "pdf"),
+    "service_tier": ("SERVICE_TIER", "priority"),
+    "show_cost": ("SHOW_COST", True),
+    "log_level": ("LOG_LEVEL", "DEBUG"),
+}
+"""What these come to where they count, in addition to the kinds of tools."""
+
+
+def left(may_change: str | None = None, role: str = "user") -> set[str]:
+    """Return the settings that still count of a user who changed them all."""
+    given = {} if may_change is None else {"USER_MAY_CHANGE": may_change}
+    valves = Valves.model_validate({"USER_API_KEYS": "allowed", **given})
+    config = read_config(valves, {"valves": ALL, "role": role})
+    assert config.own_key == "sk-own"
+    assert config.shows_log is (role == "admin")
+    applied = {**config._asdict(), **dict(config.valves)}
+    kept = {word for word, (name, value) in CHOSEN.items() if applied[name] == value}
+    return kept | config.tool_kinds
+
+
+async def test_every_setting_of_a_user_is_tried() -> None:
+    """A new one has to be added above: here it shows whether users may change it."""
+    judged_elsewhere = {"API_KEY", "SHOW_LOG_ON_ERROR"}  # in `left`
+
+    assert ALL.model_fields_set == UserValves.model_fields.keys()
+    chosen = ALL.model_fields_set - judged_elsewhere
+    assert len(CHOSEN) + len(TOOL_SWITCHES) == len(chosen)
+
+
+def problems(may_change: str) -> tuple[str, ...]:
+    return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
+
+
+EVERYTHING = {*CHOSEN, *TOOL_SWITCHES}
+
+
+@pytest.mark.parametrize(
+    ("may_change", "role", "counts"),
+    [
+        # Users cannot enable what is costly. Images have a switch, like the other tools.
+        (None, "user", EVERYTHING - {"file_input", "service_tier"}),
+        # The log of a failed answer is for administrators anyway; keys have a valve.
+        ("", "user", set()),
+        ("nothing", "user", set()),
+        ("nothing", "admin", EVERYTHING),
+        ("all", "user", EVERYTHING),
+        ("Effort,VERBOSITY", "user", {"effort", "verbosity"}),
+        ("file_input, service_tier", "user", {"file_input", "service_tier"}),
+        ("image_generation", "user", {"image_generation"}),
+    ],
+)
+async def test_users_may_change_what_the_administrator_says(
+    may_change: str | None, role: str, counts: set[str]
+) -> None:
+    assert left(may_change, role) == counts
+
+
+async def test_unknown_word_changes_nothing_and_is_reported() -> None:
+    """It takes a right away, so the administrator is told."""
+    [problem] = problems("efort, summary")
+    assert problem.startswith(
+        "USER_MAY_CHANGE contains unknown names: efort. Choose from"
+    )
+    assert "effort, summary" in problem
+    assert left("efort, summary") == {"summary"}
+    for good in ("", "all", "nothing", "effort , SUMMARY"):
+        assert problems(good) == ()
+
+
+async def test_valves_that_need_permission_are_described_as_such() -> None:
+    """Whoever changes one without effect has read that it may have none."""
+    refused = read_config(Valves(), {"valves": ALL, "role": "user"}).refused
+
+    marked = {
+        name
+        for name, field in UserValves.model_fields.items()
+        if "(if allowed)" in (field.description or "")
+    }
+    assert marked == set(refused)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "may_change", "role", "given", "is_refused"),
+    [
+        ("pdf", "file_input", "user", "pdf", False),
+        ("pdf", "effort", "user", "all", True),
+        ("pdf", "nothing", "admin", "pdf", False),
+        (["pdf"], "all", "user", "off", False),
+    ],
+)
+async def test_a_chat_can_have_a_parameter_for_its_files(
+    parameter: object, may_change: str, role: str, given: str, is_refused: bool
+) -> None:
+    """It comes before the user's own setting; both need the same permission."""
+    valves = Valves(USER_MAY_CHANGE=may_change, FILE_INPUT="all")
+    person = {"valves": UserValves(FILE_INPUT="off"), "role": role}
+
+    config = read_config(valves, person, {}, {"file_input": parameter})
+
+    assert given == config.valves.FILE_INPUT
+    assert list(config.refused) == ["FILE_INPUT"] * is_refused

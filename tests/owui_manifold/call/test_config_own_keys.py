@@ -97,11 +97,6 @@ def test_header_of_an_account_does_not_go_out_with_a_users_own_key(name: str) ->
     assert "canary" not in own.values()
 
 
-def test_own_key_that_is_not_allowed_changes_nothing() -> None:
-    """The pipe's key is used, with all that belongs to it."""
-    assert sent(OWN, USER_API_KEYS="off") == sent(UserValves())
-
-
 def test_headers_withheld_from_own_keys_stay_secret() -> None:
     """It is removed from the log all the same."""
     hidden = config(OWN).secrets
@@ -117,7 +112,6 @@ class WatchedConnections(Connections):
         self.seen: list[tuple[str, dict[str, str]]] = []
 
     def request(self, endpoint: Endpoint, path: str, *more: Any) -> Any:
-        """Note a request, and make it."""
         self.seen.append((path.rpartition("/")[2], endpoint.headers()))
         return super().request(endpoint, path, *more)
 

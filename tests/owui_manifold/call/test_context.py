@@ -1,8 +1,16 @@
-"""Who asks is told from what the host passes, whatever is missing of it."""
+"""Who asks, and whose key the request is sent with."""
+
+from typing import Any
 
 import pytest
 
+from calls.outcomes import chunks_of, errors, result_of
+from calls.sample import MODEL, USER, call_of, chat
 from owui_manifold.call.context import Caller, read_caller
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.pipe import Pipe
+from simulator import Simulator
+from simulator.accounts import CANARY_KEY
 
 BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
@@ -55,33 +63,11 @@ def test_administrator_is_told_by_the_role(
 
 @pytest.mark.parametrize(
     ("host_model", "model"),
-    [
-        ("my_pipe.gpt-5.2-high", "gpt-5.2-high"),
-        ("gpt_4.o3", "o3"),
-        ("plain", "plain"),
-    ],
+    [("my_pipe.gpt-5.2-high", "gpt-5.2-high"), ("gpt_4.o3", "o3"), ("plain", "plain")],
 )
 def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
     """In front of it is the id of the function, which can be anything."""
     assert Caller(host_model).model == model
-
-
-@pytest.mark.parametrize(
-    ("chat_id", "message_id", "reads"),
-    [
-        ("chat-1", "m-1", True),
-        ("chat-1", "", False),
-        ("", "m-1", False),
-        ("temporary:s-1", "m-1", True),
-    ],
-)
-def test_host_reads_what_has_both_ids(
-    chat_id: str, message_id: str, reads: bool
-) -> None:
-    """docs/reference/open-webui.md, "Ids of a call"."""
-    caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
-
-    assert caller.is_open_webui is reads
 
 
 @pytest.mark.parametrize(
@@ -96,3 +82,84 @@ def test_host_reads_what_has_both_ids(
 def test_chats_that_name_no_row_have_none(chat_id: str, may: bool) -> None:
     """Temporary chats in both spellings, and channels."""
     assert Caller("f.m", chat_id=chat_id, message_id="m-1").may_have_row is may
+
+
+OWN = UserValves(API_KEY=" sk-own\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "user", "is_admin", "key"),
+    [
+        ("off", OWN, False, "sk-pipe"),
+        ("allowed", OWN, False, "sk-own"),
+        ("allowed", UserValves(API_KEY=" "), False, "sk-pipe"),
+        ("required", OWN, True, "sk-own"),
+        ("required", UserValves(), True, "sk-pipe"),
+    ],
+)
+def test_users_own_key_is_used_where_it_is_allowed(
+    kind: str, user: UserValves, is_admin: bool, key: str
+) -> None:
+    """The user's own where it may be; administrators may leave theirs out."""
+    given = {"API_KEY": "sk-pipe", "ORGANIZATION": "org-1", "PROJECT": "proj-1"}
+    valves = Valves.model_validate({**given, "USER_API_KEYS": kind})
+    caller = Caller(MODEL, "user-1", is_admin=is_admin)
+
+    sent = call_of(chat("Hi"), valves, caller, user).endpoint.headers()
+
+    assert sent["Authorization"] == f"Bearer {key}"
+    assert ("OpenAI-Organization" in sent) is (key == "sk-pipe")
+    assert ("OpenAI-Project" in sent) is (key == "sk-pipe")
+
+
+def given(key: str) -> dict[str, Any]:
+    """What the host passes for a user with a key of their own."""
+    user = {**USER, "valves": UserValves(API_KEY=key)}
+    return {"__user__": user, "__metadata__": {}}
+
+
+def for_users(pipe: Pipe, kind: str, **more: Any) -> None:
+    """Let users have keys; the pipe's own opens nothing, so that it would be seen."""
+    changed = {"USER_API_KEYS": kind, "API_KEY": "sk-of-nobody", **more}
+    pipe.valves = pipe.valves.model_copy(update=changed)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_nothing_is_sent_without_a_required_key(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A title is empty then, as after any failure."""
+    for_users(pipe, "required")
+    [error] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
+    title = await result_of(pipe, chat("Hi"), **given(""), __task__="title_generation")
+
+    assert error.startswith("This pipe needs your own OpenAI API key.")
+    assert title["choices"][0]["message"]["content"] == ""
+    assert sim.requests == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_wrong_own_key_is_reported_to_its_owner(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not to an administrator, who cannot change it; it is in no line of the log."""
+    for_users(pipe, "allowed", LOG_LEVEL="DEBUG")
+    [own] = errors(await chunks_of(pipe, chat("Hi"), **given("sk-mistyped-4711")))
+    [pipes] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
+    gone = chat("sim:chat,status=404")
+    [other] = errors(await chunks_of(pipe, gone, **given(CANARY_KEY)))
+
+    assert own.startswith(
+        "127.0.0.1 does not accept the API key. It is your own key: check API_KEY in your "
+        "settings of this pipe:"
+    )
+    assert "administrator" not in own
+    assert "An administrator has to check" in pipes
+    # The key is not named where it is not the cause.
+    assert "An administrator has to check BASE_URL" in other
+    assert "own key" not in other
+    logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert "401" in logged
+    assert "sk-mistyped-4711" not in logged + own

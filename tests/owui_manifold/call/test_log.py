@@ -21,7 +21,6 @@ class Ticking:
         self.seconds = 1_795_262_400
 
     def __call__(self) -> int:
-        """The time."""
         self.seconds += 1
         return self.seconds
 
@@ -31,38 +30,33 @@ def written(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(r.levelname, r.getMessage()) for r in caplog.records if r.name == NAME]
 
 
-@pytest.mark.parametrize("threshold", ["DEBUG", "WARNING"])
+@pytest.mark.parametrize(("keeps_all", "kept"), [(True, LEVELS), (False, [])])
+@pytest.mark.parametrize(
+    ("threshold", "first"),
+    [
+        # Open WebUI's handlers begin at INFO; the valve alone decides here.
+        ("DEBUG", [("INFO", "DEBUG run-1 a DEBUG"), ("INFO", "run-1 a INFO")]),
+        ("WARNING", []),
+    ],
+)
 def test_servers_log_gets_what_reaches_the_level(
-    threshold: LogLevel, caplog: pytest.LogCaptureFixture
+    threshold: LogLevel,
+    first: list[tuple[str, str]],
+    keeps_all: bool,
+    kept: list[LogLevel],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The server's log gets what reaches it; the run keeps every line."""
+    """A run keeps every line where SHOW_LOG_ON_ERROR has a reader for it."""
     caplog.set_level("CRITICAL", NAME)  # the logger's own level does not count
     caplog.handler.setLevel(0)
-    log = RunLog(threshold, [], "run-1")
+    log = RunLog(threshold, [], "run-1", keeps_all=keeps_all)
 
     for level in LEVELS:
         log.line(level, f"a {level}")
 
-    reached = LEVELS[LEVELS.index(threshold) :]
-    lines = [text.removeprefix("DEBUG ") for _, text in written(caplog)]
-    assert lines == [f"run-1 a {level}" for level in reached]
-    assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
-
-
-def test_lines_that_nobody_reads_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    """Without SHOW_LOG_ON_ERROR only the server's log has readers."""
-    caplog.set_level("CRITICAL", NAME)
-    caplog.handler.setLevel(0)
-    log = RunLog("WARNING", [], "run-1", keeps_all=False)
-
-    for level in LEVELS:
-        log.line(level, f"a {level}")
-
-    reached = LEVELS[LEVELS.index("WARNING") :]
-    assert [text for _, text in written(caplog)] == [
-        f"run-1 a {each}" for each in reached
-    ]
-    assert log.text() == ""
+    last = [(level, f"run-1 a {level}") for level in LEVELS[2:]]
+    assert written(caplog) == [*first, *last]
+    assert [line.split()[2] for line in log.text().splitlines()] == kept
 
 
 def test_line_has_time_level_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,12 +128,3 @@ def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
     RunLog("CRITICAL", [CANARY], "run-1").audit(line)
 
     assert written(caplog) == [("INFO", line)]
-
-
-def test_a_debug_line_reaches_a_server_that_drops_them(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Open WebUI's handlers begin at INFO; the valve alone decides here."""
-    RunLog("DEBUG", [], "run-1").line("DEBUG", "detail")
-
-    assert written(caplog) == [("INFO", "DEBUG run-1 detail")]

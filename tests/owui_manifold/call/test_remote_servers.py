@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.redaction import redact
-from owui_manifold.call.remote_servers import (
-    RemoteServers,
-    read_servers,
-)
+from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from simulator.checks.mcp import check_servers
 
 Json = dict[str, Any]
@@ -23,59 +20,46 @@ DRIVE: Json = {
 
 
 def read(*rows: Any) -> RemoteServers:
-    """What a JSON list of these rows comes to."""
     return read_servers(json.dumps(list(rows)))
 
 
-@pytest.mark.parametrize("text", ["  \n", "[]"])
-def test_empty_text_means_no_servers(text: str) -> None:
-    assert read_servers(text) == RemoteServers()
-
-
-def test_a_list_and_a_single_object() -> None:
-    """Both forms are read; the order is the administrator's."""
-    clocks = {"type": "mcp", **CLOCKS}
-    drive = {"type": "mcp", **DRIVE}
-
-    assert read_servers(json.dumps(CLOCKS))[:3] == RemoteServers((clocks,))[:3]
-    assert read(DRIVE, CLOCKS)[:3] == RemoteServers((drive, clocks))[:3]
+TUNNEL: Json = {"server_label": "inside", "tunnel_id": "tunnel-1"}
+NULLS = {"authorization": None, "connector_id": None, "headers": None}
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("given", "sent"),
     [
-        {"authorization": "secret"},
-        {"headers": {"X-Key": "secret"}},
-        {"allowed_tools": {"read_only": True, "tool_names": ["now"]}},
-        {"require_approval": "never"},
-        {"require_approval": {"never": {"tool_names": ["now"]}, "always": {}}},
-        {"server_description": "tells the time"},
+        ([], []),
+        (CLOCKS, [CLOCKS]),
+        ([DRIVE, CLOCKS], [DRIVE, CLOCKS]),
+        ([TUNNEL], [TUNNEL]),  # it has no address
+        # The API takes null for some fields, and for others not.
+        ([{**CLOCKS, **NULLS}], [CLOCKS]),
+        *(
+            ([{**CLOCKS, **more}], [{**CLOCKS, **more}])
+            for more in (
+                {"authorization": "secret"},
+                {"headers": {"X-Key": "secret"}},
+                {"allowed_tools": {"read_only": True, "tool_names": ["now"]}},
+                {"require_approval": "never"},
+                {"require_approval": {"never": {"tool_names": ["now"]}, "always": {}}},
+                {"server_description": "tells the time"},
+            )
+        ),
     ],
 )
-def test_every_field_is_sent_as_it_is(more: Json) -> None:
-    """What the API takes, it gets; none is changed or left out."""
-    servers = read({**CLOCKS, **more})
+def test_what_the_api_takes_is_sent_as_it_is(given: Any, sent: list[Json]) -> None:
+    """A list or a single object; the order is the administrator's."""
+    servers = read_servers(json.dumps(given))
 
-    assert servers[:3] == RemoteServers(({"type": "mcp", **CLOCKS, **more},))[:3]
+    tools = tuple({"type": "mcp", **row} for row in sent)
+    assert (servers.tools, servers.problems, servers.notes) == (tools, (), ())
     check_servers(servers.tools)
 
 
-def test_null_means_not_given() -> None:
-    """The API takes null for some fields, and for others not."""
-    given = {**CLOCKS, "authorization": None, "connector_id": None, "headers": None}
-
-    assert read(given) == read(CLOCKS)
-
-
-def test_a_server_behind_a_tunnel() -> None:
-    """It has no address; its id is a secret."""
-    row = {"server_label": "inside", "tunnel_id": "tunnel-1"}
-
-    servers = read(row)
-
-    assert servers.tools == ({"type": "mcp", **row},)
-    assert servers.problems == servers.notes == ()
-    assert servers.secrets == ("tunnel-1",)
+def test_empty_text_means_no_servers() -> None:
+    assert read_servers("  \n") == read_servers("[]") == RemoteServers()
 
 
 @pytest.mark.parametrize(
@@ -86,14 +70,8 @@ def test_a_server_behind_a_tunnel() -> None:
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
         ({"server_label": 7, "server_url": URL}, "a letter followed by"),
         ({"server_label": "clocks"}, "clocks is left out, because it needs a server"),
-        (
-            {**CLOCKS, **DRIVE, "server_label": "both"},
-            "a server_url, a connector_id or a tunnel_id",
-        ),
-        (
-            {**CLOCKS, "tunnel_id": "tunnel-1"},
-            "a server_url, a connector_id or a tunnel_id",
-        ),
+        ({**CLOCKS, **DRIVE}, "a server_url, a connector_id or a tunnel_id"),
+        ({**CLOCKS, **TUNNEL}, "a server_url, a connector_id or a tunnel_id"),
         ({"server_label": "d", "tunnel_id": 7}, "its tunnel_id is not a text"),
         ({**CLOCKS, "server_url": "clocks.example"}, "its server_url is not an addr"),
         ({**CLOCKS, "server_url": 7}, "its server_url is not an address"),
@@ -164,15 +142,13 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
     assert not servers.problems
 
 
-# ------------------------------------------------------------- secrets
-
-
 @pytest.mark.parametrize(
     "row",
     [
         {**CLOCKS, "authorization": "canary-1234"},
         {**CLOCKS, "headers": {"Authorization": "Bearer canary-1234"}},
         {**CLOCKS, "headers": {"X-Key": "canary-1234"}},
+        {**TUNNEL, "tunnel_id": "canary-1234"},
         {**CLOCKS, "token": "canary-1234"},
         {**CLOCKS, "token": [{"deep": "canary-1234"}]},
         {**CLOCKS, "server_url": "https://u:canary-1234@clocks.example/mcp"},
@@ -183,6 +159,7 @@ def test_unknown_keys_are_named_and_not_sent() -> None:
         "authorization",
         "header Authorization",
         "other header",
+        "tunnel",
         "unknown key",
         "inside an unknown key",
         "address",
@@ -219,4 +196,5 @@ def test_labels_are_no_secrets() -> None:
     named = {"type": "mcp", **CLOCKS, "allowed_tools": ["timezones"]}
     named |= {"require_approval": "never", "server_description": "tells the time"}
     assert read(named).secrets == (URL, "")
+    assert read(TUNNEL).secrets == ("tunnel-1",)
     assert read(DRIVE).secrets == ("token-of-drive",)

@@ -12,12 +12,10 @@ HOUR = 3600
 
 
 class Clock:
-    """A clock that stands."""
 
     now = 1000.0
 
     def __call__(self) -> float:
-        """The time."""
         return self.now
 
 

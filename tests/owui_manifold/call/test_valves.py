@@ -35,43 +35,27 @@ def test_models_that_are_offered_exist() -> None:
         assert resolve_model(name.strip(), known).facts.known_family
 
 
-# ---------------------------------------------------------------- what the page shows
-
-
-@pytest.mark.parametrize("model", [Valves, UserValves])
-def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
-    """The page shows nothing else."""
-    for name, field in model.model_fields.items():
-        assert name.isupper()
-        assert (field.description or "").endswith(".")
-
-
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("VERIFY_SSL", "Default: on."),
-        ("PROXY", "Default: empty."),
-    ],
+    ("name", "sentence"), [("VERIFY_SSL", "Default: on."), ("PROXY", "Default: empty.")]
 )
 def test_default_is_named_where_the_page_only_says_default(
     name: str, sentence: str
 ) -> None:
     assert PROPERTIES[name]["description"].endswith(f" {sentence}")
 
-    for model in (Valves, UserValves):
-        for drawn in model.model_json_schema()["properties"].values():
-            assert drawn["description"].count(" Default: ") == 1
-
 
 @pytest.mark.parametrize("model", [Valves, UserValves])
-def test_every_valve_is_a_field_that_the_page_can_draw(
+def test_every_valve_is_a_field_that_the_page_can_draw_and_explains_itself(
     model: type[Valves | UserValves],
 ) -> None:
     """One plain type each, nothing that is one of several or nothing at all."""
     schema = model.model_json_schema()
 
     assert set(schema) <= {"title", "description", "type", "properties"}
-    for drawn in schema["properties"].values():
+    for name, drawn in schema["properties"].items():
+        assert name.isupper()
+        assert drawn["description"].endswith(".")
+        assert drawn["description"].count(" Default: ") == 1
         assert drawn["type"] in {"string", "boolean", "integer", "number"}
         assert "default" in drawn
         assert not {"anyOf", "allOf", "oneOf", "$ref", "const"} & set(drawn)
@@ -97,9 +81,6 @@ def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(PROPERTIES[name]["default"] == "" for name in PASSWORDS)
 
 
-# ---------------------------------------------------------------- keys
-
-
 @pytest.mark.parametrize(
     ("own", "environment", "key"),
     [
@@ -117,46 +98,14 @@ def test_key_of_the_environment_is_the_fallback(
     assert Valves(API_KEY=own).effective_key() == key
 
 
-# ---------------------------------------------------------------- what people type
-
-
-@pytest.mark.parametrize(
-    ("valve", "wrong"),
-    [
-        ("REASONING_SUMMARY", "long"),
-    ],
-)
-def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
+def test_value_that_nothing_stands_for_is_refused() -> None:
     """By the name of its valve; the page says so when it is saved."""
-    with pytest.raises(ValidationError, match=valve) as caught:
-        Valves.model_validate({valve: wrong})
+    with pytest.raises(ValidationError) as caught:
+        Valves.model_validate({"REASONING_SUMMARY": "long"})
 
     [error] = caught.value.errors()
-    assert error["loc"] == (valve,)
+    assert error["loc"] == ("REASONING_SUMMARY",)
     assert error["msg"].startswith("Input should be")
-
-
-@pytest.mark.parametrize(
-    ("valve", "typed", "stored"),
-    [
-        ("MAX_TOOL_CALLS", 0, 1),
-        ("COMPACTION_TOKENS", "many", 0),
-        ("MAX_TOOL_CALLS", "", 100),
-    ],
-)
-def test_number_out_of_range_becomes_the_nearest(
-    valve: str, typed: object, stored: int
-) -> None:
-    """The host would show no reason for a refusal, only that it could not save."""
-    valves = Valves.model_validate({valve: typed})
-    assert valves.model_dump(exclude_unset=True) == {valve: stored}
-
-
-def test_valves_of_an_earlier_version_are_read() -> None:
-    """A stored setting that is no more is left alone, a new one has its default."""
-    stored = {"API_KEY": "sk-1", "GONE": "since then"}
-
-    assert Valves.model_validate(stored) == Valves(API_KEY="sk-1")
 
 
 def test_user_may_choose_every_effort_there_is() -> None:

@@ -17,18 +17,16 @@ from owui_manifold.pipe import Pipe
 from shells.administration import ADMINISTRATION_CONTRACT
 from stand_in.host import StandInHost, host_request
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 ID = "openai_responses_administration"
 
 
 class Administration:
-    """A filter with one setting."""
 
     CONTRACT = ADMINISTRATION_CONTRACT
 
     class Valves(BaseModel):
-        """Settings."""
 
         PERIOD: str = "day"
 
@@ -41,20 +39,18 @@ async def test_without_the_filter_nothing_is_asked(host: StandInHost) -> None:
     assert await active_administration(None) is None
 
 
-async def test_it_has_its_settings(host: StandInHost) -> None:
-    """As they are stored: what other filters of the chat have is not asked."""
+@pytest.mark.parametrize(
+    ("stored", "period"), [({"PERIOD": "week"}, "week"), (None, "day")]
+)
+async def test_it_has_its_settings(stored: Any, period: str, host: StandInHost) -> None:
+    """As they are stored: what other filters of the chat have is not asked.
+
+    The host stores nothing of a filter that was never saved.
+    """
     host.filters.active = {"other": None, ID: Administration()}
-    host.filters.valves = {ID: {"PERIOD": "week"}}
+    host.filters.valves = {ID: stored}
     administration: Any = await active_administration(host_request())
-    assert administration.valves.PERIOD == "week"
-
-
-async def test_filter_that_was_never_saved_has_its_defaults(host: StandInHost) -> None:
-    """The host stores nothing of it then."""
-    host.filters.active = {ID: Administration()}
-    host.filters.valves = {ID: None}  # type: ignore[dict-item]
-    administration: Any = await active_administration(host_request())
-    assert administration.valves.PERIOD == "day"
+    assert period == administration.valves.PERIOD
 
 
 async def test_settings_that_cannot_be_read_are_not_the_defaults(
@@ -83,17 +79,6 @@ async def test_another_contract_is_a_sentence(
     host.filters.active = {ID: other}
     with pytest.raises(InvalidRequest, match=older):
         await active_administration(host_request())
-
-
-async def test_token_of_entra_id_needs_the_filter(host: StandInHost) -> None:
-    """Without it the chat says what to install; nothing is sent."""
-    pipe = Pipe()
-    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
-
-    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
-
-    (error,) = errors(shown)
-    assert "needs the filter openai_responses_administration" in error
 
 
 async def test_entra_id_error_reaches_the_chat(

@@ -1,4 +1,4 @@
-"""Who is asked about a call, and what counts as a yes."""
+"""Who is asked about a call, here or by the host, and what counts as a yes."""
 
 import hashlib
 import json
@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 
 from calls.sample import call_of, host_context
-from openai_responses.loop.tools import Approver, AskedCall
-from owui_manifold.call.context import CheckedCall
+from manifold.preparation import offer_tools
+from openai_responses.items import Item
+from openai_responses.loop.tools import Approver, AskedCall, Toolset
+from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
-from stand_in.host import host_callable
+from owui_manifold.host.open_webui import resolve_dispatched
+from owui_manifold.prepare.request import call_toolset
+from runs.tools import CITY, calling
+from stand_in.host import StandInHost, host_callable
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("newest")]
 
 Json = dict[str, Any]
 ASKS: Json = {"params": {"tool_approval_mode": "ask"}}
@@ -27,7 +32,6 @@ class Page:
         self.shown: list[Json] = []
 
     async def __call__(self, event: Json) -> Any:
-        """Show an event."""
         self.shown.append(event)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -35,12 +39,10 @@ class Page:
 
 
 def approver_of(call: CheckedCall) -> Approver:
-    """Who decides about the calls of a request."""
     return build_approver(call.host, call.config.approval_rules, call.log.warn)
 
 
 def ruled(rules: str, **host: Any) -> CheckedCall:
-    """A call under the administrator's rules."""
     return call_of(
         {}, Valves(API_KEY="sk-1", TOOL_APPROVAL=rules), host=host_context(**host)
     )
@@ -49,24 +51,8 @@ def ruled(rules: str, **host: Any) -> CheckedCall:
 async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
-    """Whether a call may run."""
     approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"params": None},
-        {"params": {"tool_approval_mode": "full"}},
-    ],
-)
-async def test_nobody_is_asked_unless_the_chat_says_so(metadata: Json) -> None:
-    """Open WebUI, too, asks only where `tool_approval_mode` says so."""
-    page = Page(False)
-
-    assert await is_allowed(page, metadata)
-    assert page.shown == []
 
 
 async def test_page_shows_the_hosts_card_with_the_call() -> None:
@@ -107,17 +93,23 @@ async def test_only_true_is_a_yes(answer: Any) -> None:
 async def test_nobody_there_is_a_no() -> None:
     """A plain caller has no page."""
     assert not await is_allowed(None, ASKS)
+    assert not await is_allowed(None, {}, "get_*:deny")
     assert await is_allowed(None, {})
 
 
 @pytest.mark.parametrize(
     ("rules", "metadata", "answer", "allowed", "asked"),
     [
+        # Open WebUI, too, asks only where `tool_approval_mode` says so.
+        ("", {"params": None}, False, True, 0),
+        ("", {"params": {"tool_approval_mode": "full"}}, False, True, 0),
         ("get_*=deny", {}, True, False, 0),
         ("get_*=ask", {}, True, True, 1),
         ("get_*=ask", {}, False, False, 1),
         ("get_*=auto", ASKS, False, True, 0),
         ("other=deny", ASKS, True, True, 1),
+        # A rule that cannot be read may be the one that was to deny this tool.
+        ("get_*:deny", {}, True, True, 1),
     ],
 )
 async def test_rules_come_before_the_chats_mode(
@@ -146,36 +138,29 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
     assert len(page.shown) == 1
 
 
-async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
-    """It may be the one that was to deny this tool."""
-    page = Page(True)
-
-    assert await is_allowed(page, {}, "get_*:deny")
-    assert len(page.shown) == 1
-    assert not await is_allowed(None, {}, "get_*:deny")
-
-
-# ---------------------------------------------------------------- what is shown
-
-
 async def shown_for(name: str, arguments: Json) -> str:
-    """What the question about a call says."""
     page = Page(True)
     approver = approver_of(ruled("*=ask", event_call=page))
     await approver.refusal("call_1", name, arguments)
     return str(page.shown[0]["data"]["message"])
 
 
-async def test_question_shows_the_arguments() -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("delete_file", {"path": "/home/Zoë", "force": True}),
+        # No one approves the middle of a script without having seen it.
+        ("run", {"script": "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500}),
+    ],
+    ids=["short", "long"],
+)
+async def test_question_shows_the_arguments(name: str, arguments: Json) -> None:
     """The oldest host shows nothing but the message."""
-    message = await shown_for("delete_file", {"path": "/home/Zoë", "force": True})
+    message = await shown_for(name, arguments)
 
     begin, block, end = message.split("```")
-    assert "delete_file" in begin
-    assert json.loads(block.removeprefix("json")) == {
-        "path": "/home/Zoë",
-        "force": True,
-    }
+    assert name in begin
+    assert json.loads(block.removeprefix("json")) == arguments
     assert end == "\n\n</div>"
 
 
@@ -189,15 +174,6 @@ async def test_arguments_cannot_leave_their_block(lines: int) -> None:
     assert fences == ["```json", "```"]
     assert message.endswith("\n```\n\n</div>")
     assert "<img" not in message.split("```")[0]
-
-
-async def test_question_hides_nothing_of_long_arguments() -> None:
-    """No one approves the middle of a script without having seen it."""
-    script = "echo fine\n" * 500 + "rm -r ~\n" + "echo fine\n" * 500
-    message = await shown_for("run", {"script": script})
-
-    block = message.split("```")[1]
-    assert json.loads(block.removeprefix("json")) == {"script": script}
 
 
 async def test_several_calls_are_one_question() -> None:
@@ -235,9 +211,7 @@ async def test_no_to_several_calls_denies_each_that_was_asked_about() -> None:
     approver = approver_of(ruled(rules, event_call=page))
     names = ["get_weather", "delete_file", "now", "get_time"]
 
-    refusals = await approver.refusals(
-        [AskedCall(name, name, {}) for name in names],
-    )
+    refusals = await approver.refusals([AskedCall(name, name, {}) for name in names])
 
     [event] = page.shown
     asked = event["data"]["tool_call"]["arguments"]
@@ -275,9 +249,6 @@ async def test_what_cannot_be_seen_is_shown_as_an_escape(
     assert f'"ada{in_json}@example.com"' in data["message"]
 
 
-# ---------------------------------------------------------------- whose rule it is
-
-
 def served(own: str) -> Any:
     """A function that the host makes for a tool of a server."""
 
@@ -294,60 +265,59 @@ async def delete_file() -> None:
     """Be a method of a toolkit."""
 
 
-@pytest.mark.parametrize(
-    ("tool_id", "rules"),
-    [
-        ("files", "files_delete_file=deny"),
-        ("server:files", "files_delete_file=deny"),
-        ("server:openapi:files|delete_file,list", "files_*=deny"),
-    ],
-)
-async def test_rule_holds_for_a_tool_that_the_host_no_longer_renames(
-    tool_id: str, rules: str
-) -> None:
-    """The other tool of its name is gone: a user chooses the tools of a chat."""
-    tool = {"tool_id": tool_id, "callable": host_callable(delete_file)}
-    asked = ruled(rules, tools={"delete_file": tool})
-
-    refused = await approver_of(asked).refusal("c", "delete_file", {})
-    assert "does not allow" in str(refused)
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        {"tool_id": "files", "callable": host_callable(delete_file)},
-        {"tool_id": "server:files", "callable": host_callable(served("delete_file"))},
-        {"type": "mcp", "callable": served("delete_file")},
-    ],
-    ids=["toolkit", "OpenAPI server", "MCP server"],
-)
-async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
-    """A second tool of its name is enough for that, and a user can choose one."""
-    asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
-
-    refused = await approver_of(asked).refusal("c", "files_delete_file", {})
-    assert "does not allow" in str(refused)
-
-
 class McpClient:
-    """The host's connection to the MCP server with the id `files`."""
 
     server_name = "files"
 
 
 LONG = "delete_the_files_of_all_customers_who_have_not_paid_for_long"
+WHOLE = f"files_{LONG}"
+CUT = f"{WHOLE[:55]}_{hashlib.sha256(WHOLE.encode()).hexdigest()[:8]}"
+OF_MCP: Json = {"type": "mcp", "callable": served("delete_file")}
+OF_TOOLKIT: Json = {"tool_id": "files", "callable": host_callable(delete_file)}
+CUT_TOOL: Json = {"type": "mcp", "callable": served(LONG), "client": McpClient()}
 
 
 @pytest.mark.parametrize(
-    "rule", [LONG, f"files_{LONG}", "*_for_long", "delete_*"], ids=str
+    ("name", "tool", "rule"),
+    [
+        # The other tool of its name is gone: a user chooses the tools of a chat.
+        ("delete_file", {"tool_id": "files"}, "files_delete_file"),
+        ("delete_file", {"tool_id": "server:files"}, "files_delete_file"),
+        (
+            "delete_file",
+            {"tool_id": "server:openapi:files|delete_file,list"},
+            "files_*",
+        ),
+        # A second tool of its name is enough for a longer one.
+        ("files_delete_file", OF_TOOLKIT, "delete_*"),
+        (
+            "files_delete_file",
+            {
+                "tool_id": "server:files",
+                "callable": host_callable(served("delete_file")),
+            },
+            "delete_*",
+        ),
+        ("files_delete_file", OF_MCP, "delete_*"),
+        # Open WebUI 0.12 cuts names of MCP tools with over 64 characters.
+        (CUT, CUT_TOOL, LONG),
+        (CUT, CUT_TOOL, WHOLE),
+        (CUT, CUT_TOOL, "*_for_long"),
+        (CUT, CUT_TOOL, "delete_*"),
+    ],
+    ids=[
+        *("toolkit alone", "server alone", "OpenAPI server alone"),
+        *("toolkit", "OpenAPI server", "MCP server"),
+        *("cut: own", "cut: whole", "cut: its end", "cut: its beginning"),
+    ],
 )
-async def test_rule_holds_for_a_name_that_the_host_cut(rule: str) -> None:
-    """Open WebUI 0.12 cuts names of MCP tools with over 64 characters."""
-    whole = f"files_{LONG}"
-    name = f"{whole[:55]}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
-    tool = {"type": "mcp", "callable": served(LONG), "client": McpClient()}
-    asked = ruled(f"{rule}=deny", tools={name: tool})
+async def test_rule_holds_for_each_name_that_the_host_may_give_a_tool(
+    name: str, tool: Json, rule: str
+) -> None:
+    """A user could evade it by the choice of other tools."""
+    kept = {"callable": host_callable(delete_file), **tool}
+    asked = ruled(f"{rule}=deny", tools={name: kept})
 
     refused = await approver_of(asked).refusal("c", name, {})
     assert "does not allow" in str(refused)
@@ -363,3 +333,210 @@ async def test_dialog_shows_every_digit_of_a_number() -> None:
     [event] = page.shown
     assert event["data"]["tool_call"]["arguments"] == {"to": "12345678901234567891"}
     assert "12345678901234567891" in event["data"]["message"]
+
+
+ASK = "ask"
+QUESTIONS: Json = {"type": "object", "properties": {"questions": {"type": "array"}}}
+HOST_TOOLS: Json = {
+    "get_weather": {"spec": {"parameters": CITY}},
+    "users.list": {"spec": {"parameters": CITY}},
+    "note": {"spec": {"parameters": {"type": "object", "properties": {}}}},
+    "pay": {"spec": {"parameters": {"type": "object", "properties": {"amount": {}}}}},
+    "ask_user": {"spec": {"parameters": QUESTIONS}, "type": "builtin"},
+    "call_tool": {
+        "spec": {"parameters": {"type": "object", "properties": {}}},
+        "tool_id": "builtin:call_tool",
+        "type": "builtin",
+    },
+}
+SPEC = {"type": "function", "name": "get_weather", "parameters": CITY}
+QUESTION = calling("ask_user", 9, json.dumps({"questions": ["Which?"]}))
+MODEL = "my_pipe.gpt-5.6-sol"
+STORED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+
+
+def toolset(
+    mode: str, rules: str = "", caller: Caller = STORED, **more: Any
+) -> Toolset:
+    """What runs the calls of a chat in a mode of approvals."""
+    metadata = {"params": {"tool_approval_mode": mode}, **more}
+    call = call_of(
+        {},
+        Valves(API_KEY="sk-1", TOOL_APPROVAL=rules),
+        caller,
+        host=host_context(HOST_TOOLS, metadata=metadata),
+    )
+    return call_toolset(call, offer_tools(None, [], [SPEC]))
+
+
+async def left(toolset: Toolset, *calls: Item) -> list[str]:
+    """The ids of the calls that the host asks about."""
+    assert toolset.judge
+    judgment = await toolset.judge.judge(calls)
+    assert [verdict.call for verdict in judgment.verdicts] == [*calls]
+    assert all(verdict.refusal is None for verdict in judgment.verdicts)
+    return [verdict.call["call_id"] for verdict in judgment.verdicts if verdict.is_left]
+
+
+@pytest.fixture
+def newest(host: StandInHost) -> StandInHost:
+    host.ask_at_cards()
+    return host
+
+
+async def test_all_calls_of_a_chat_that_asks_are_the_hosts() -> None:
+    """It asks about each of them at its card."""
+    calls = [calling("get_weather", n) for n in range(3)]
+
+    assert await left(toolset(ASK), *calls) == ["call_0", "call_1", "call_2"]
+    assert await left(toolset("full"), *calls) == []
+
+
+async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
+    """The host makes calls of functions alone, whatever else a server writes."""
+    call = calling("note", 1, '{"input": "x"}')
+    custom = {**call, "type": "custom_tool_call", "input": "x"}
+
+    assert await left(toolset(ASK), custom) == []
+    assert await left(toolset(ASK), call) == ["call_1"]
+
+
+@pytest.mark.parametrize(
+    ("caller", "facts", "is_asked"),
+    [
+        (STORED._replace(chat_id="temporary:1"), {}, False),
+        (STORED._replace(chat_id="channel:1"), {}, False),
+        (STORED._replace(streams=False), {}, False),
+        (STORED._replace(chat_id="", message_id=""), {}, False),
+        # Who started an automation or a sub-agent would take its waiting for its end.
+        (STORED, {"automation_id": "a-1"}, False),
+        (STORED, {"internal": True}, False),
+        (STORED, {"automation_id": None, "internal": False}, True),
+        # Another function that asks reads the text, and makes no call.
+        (STORED, {"model": {"id": MODEL}}, True),
+        (STORED, {"model": {"id": "a", "info": {"base_model_id": MODEL}}}, True),
+        (STORED, {"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
+        (STORED, {"model": {"id": "another_pipe"}}, False),
+        (STORED, {"model": {"id": "a", "info": {"base_model_id": "other"}}}, False),
+    ],
+)
+@pytest.mark.parametrize("mode", [ASK, "full"])
+async def test_host_asks_where_it_stores_and_reads_the_answer(
+    mode: str, caller: Caller, facts: Json, is_asked: bool
+) -> None:
+    """Elsewhere it would not call the pipe again, or nobody would answer."""
+    assert (toolset(mode, caller=caller, **facts).judge is not None) is is_asked
+
+
+async def test_older_host_asks_about_nothing(host: StandInHost) -> None:
+    """It has such cards, but loses what the approved calls returned."""
+    host.provide("utils.tool_approval")
+
+    assert toolset(ASK).judge is None
+
+
+WEATHER = calling("get_weather")
+PASSED_ON = json.dumps({"tool_name": "get_weather", "params": '{"city": "Bern"}'})
+
+
+@pytest.mark.parametrize(
+    ("rules", "call", "is_left"),
+    [
+        ("", WEATHER, True),
+        ("other=ask", WEATHER, True),
+        ("get_weather=auto", WEATHER, False),
+        ("get_weather=deny", WEATHER, False),
+        # The user could switch the host's question off.
+        ("get_*=ask", WEATHER, False),
+        # An entry that is no rule asks about all.
+        ("get_weather:ask", WEATHER, False),
+        # The host puts the call that is passed on in its place.
+        ("", calling("call_tool", 1, PASSED_ON), True),
+        ("get_weather=ask", calling("call_tool", 1, PASSED_ON), False),
+        ("call_tool=ask", calling("call_tool", 1, PASSED_ON), False),
+        # Whatever the white space between arguments.
+        ("", calling("get_weather", 1, '{"city": "Zürich\\n\\t🚀"}'), True),
+        ("", calling("get_weather", 1, '{"city":"a"}'), True),
+    ],
+)
+async def test_rules_of_the_administrator_are_kept_here(
+    rules: str, call: Item, is_left: bool
+) -> None:
+    assert await left(toolset(ASK, rules), call) == ["call_1"] * is_left
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_weather", '{"city": "Ber'),
+        ("get_weather", '{"city": 7}'),
+        ("unheard_of", '{"city": "Bern"}'),
+        # The host would look for these very names.
+        ("functions.get_weather", '{"city": "Bern"}'),
+        ("users_list", '{"city": "Bern"}'),
+        # It would call the tool with null, which is left out here.
+        ("get_weather", '{"city": "Bern", "days": null}'),
+        # Its card shows another text than the one that is sent.
+        ("get_weather", '{"city": "Bern\\u202e"}'),
+        ("get_weather", '{"city": "Bern", "\\u200b": 1}'),
+        ("get_weather", '{"city": "Bern \\udb40\\udc41"}'),
+        # Its own `call_tool` takes no other fields.
+        ("call_tool", '{"tool_name": "get_weather", "params": "{}", "x": 1}'),
+        ("call_tool", '{"tool_name": "unheard_of", "params": "{}"}'),
+    ],
+)
+async def test_host_is_left_only_the_call_that_was_checked(
+    name: str, arguments: str
+) -> None:
+    """The others are answered with an error, or asked about here."""
+    assert await left(toolset(ASK), calling(name, 1, arguments)) == []
+
+
+async def test_call_that_the_host_answers_with_an_error_is_no_call() -> None:
+    """It leaves the name of the tool that passes calls on, which it has."""
+    made = [
+        resolve_dispatched("call_tool", json.dumps(given), HOST_TOOLS)
+        for given in ({"tool_name": "note", "params": "{}"}, {"tool_name": "note"})
+    ]
+
+    assert made == [("note", "{}"), None]
+
+
+@pytest.mark.parametrize("mode", ["full", ASK])
+async def test_question_to_the_user_is_the_hosts(mode: str) -> None:
+    """It stores that, too, and the answer has no time limit."""
+    assert await left(toolset(mode), QUESTION) == ["call_9"]
+    assert await left(toolset(mode, "ask_user=deny"), QUESTION) == []
+    assert await left(toolset(mode, "ask_user=ask"), QUESTION) == []
+    assert await left(toolset(mode), {**QUESTION, "arguments": "{}"}) == []
+    # Nor what another tool is given that looks like one.
+    alike = {**QUESTION, "name": "note"}
+    assert await left(toolset(mode, "note=auto"), alike) == []
+
+
+async def test_host_puts_one_question_and_nothing_beside_it() -> None:
+    """It would answer the others with an error. What runs here is no matter to it."""
+    weather = calling("get_weather", 1)
+    second = {**QUESTION, "call_id": "call_8"}
+
+    assert await left(toolset("full"), weather, QUESTION) == ["call_9"]
+    assert await left(toolset(ASK), weather, QUESTION) == ["call_1"]
+    assert await left(toolset(ASK), QUESTION, second) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "changed"),
+    [
+        # The page reads ...992, and the call is made with ...993.
+        (f'{{"amount": {2**53 - 1}}}', f'{{"amount": {2**53 + 1}}}'),
+        # JSON can write an endless number; a page shows `null`.
+        ('{"amount": 1e300}', '{"amount": 1e999}'),
+    ],
+    ids=["rounded", "endless"],
+)
+async def test_number_that_the_card_shows_otherwise_is_asked_about_here(
+    shown: str, changed: str
+) -> None:
+    calls = [calling("pay", 1, shown), calling("pay", 2, changed)]
+
+    assert await left(toolset(ASK), *calls) == ["call_1"]

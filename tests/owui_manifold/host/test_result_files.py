@@ -33,7 +33,6 @@ async def keep_inline(url: str) -> str:
 
 
 def picture(url: str) -> dict[str, str]:
-    """A picture among the files of a result."""
     return {"type": "image", "url": url}
 
 
@@ -100,7 +99,6 @@ LEFT_OUT = "A file over 5 MB was left out of this result."
 
 
 def whole(size: int, kind: str = "image/png") -> str:
-    """A file of this size, as a data URL."""
     return f"data:{kind};base64,{base64.b64encode(bytes(size)).decode()}"
 
 

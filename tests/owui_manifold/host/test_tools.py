@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -30,7 +31,7 @@ from runs.tools import CITY, answers_of, calling
 from stand_in.host import StandInHost, host_callable
 from upstream.server import until
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
@@ -64,11 +65,7 @@ def result(value: Any, **more: Any) -> Json:
     return {"tool_id": "server:1", "callable": given, "spec": spec, **more}
 
 
-def host_tools(
-    tools: Json,
-    body: Json | None = None,
-    **more: Any,
-) -> HostTools:
+def host_tools(tools: Json, body: Json | None = None, **more: Any) -> HostTools:
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
     call = call_of(body or {}, Valves(API_KEY="sk-1"), host=context)
@@ -76,11 +73,7 @@ def host_tools(
 
 
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
-    """What a tool returned."""
     return await tools.call(name, given or {"city": "Bern"})
-
-
-# ---------------------------------------------------------------- tools that ask
 
 
 class Clock:
@@ -92,7 +85,6 @@ class Clock:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Stand still."""
         self.stops += 1
         yield
         self.stops -= 1
@@ -116,7 +108,7 @@ class Clock:
     [("confirmation", True), ("input", True), ("execute", False)],
 )
 async def test_time_of_a_tool_stands_still_while_it_asks_a_person(
-    kind: str, stands_still: bool, host: StandInHost
+    kind: str, stands_still: bool
 ) -> None:
     """The host's own dialogs have no limit of time; a script of the page is work."""
     clock = Clock()
@@ -131,9 +123,7 @@ async def test_time_of_a_tool_stands_still_while_it_asks_a_person(
     assert clock.asked == [(kind, stands_still)]
 
 
-async def test_question_of_an_mcp_server_stops_the_time_of_its_calls(
-    host: StandInHost,
-) -> None:
+async def test_question_of_an_mcp_server_stops_the_time_of_its_calls() -> None:
     """It comes beside the calls, in the connection's own task, and names none."""
     clock = Clock()
     client = SimpleNamespace(event_caller=clock.event_call)
@@ -163,7 +153,7 @@ async def test_question_of_an_mcp_server_stops_the_time_of_its_calls(
     assert after == [("request:elicitation", False)]
 
 
-async def test_mcp_server_of_an_older_host_asks_nothing(host: StandInHost) -> None:
+async def test_mcp_server_of_an_older_host_asks_nothing() -> None:
     """Its client has no way to."""
     clock = Clock()
     tools = host_tools({"look": result("Rain.", type="mcp", client=object())})
@@ -171,30 +161,21 @@ async def test_mcp_server_of_an_older_host_asks_nothing(host: StandInHost) -> No
     assert await clock.run(tools, "look") == ["Rain."]
 
 
-# ---------------------------------------------------------------- who runs where
-
-
 async def test_user_is_read_once_for_all_tools_of_an_answer(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each read is a query of its own."""
-    asked: list[str] = []
-    read = host.users.get_user_by_id
-
-    async def count(user_id: str) -> Any:
-        asked.append(user_id)
-        return await read(user_id)
-
-    monkeypatch.setattr(host.users, "get_user_by_id", count)
+    read = AsyncMock(wraps=host.users.get_user_by_id)
+    monkeypatch.setattr(host.users, "get_user_by_id", read)
     tools = host_tools({"look": tool(look)})
 
     first, second = [await answer(tools) for _ in range(2)]
 
     assert first == second
-    assert len(asked) == 1
+    assert read.await_count == 1
 
 
-async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
+async def test_sync_tool_runs_on_a_thread_with_the_context() -> None:
     """The host's own wrapper would run it on the loop."""
     token = WHO.set("Ada")
 
@@ -204,9 +185,7 @@ async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) ->
     assert returned == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
 
 
-async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
-    host: StandInHost,
-) -> None:
+async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is() -> None:
     """It gets the chat's messages and files."""
     metadata = {"user_id": "user-1", "files": [{"id": "f"}]}
     tools = host_tools(
@@ -216,7 +195,7 @@ async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
     assert await answer(tools) == ToolResult("Bern: 3 messages, 1 files")
 
 
-async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
+async def test_tool_without_a_function_is_awaited() -> None:
     """OpenAPI servers give data and headers."""
     tools = host_tools({"look": result(({"rain": 1}, {"h": "x"}), type="external")})
 
@@ -224,19 +203,20 @@ async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize("server", [{"server": {"url": "u"}}, {}])
-async def test_tool_of_the_browser_is_run_there(
-    server: Json, host: StandInHost
-) -> None:
+async def test_tool_of_the_browser_is_run_there(server: Json) -> None:
+    """One that is gone fails the call."""
     shown: list[Json] = []
 
     async def event_call(event: Json) -> Any:
         shown.append(event)
         return {"rain": 1}
 
-    direct = {"spec": {"parameters": CITY}, "direct": True, **server}
-    tools = host_tools({"look": direct}, event_call=event_call)
+    direct = {"look": {"spec": {"parameters": CITY}, "direct": True, **server}}
 
-    assert await answer(tools) == ToolResult('{"rain": 1}')
+    returned = await answer(host_tools(direct, event_call=event_call))
+    failed = await answer(host_tools(direct))
+
+    assert returned == ToolResult('{"rain": 1}')
     [event] = shown
     assert event["type"] == "execute:tool"
     assert event["data"].pop("id")
@@ -246,15 +226,8 @@ async def test_tool_of_the_browser_is_run_there(
         "server": server.get("server", {}),
         "session_id": "s-1",
     }
-
-
-async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
-    direct = {"spec": {"parameters": CITY}, "direct": True}
-
-    returned = await answer(host_tools({"look": direct}))
-
-    assert returned.failed
-    assert "not connected" in str(returned.output)
+    assert failed.failed
+    assert "not connected" in str(failed.output)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +239,7 @@ async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
     ],
 )
 async def test_arguments_that_a_tool_does_not_know_are_left_out(
-    kind: str, schema: Json, given: Json, host: StandInHost
+    kind: str, schema: Json, given: Json
 ) -> None:
     """But not those of MCP servers, which check for themselves."""
     seen: list[Json] = []
@@ -283,10 +256,7 @@ async def test_arguments_that_a_tool_does_not_know_are_left_out(
     assert seen == [given]
 
 
-# ---------------------------------------------------------------- names
-
-
-async def test_names_are_mapped_back(host: StandInHost) -> None:
+async def test_names_are_mapped_back() -> None:
     """For the schema, the limits and the call; own names are understood too."""
     own = "server:list files"
     tools = host_tools({own: {**tool(look_up), "type": "builtin"}})
@@ -299,7 +269,7 @@ async def test_names_are_mapped_back(host: StandInHost) -> None:
         assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
 
 
-async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> None:
+async def test_tool_that_the_model_spells_in_its_own_way() -> None:
     """It runs; the rules are those of the tool that runs."""
     offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
     context = host_context({**offered, "Get_Weather": tool(look)})
@@ -317,27 +287,12 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     assert "There is no tool named weather" in outputs[3]
 
 
-async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
+async def test_tool_that_is_not_there_has_no_schema() -> None:
     """One without arguments has an empty one."""
     tools = host_tools({"now": {"spec": {"name": "now"}}, "bare": {}})
 
-    assert tools.parameters("teleport") is None
-    for name in ("now", "bare"):
-        assert tools.parameters(name) == {"type": "object", "properties": {}}
-
-
-class TaskList:
-    """Tools that read the list of tasks, wait for the database, and write it."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-
-    async def update_task(self, id: str) -> str:
-        """Mark a task."""
-        done = list(self.done)
-        await asyncio.sleep(0)
-        self.done = [*done, id]
-        return id
+    found = [tools.parameters(name) for name in ("teleport", "now", "bare")]
+    assert found == [None, *[{"type": "object", "properties": {}}] * 2]
 
 
 @pytest.mark.parametrize(
@@ -350,23 +305,30 @@ class TaskList:
     ],
 )
 async def test_calls_about_the_task_list_run_one_by_one(
-    host: StandInHost, tool_name: str, kind: str, kept: int
+    tool_name: str, kind: str, kept: int
 ) -> None:
     """As in the host, which runs such calls in order: none undoes another's mark.
 
     Sub-agents run at once. Of other tools only their authors know whether they can.
     """
-    tasks = TaskList()
+    done: list[str] = []
+
+    async def update_task(id: str) -> str:
+        before = [*done]
+        await asyncio.sleep(0)  # as the database
+        done[:] = [*before, id]
+        return id
+
     parameters = {"type": "object", "properties": {"id": {"type": "string"}}}
     spec = {"name": tool_name, "parameters": parameters}
-    tools = host_tools({tool_name: tool(tasks.update_task, type=kind, spec=spec)})
+    tools = host_tools({tool_name: tool(update_task, type=kind, spec=spec)})
 
     await asyncio.gather(*(answer(tools, tool_name, id=name) for name in "abc"))
 
-    assert tasks.done == ["a", "b", "c"][-kept:]
+    assert done == ["a", "b", "c"][-kept:]
 
 
-async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
+async def test_slow_tools_of_the_host_have_an_hour() -> None:
     """A toolkit's tool of the same name has the limit of the others."""
     slow = ("delegate_task", "generate_image", "edit_image")
     builtin = {name: tool(look, type="builtin") for name in (*slow, "look")}
@@ -386,7 +348,7 @@ async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     ],
 )
 async def test_only_the_hosts_own_question_waits_for_people(
-    name: str, type: str, kind: str, host: StandInHost
+    name: str, type: str, kind: str
 ) -> None:
     """A tool of the same name is an ordinary one."""
     assert host_tools({name: tool(look, type=type)}).call_kind(name) == kind
@@ -400,8 +362,7 @@ DISPATCHER: Json = {
         "parameters": {
             "type": "object",
             "properties": {
-                "tool_name": {"type": "string"},
-                "params": {"type": "string"},
+                name: {"type": "string"} for name in ("tool_name", "params")
             },
             "required": ["tool_name", "params"],
         }
@@ -416,7 +377,6 @@ DISPATCHER: Json = {
             {"tool_name": "delete_all", "params": '{"city": "Bern"}'},
             ("delete_all", {"city": "Bern"}),
         ),
-        ({"tool_name": "delete_all", "params": "{}"}, ("delete_all", {})),
         ({"tool_name": "nothing", "params": "{}"}, None),
         ({"tool_name": "call_tool", "params": "{}"}, None),
         ({"tool_name": "search_tools", "params": "{}"}, None),
@@ -427,23 +387,17 @@ DISPATCHER: Json = {
     ],
 )
 async def test_call_through_the_dispatcher_means_the_tool_it_names(
-    arguments: Json, meant: tuple[str, Json] | None, host: StandInHost
+    arguments: Json, meant: tuple[str, Json] | None
 ) -> None:
     tools = host_tools(
-        {
-            "call_tool": DISPATCHER,
-            "search_tools": tool(look),
-            "delete_all": tool(look),
-        }
+        {"call_tool": DISPATCHER, "search_tools": tool(look), "delete_all": tool(look)}
     )
 
     assert tools.resolve_call("call_tool", arguments) == meant
 
 
 @pytest.mark.parametrize("name", ["huge", "call_tool"])
-async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
-    name: str, host: StandInHost
-) -> None:
+async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(name: str) -> None:
     wide = {"type": "object", "properties": {"city": {"enum": [*range(100_000)]}}}
     huge = {**tool(look), "spec": {"name": "huge", "parameters": wide}}
     tools = host_tools({"call_tool": DISPATCHER, "huge": huge})
@@ -457,7 +411,7 @@ async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
     assert "There is no tool named huge" in str(refused.output)
 
 
-async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
+async def test_rules_hold_for_tools_behind_the_dispatcher() -> None:
     """Whoever may not be called may not be called through another."""
     tools = host_tools({"call_tool": DISPATCHER, "delete_all": tool(look)})
     toolset = Toolset(tools, Approver([("delete_*", "deny")]))
@@ -468,9 +422,6 @@ async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> 
 
     assert "does not allow delete_all" in str(refused.output)
     assert str(allowed.output).startswith("Rain in Bern")
-
-
-# ---------------------------------------------------------------- what comes back
 
 
 async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> None:
@@ -508,7 +459,7 @@ async def test_picture_with_an_address_is_seen_and_shown(
     assert host.results.stored == []
 
 
-async def test_embeds_are_shown(host: StandInHost) -> None:
+async def test_embeds_are_shown() -> None:
     """The model gets the host's words for them."""
     returned = await answer(host_tools({"look": result({"html": "<b>"})}))
 
@@ -528,7 +479,7 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     ],
 )
 async def test_tools_that_cite_name_their_sources(
-    name: str, capabilities: Json | None, cites: bool, host: StandInHost
+    name: str, capabilities: Json | None, cites: bool
 ) -> None:
     """Those of the host, unless the model's settings forbid it."""
     model = {"info": {"meta": {"capabilities": capabilities}}}
@@ -556,13 +507,6 @@ async def test_terminal_is_told_where_there_is_a_page(
     assert len(host.results.told) == (0 if emitter is None else 1)
 
 
-async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
-    """The model reads what it said."""
-    returned = await answer(host_tools({"look": result({"error": "no such city"})}))
-
-    assert returned == ToolResult('{"error": "no such city"}', failed=True)
-
-
 @pytest.mark.parametrize(
     ("text", "failed"),
     [
@@ -585,7 +529,7 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     ],
 )
 async def test_result_that_tells_of_an_error_is_a_failure(
-    text: str, failed: bool, host: StandInHost
+    text: str, failed: bool
 ) -> None:
     """By the words that the host knows; its own runner marks them so."""
     assert await answer(host_tools({"look": result(text)})) == ToolResult(text, failed)
@@ -599,7 +543,7 @@ async def test_result_that_tells_of_an_error_is_a_failure(
     ],
 )
 async def test_what_a_server_says_of_a_failed_call_is_a_result(
-    error: Exception, told: str, host: StandInHost
+    error: Exception, told: str
 ) -> None:
     """The host raises it bare; a call that did not reach the server raised."""
 
@@ -615,7 +559,7 @@ async def test_what_a_server_says_of_a_failed_call_is_a_result(
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x")])
 async def test_keys_that_an_exception_may_quote_are_hidden(
-    error: BaseException, host: StandInHost
+    error: BaseException,
 ) -> None:
     """Those of the toolkit's valves, and of the user's; other valves stay readable."""
 
@@ -653,10 +597,7 @@ async def test_call_that_was_made_is_told_from_one_that_failed(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that reads of a failure alone would send the same mail again."""
-
-    async def locked(_user_id: str) -> Any:
-        raise RuntimeError("database is locked")
-
+    locked = AsyncMock(side_effect=RuntimeError("database is locked"))
     monkeypatch.setattr(host.users, "get_user_by_id", locked)
     toolset = Toolset(host_tools({"look": result("Sent.")}))
 
@@ -667,10 +608,7 @@ async def test_call_that_was_made_is_told_from_one_that_failed(
     assert "database is locked" in str(outcome.output)
 
 
-# ---------------------------------------------------------------- threads
-
-
-async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
+async def test_loop_goes_on_while_a_sync_tool_waits() -> None:
     """Other chats do not notice."""
     entered = threading.Event()
     leave = threading.Event()
@@ -705,7 +643,6 @@ class Hanging:
         self.ended = threading.Semaphore(0)
 
     def __call__(self, city: str) -> str:
-        """Run on its thread."""
         self.begun.release()
         assert self.leave.wait(60)
         self.ended.release()
@@ -714,7 +651,6 @@ class Hanging:
 
 @pytest.fixture
 def hanging() -> Iterator[Hanging]:
-    """Such a tool, which ends with the test."""
     tool = Hanging()
     yield tool
     tool.leave.set()
@@ -732,7 +668,7 @@ def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
 
 
 async def test_hung_tools_of_one_user_take_no_thread_of_another(
-    host: StandInHost, hanging: Hanging
+    hanging: Hanging,
 ) -> None:
     """Sixteen were enough to stop the tools of all; now the user is told."""
     threads = ToolThreads()
@@ -757,7 +693,7 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
 
 
 async def test_calls_beyond_the_share_wait_while_the_others_may_end(
-    host: StandInHost, hanging: Hanging
+    hanging: Hanging,
 ) -> None:
     """Two answers of one user at once are no reason to refuse a call."""
     threads = ToolThreads()
@@ -776,9 +712,7 @@ async def test_calls_beyond_the_share_wait_while_the_others_may_end(
     }
 
 
-async def test_share_of_a_user_goes_when_nothing_of_it_runs(
-    host: StandInHost, hanging: Hanging
-) -> None:
+async def test_share_of_a_user_goes_when_nothing_of_it_runs(hanging: Hanging) -> None:
     """A server with many users keeps no idle thread of each."""
     threads = ToolThreads()
     tools = asked_by("user-1", threads, hanging)
@@ -812,5 +746,4 @@ async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None
 
 
 async def unchanged(function: Any, extra_params: Json) -> Any:
-    """Return a tool as it is."""
     return function

@@ -22,12 +22,12 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import is_as_configured
 from owui_manifold.prepare.tasks import build_task_request
-from runs.sample import message, reasoning
+from runs.sample import reasoning
 from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN
 from stand_in.usage_database import UsageDatabase
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 ULID = "A" * 26
@@ -38,12 +38,10 @@ SEALED = strip_for_replay(reasoning("1"))
 
 
 def never() -> bool:
-    """Say that a request is not as the administrators configured it."""
     return False
 
 
 def user(text: str) -> Item:
-    """What the user said, as it is sent."""
     part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -57,12 +55,10 @@ def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
 
 
 def valves(**more: Any) -> Valves:
-    """Settings with a key."""
     return Valves.model_validate({**VALVES.model_dump(), **more})
 
 
 async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """What would be sent for a chat."""
     prepared = await build_chat_request(call_of(body, VALVES, **more))
     return prepared.request.payload()
 
@@ -104,9 +100,8 @@ async def test_chat_of_questions_and_answers_asks_no_table(
     database.execute("CREATE TABLE chat_message (id TEXT, chat_id TEXT, role TEXT)")
     database.set_trace_callback(statements.append)
     question = {"role": "user", "content": "Hi", "parentId": None}
-    host.chats.rows["chat-1"] = Row(
-        "user-1", {"history": {"messages": {"q": question}}}
-    )
+    history = {"history": {"messages": {"q": question}}}
+    host.chats.rows["chat-1"] = Row("user-1", history)
     context = host_context(metadata={**IDS, "user_message_id": "q"})
 
     await build_chat_request(call_of(chat("Hi"), VALVES, SAVED, host=context))
@@ -132,7 +127,7 @@ async def test_words_of_others_are_those_that_the_page_shows(
     assert prepared.request.input == [user(words)]
 
 
-async def test_chat_becomes_a_request(host: StandInHost) -> None:
+async def test_chat_becomes_a_request() -> None:
     """Everything at its place, nothing stored at the API."""
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
@@ -169,7 +164,7 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     ],
 )
 async def test_valves_are_what_a_caller_leaves_open(
-    given: dict[str, Any], body: dict[str, Any], sent: dict[str, Any], host: StandInHost
+    given: dict[str, Any], body: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     call = call_of(chat("Hi", **body), valves(**given))
     payload = (await build_chat_request(call)).request.payload()
@@ -189,7 +184,7 @@ async def test_valves_are_what_a_caller_leaves_open(
     ],
 )
 async def test_texts_that_may_be_shown_otherwise_are_recorded(
-    given: dict[str, Any], model: str, *, cites: bool, host: StandInHost
+    given: dict[str, Any], model: str, *, cites: bool
 ) -> None:
     """OpenAI's tools cite, and so do agents."""
     caller = Caller(f"my_pipe.{model}", "user-1", "chat-1", "m-1", streams=True)
@@ -199,20 +194,25 @@ async def test_texts_that_may_be_shown_otherwise_are_recorded(
     assert prepared.scope.cites is cites
 
 
+@pytest.mark.parametrize(
+    ("given", "body", "limit"),
+    [
+        ({"ENABLE_WEB_SEARCH": True, "MAX_TOOL_CALLS": 7}, {}, 7),
+        ({}, {"tools": [TOOL]}, None),
+    ],
+    ids=["its own", "functions"],
+)
 async def test_the_api_counts_its_own_tools_to_the_same_limit(
-    host: StandInHost,
+    given: Json, body: Json, limit: int | None
 ) -> None:
     """Of functions it counts none: those are counted here."""
-    given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
-    hosted = (await build_chat_request(call_of(chat("Hi"), given))).request
-    functions = await payload(chat("Hi", tools=[TOOL]))
+    prepared = await build_chat_request(call_of(chat("Hi", **body), valves(**given)))
 
-    assert hosted.max_tool_calls == 7
-    assert functions["tools"]
-    assert "max_tool_calls" not in functions
+    assert prepared.request.tools
+    assert prepared.request.max_tool_calls == limit
 
 
-async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
+async def test_alias_and_user_choose_the_effort() -> None:
     """The user's explicit effort wins over the name."""
     caller = Caller("f.gpt-5.6-sol-low", "user-1", "chat-1", "m-1", streams=True)
 
@@ -225,26 +225,8 @@ async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
     assert chosen["reasoning"]["effort"] == "high"
 
 
-async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
-    """In front of the answer that its marker is in."""
-    keep_reasoning(host)
-    text = format_marker("reasoning", ULID) + "Hello."
-
-    sent = await payload(chat("Hi", text, "And now?"))
-
-    expected = [
-        user("Hi"),
-        SEALED,
-        strip_for_replay(message("1", "Hello.")),
-        user("And now?"),
-    ]
-    assert sent["input"] == expected
-
-
 @pytest.mark.parametrize("persists", [True, False])
-async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(
-    persists: bool, host: StandInHost
-) -> None:
+async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(persists: bool) -> None:
     """A call with its output, or neither; the words around them always."""
     function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
     body = chat("Weather?", "It rains.", "And now?")
@@ -262,28 +244,31 @@ async def test_earlier_tool_calls_are_sent_if_the_valve_says_so(
 
 
 @pytest.mark.parametrize(
-    ("family", "persist"),
+    ("family", "persist", "kept", "included"),
     [
-        ("gpt-5.2", "conversation"),
-        ("gpt-5.6-sol", "response"),
-        ("gpt-5.6-sol", "disabled"),
+        ("gpt-5.6-sol", "conversation", ["reasoning"], ["reasoning.encrypted_content"]),
+        ("gpt-5.2", "conversation", [], ["reasoning.encrypted_content"]),
+        ("gpt-5.6-sol", "response", [], ["reasoning.encrypted_content"]),
+        ("gpt-5.6-sol", "disabled", [], None),
     ],
 )
-async def test_reasoning_stays_here_when_it_must(
-    family: str, persist: str, host: StandInHost
+async def test_reasoning_is_sent_back_unless_it_must_stay_here(
+    family: str,
+    persist: str,
+    kept: list[str],
+    included: list[str] | None,
+    host: StandInHost,
 ) -> None:
-    """Of another family, or when the administrator says so."""
+    """It stays if it is of another family, or when the administrator says so."""
     keep_reasoning(host, family)
     body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
+    call = call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
 
-    prepared = await build_chat_request(
-        call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
-    )
+    prepared = await build_chat_request(call)
 
     kinds = [item["type"] for item in prepared.request.input]
-    assert kinds == ["message", "message", "message"]
-    is_included = prepared.request.include == ["reasoning.encrypted_content"]
-    assert is_included is (persist != "disabled")
+    assert kinds == ["message", *kept, "message", "message"]
+    assert prepared.request.include == included
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
@@ -310,7 +295,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     assert prepared.row is None
 
 
-async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> None:
+async def test_earlier_refusal_holds_for_chats_and_tasks() -> None:
     """Of this model, by this key at this address."""
     learned: list[Repair] = [LeaveOutParameter("stream")]
     asked = call_of(chat("Hi"), VALVES)
@@ -325,7 +310,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks(host: StandInHost) -> N
     assert list((await build_task_request(asked)).request.repairs) == learned
 
 
-async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
+async def test_valves_say_where_to_and_how_long() -> None:
     given = valves(
         EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
     )
@@ -341,60 +326,58 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
         assert prepared.call.endpoint.project == "proj-1"
 
 
-@pytest.mark.parametrize("body", [chat(), {"messages": None}])
-async def test_empty_chat_gives_a_sentence(
-    body: dict[str, Any], host: StandInHost
+@pytest.mark.parametrize(
+    ("body", "version", "message"),
+    [
+        (chat(), "0.12.4", "no message to answer"),
+        ({"messages": None}, "0.12.4", "no message to answer"),
+        (chat("Hi"), "0.6.40", r"needs Open WebUI 0\.11\.4"),
+    ],
+    ids=["no message", "no messages", "old host"],
+)
+async def test_call_that_cannot_be_answered_gives_a_sentence(
+    body: Json, version: str, message: str, host: StandInHost
 ) -> None:
-    with pytest.raises(InvalidRequest, match="no message to answer"):
+    host.provide("env", VERSION=version)
+
+    with pytest.raises(InvalidRequest, match=message):
         await build_chat_request(call_of(body, VALVES))
-    with pytest.raises(InvalidRequest, match="no message to answer"):
+    with pytest.raises(InvalidRequest, match=message):
         await build_task_request(call_of(body, VALVES, TASK))
 
 
-async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
-    host.provide("env", VERSION="0.6.40")
-
-    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await build_chat_request(call_of(chat("Hi"), VALVES))
-    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await build_task_request(call_of(chat("Hi"), VALVES, TASK))
+PLAIN_CLIENT = Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True)
 
 
-@pytest.mark.parametrize("tools", [["get_weather"], []])
-async def test_calls_of_a_chat_are_run_here(
-    tools: list[str], host: StandInHost
+@pytest.mark.parametrize(
+    ("caller", "tools", "is_ours"),
+    [
+        # Whatever Open WebUI has: no one else could run one that it has not.
+        (None, ["get_weather"], True),
+        (None, [], True),
+        (PLAIN_CLIENT, ["get_weather"], True),
+        # One that is not here leaves all calls open.
+        (PLAIN_CLIENT, ["other"], False),
+    ],
+)
+async def test_plain_client_runs_its_own_tools(
+    caller: Caller | None, tools: list[str], is_ours: bool
 ) -> None:
-    """Whatever Open WebUI has: no one else could run one that it has not."""
+    """The calls of a chat are run here."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
-    asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
+    body = chat("Hi", tools=[TOOL])
 
-    prepared = await build_chat_request(asked)
+    prepared = await build_chat_request(
+        call_of(body, VALVES, caller, host=host_context(kept))
+    )
 
     assert prepared.toolset is not None
-    assert prepared.toolset.runs_calls
+    assert prepared.toolset.runs_calls is is_ours
     # Of the rounds, the last one tells the model of the limit.
     assert prepared.toolset.budget == Budget(rounds=11, calls=100)
 
 
-@pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
-async def test_plain_client_runs_its_own_tools(
-    tool: str, ours: bool, host: StandInHost
-) -> None:
-    """One that is not here leaves all calls open."""
-    asked = call_of(
-        chat("Hi", tools=[TOOL]),
-        VALVES,
-        Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True),
-        host=host_context({tool: {"spec": TOOL["function"]}}),
-    )
-
-    prepared = await build_chat_request(asked)
-
-    assert prepared.toolset is not None
-    assert prepared.toolset.runs_calls is ours
-
-
-async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
+async def test_log_says_which_tool_an_effort_costs() -> None:
     """The API refuses the two together; the caller chose the effort."""
     given = Valves(API_KEY="sk-1", ENABLE_WEB_SEARCH=True)
     lines: list[str] = []
@@ -420,7 +403,7 @@ async def test_log_says_which_tool_an_effort_costs(host: StandInHost) -> None:
     ],
 )
 async def test_output_of_a_call_that_the_host_made_is_limited(
-    length: int, is_native: bool, sent: int, host: StandInHost
+    length: int, is_native: bool, sent: int
 ) -> None:
     """The host made it after an approval, or another pipe did."""
     function = {"name": "get_weather", "arguments": "{}"}
@@ -470,41 +453,33 @@ async def test_limits_are_those_of_the_whole_answer(
 
 
 @pytest.mark.parametrize(
-    ("model", "said_first", "verbosity"),
+    ("model", "wish", "said_first", "verbosity"),
     [
-        ("my_pipe.gpt-5.6-sol", ["Hi"], "high"),
-        ("my_pipe.gpt-4.1", ["Hi", "Hello.", "Add Details"], None),
+        ("my_pipe.gpt-5.6-sol", "Add Details", ["Hi"], "high"),
+        ("my_pipe.gpt-5.6-sol", "More Concise", ["Hi"], "low"),
+        ("my_pipe.gpt-4.1", "Add Details", ["Hi", "Hello.", "Add Details"], None),
     ],
 )
 async def test_wish_for_more_details(
-    model: str, said_first: list[str], verbosity: str | None, host: StandInHost
+    model: str, wish: str, said_first: list[str], verbosity: str | None
 ) -> None:
-    """It wins over what the chat is set to; a model without it reads the words."""
-    body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
-    body["model"] = model
+    """It wins over what the chat is set to, and keeps what else is said of the text.
+
+    A model without it reads the words.
+    """
+    form = {"type": "json_object"}
+    body = chat("Hi", "Hello.", wish, text={"format": form, "verbosity": "medium"})
     context = host_context(metadata={**IDS, "regeneration_message_id": "m-0"})
 
     caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
     sent = await payload(body, caller=caller, host=context)
 
     assert list(map(message_text, sent["input"])) == said_first
-    assert (sent.get("text") or {}).get("verbosity") == verbosity
+    assert sent["text"]["format"] == form
+    assert sent["text"].get("verbosity") == verbosity
 
 
-async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
-    """What else the caller says of the text stays."""
-    form = {"type": "json_object"}
-    body = chat("Hi, JSON", text={"format": form, "verbosity": "high"})
-    body["messages"].append({"role": "user", "content": "More Concise"})
-
-    sent = await payload(body)
-
-    assert sent["text"] == {"format": form, "verbosity": "low"}
-
-
-async def test_the_mode_of_a_name_is_what_the_administrator_set(
-    host: StandInHost,
-) -> None:
+async def test_the_mode_of_a_name_is_what_the_administrator_set() -> None:
     """So what a refusal shows holds for everybody who asks that model."""
     caller = Caller("my_pipe.gpt-6.1-sol-pro-high", "user-1", "chat-1", "m-1")
     valves = Valves(API_KEY="sk-1")

@@ -6,15 +6,17 @@ import pytest
 
 from calls.outcomes import NATIVE, answering, chunks_of, stored
 from calls.sample import IDS, TOOL, call_of, chat, valves_for
+from calls.tools import with_tool
 from calls.turns import row_of
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable
+from stand_in.chats import convert_output, finished_items
+from stand_in.host import StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 LONG = "rain " * 1000
@@ -22,7 +24,6 @@ LONG = "rain " * 1000
 
 @pytest.fixture(autouse=True)
 def compacting(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has set a threshold."""
     pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000)
 
 
@@ -32,9 +33,7 @@ def sent(sim: Simulator) -> list[str]:
     return [i["role"] if i["type"] == "message" else i["type"] for i in items]
 
 
-async def test_compaction_replaces_what_came_before(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_compaction_replaces_what_came_before(pipe: Pipe, sim: Simulator) -> None:
     """In this turn nothing changes, in the next ones it comes first."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
     texts = [LONG, stored(first), "And now?"]
@@ -60,7 +59,7 @@ async def test_compaction_replaces_what_came_before(
     "change", [{"API_KEY": "sk-simulator-2"}, {"PERSIST_REASONING_TOKENS": "response"}]
 )
 async def test_whole_chat_is_sent_where_nobody_can_read_it(
-    change: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+    change: Json, pipe: Pipe, sim: Simulator
 ) -> None:
     """The host still has every message."""
     first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
@@ -71,9 +70,7 @@ async def test_whole_chat_is_sent_where_nobody_can_read_it(
     assert sent(sim) == ["user", "assistant", "user"]
 
 
-async def test_refused_compaction_is_not_sent_again(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_refused_compaction_is_not_sent_again(pipe: Pipe, sim: Simulator) -> None:
     """From the next turn on the whole chat is there again."""
     named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
     pipe.valves = valves_for(sim, **named)
@@ -90,36 +87,25 @@ async def test_refused_compaction_is_not_sent_again(
 
 
 async def test_own_rounds_and_the_next_turn_go_on_from_there(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """The next turn sends exactly what the last round sent and received."""
 
-    def look(city: str) -> str:
-        return f"Rain in {city}."
-
-    tool = {"tool_id": "t", "callable": host_callable(look), "spec": TOOL["function"]}
-    given = {**answering("m-1"), "__tools__": {"get_weather": tool}}
-    given["__metadata__"] = {**given["__metadata__"], "user_id": "user-1"}
     asked = chat(f"sim:tool {LONG}", tools=[TOOL])
-    first = await chunks_of(pipe, asked, **given)
+    first = await chunks_of(pipe, asked, **with_tool())
 
     last = sim.requests[-1]
     assert last.response is not None
     assert sent(sim) == ["compaction", "function_call", "function_call_output"]
-    card = [c["item"] for c in first if c.get("type") == "response.output_item.done"]
-    call = {"name": card[1]["name"], "arguments": card[1]["arguments"]}
-    call_id = card[1]["call_id"]
-    messages = asked["messages"]
-    messages += [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": call_id, "type": "function", "function": call}],
-        },
-        {"role": "tool", "tool_call_id": call_id, "content": "Rain in Zürich."},
-        {"role": "assistant", "content": stored(first)},
-        {"role": "user", "content": "Thanks"},
-    ]
+    _, call, *_ = finished_items(first)
+    answer = {"type": "message", "content": [{"text": stored(first)}]}
+    output = {
+        "type": "function_call_output",
+        "call_id": call["call_id"],
+        "output": "Rain in Zürich.",
+    }
+    asked["messages"] += convert_output([call, output, answer])
+    asked["messages"].append({"role": "user", "content": "Thanks"})
 
     await chunks_of(pipe, asked, **answering("m-2"))
 
@@ -128,22 +114,13 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
     assert not (sim.requests[-1].response or {}).get("input_transformations")
 
 
-async def test_compaction_threshold_is_sent_only_where_valid(host: StandInHost) -> None:
-    """One that is too small is none; Azure gets none; and by default there is none."""
+async def test_compaction_threshold_is_the_administrators() -> None:
+    """tests/manifold/test_request_settings.py has where none is sent."""
+    call = call_of(chat("Hi"), Valves(API_KEY="k", COMPACTION_TOKENS=200_000))
+    sent_request = (await build_chat_request(call)).request.payload()
 
-    async def asked(**valves: Any) -> Any:
-        given = Valves.model_validate({"API_KEY": "k", **valves})
-        prepared = await build_chat_request(call_of(chat("Hi"), given))
-        return prepared.request.payload().get("context_management")
-
-    assert await asked() is None
-    way = {"type": "compaction", "compact_threshold": 200000}
-    assert await asked(COMPACTION_TOKENS=200000) == [way]
-    [least] = await asked(COMPACTION_TOKENS=5)
-    assert least["compact_threshold"] == 1000
-
-    azure = "https://x.openai.azure.com"
-    assert await asked(BASE_URL=azure, COMPACTION_TOKENS=5000) is None
+    way = {"type": "compaction", "compact_threshold": 200_000}
+    assert sent_request["context_management"] == [way]
 
 
 async def test_the_update_behind_a_compaction_stays_behind_it(

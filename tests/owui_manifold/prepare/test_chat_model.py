@@ -13,10 +13,9 @@ from owui_manifold.call.agent import AgentMode
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.agent import check_agent_model
 from simulator import Simulator
-from stand_in.host import StandInHost
 from strategies.parameters import StrategyParameters
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 SMALL = "gpt-6.1-terra"
 LARGE = "gpt-6.1-sol"
@@ -31,9 +30,7 @@ async def ask(pipe: Pipe, *texts: str, **metadata: Any) -> list[str]:
     return statuses(chunks)
 
 
-async def test_chosen_model_is_explained(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_chosen_model_is_explained(pipe: Pipe, sim: Simulator) -> None:
     """The line names the model and why it was chosen."""
     short = await ask(pipe, "Hi")
     with_tools = await ask(pipe, "Hi", chat_id="chat-x", tool_ids=["weather"])
@@ -45,9 +42,7 @@ async def test_chosen_model_is_explained(
     assert with_tools == ["GPT-6.1 Sol answers: tools are switched on."]
 
 
-async def test_a_chat_stays_with_its_model(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_a_chat_stays_with_its_model(pipe: Pipe, sim: Simulator) -> None:
     """Also when tools come later: reasoning and cache are the first model's."""
     await ask(pipe, "sim:chat hello")
     again = await ask(pipe, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
@@ -57,7 +52,7 @@ async def test_a_chat_stays_with_its_model(
 
 
 async def test_the_first_of_its_models_that_answered_goes_on(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator
 ) -> None:
     """The user chose the other one by hand for one question."""
     await ask(pipe, "sim:chat hello", tool_ids=["weather"])
@@ -85,9 +80,7 @@ async def ask_named(
     return sim.requests[-1].body, statuses(chunks)
 
 
-async def test_successor_of_a_pro_model_answers_in_the_mode_pro(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_successor_of_a_pro_model_answers_in_the_mode_pro(sim: Simulator) -> None:
     """Its successor answers, in the mode pro, and the chat says so."""
     sent, lines = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
     assert (sent["model"], sent["reasoning"]["mode"]) == ("gpt-6.1-sol", "pro")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,7 +24,7 @@ from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.files import add_documents
 from stand_in.host import Row, StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 USER = SimpleNamespace(id="user-1", role="user")
@@ -31,12 +32,10 @@ ADMIN = SimpleNamespace(id="admin", role="admin")
 
 
 def text(words: str) -> Item:
-    """A part of words."""
     return {"type": "input_text", "text": words}
 
 
 def user_message(*parts: Item) -> UserMessage:
-    """A message of the user."""
     return UserMessage({"type": "message", "role": "user", "content": [*parts]})
 
 
@@ -47,7 +46,6 @@ def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
 
 
 def attachment(file_id: str, name: str, kind: str = "application/pdf") -> Attachment:
-    """A file at a message."""
     return Attachment(file_id, name, kind, is_image=False)
 
 
@@ -63,16 +61,15 @@ async def asked_with(
     return parts
 
 
-# --------------------------------------------------------------------- documents
-
-
 async def test_document_stands_in_front_of_the_question(host: StandInHost) -> None:
-    """Whole, under the name that the chat has for it."""
+    """Whole, under the name that the chat has for it; read beside the loop."""
     file_id = host.files.add(PDF, "stored.pdf")
 
     parts = await asked_with(attachment(file_id, "a.pdf"))
 
     assert parts == [document("a.pdf", PDF), text("?")]
+    [thread] = host.files.threads  # storage may be slow and far away
+    assert thread != threading.current_thread().name
 
 
 @pytest.mark.parametrize(
@@ -94,17 +91,8 @@ async def test_caller_without_a_name_gets_the_stored_one(
     assert parts[0] == document(name, b"a,b", "text/csv")
 
 
-async def test_reading_leaves_the_loop_alone(host: StandInHost) -> None:
-    """Storage may be slow and far away."""
-    await asked_with(attachment(host.files.add(PDF, "a.pdf"), "a.pdf"))
-
-    assert threading.current_thread().name not in host.files.threads
-    assert len(host.files.threads) == 1
-
-
 @pytest.mark.parametrize(
-    ("wanted", "sent"),
-    [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])],
+    ("wanted", "sent"), [("pdf", ["a.pdf"]), ("all", ["a.pdf", "b.txt", "c.docx"])]
 )
 async def test_only_wanted_documents_are_read(
     wanted: str, sent: list[str], host: StandInHost
@@ -141,28 +129,24 @@ async def test_shared_file_is_read(host: StandInHost) -> None:
         assert parts[0] == document("a.pdf", PDF)
 
 
-@pytest.mark.parametrize("path", ["/nowhere/at/all", None])
-async def test_lost_file_is_refused(path: Any, host: StandInHost) -> None:
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/nowhere/at/all", None),
+        (None, None),
+        # The host's remote storages raise one or the other.
+        ("a.pdf", OSError("gone")),
+        ("a.pdf", RuntimeError("NoSuchKey")),
+    ],
+)
+async def test_lost_file_is_refused(
+    path: Any, error: Exception | None, host: StandInHost
+) -> None:
     """The row is there, the bytes are not."""
     file_id = host.files.add(PDF, "a.pdf")
     host.files.rows[file_id].path = path
-
-    with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
-        await asked_with(attachment(file_id, "a.pdf"))
-
-
-@pytest.mark.parametrize("error", [OSError("gone"), RuntimeError("NoSuchKey")])
-async def test_file_that_remote_storage_has_lost_is_refused(
-    error: Exception, host: StandInHost
-) -> None:
-    """The host's storages raise one or the other."""
-
-    class Remote:
-        def get_file(self, file_path: str) -> str:
-            raise error
-
-    file_id = host.files.add(PDF, "a.pdf")
-    host.provide("storage.provider", Storage=Remote())
+    get_file = Mock(side_effect=error, return_value=path)
+    host.provide("storage.provider", Storage=SimpleNamespace(get_file=get_file))
 
     with pytest.raises(InvalidRequest, match=r"a\.pdf cannot be read"):
         await asked_with(attachment(file_id, "a.pdf"))
@@ -196,7 +180,7 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
         await add_documents([first, AssistantText("!"), second], USER, "pdf")
 
 
-async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
+async def test_earlier_file_does_not_stop_the_chat() -> None:
     """The model is told that it is gone."""
     asked = user_message(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
     parts: list[ChatPart] = [asked, AssistantText("!"), user_message(text("2"))]
@@ -211,35 +195,19 @@ async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     assert extended[1:] == parts[1:]
 
 
-# ------------------------------------------------------------- pictures of tools
-
-
-async def picture_part(address: str) -> Item:
-    """What the model gets of a picture that came with this address."""
+async def test_stored_picture_is_read_back(host: StandInHost) -> None:
+    """As the chat names it, also with more after it."""
+    file_id = host.files.add(PNG, "a.png")
+    stored = f"/api/v1/files/{file_id}/content"
+    files = [{"type": "image", "url": url} for url in (stored, f"{stored}?v=1", PIXEL)]
 
     async def store(url: str) -> str:
         return url
 
-    files = [{"type": "image", "url": address}]
     output, _ = await split_result_files(files, "x", store, USER, has_row=True)
-    if isinstance(output, str):
-        return {"type": "input_text", "text": output}
-    _, part = output
-    return part
 
-
-async def test_stored_picture_is_read_back(host: StandInHost) -> None:
-    """As the chat names it, also with more after it."""
-    file_id = host.files.add(PNG, "a.png")
     image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
-
-    for end in ("", "?v=1"):
-        address = f"/api/v1/files/{file_id}/content{end}"
-        assert await picture_part(address) == image
-    assert await picture_part(PIXEL) == image
-
-
-# ------------------------------------------------------------------ in a request
+    assert output == [text("x"), image, image, image]
 
 
 def with_row(host: StandInHost, *files: Json) -> None:
@@ -253,7 +221,6 @@ def with_row(host: StandInHost, *files: Json) -> None:
 
 
 def valves(**given: Any) -> Valves:
-    """The settings of a pipe whose server is asked nothing here."""
     nowhere = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
     return Valves.model_validate({**nowhere, **given})
 
@@ -290,10 +257,9 @@ async def test_files_stay_at_the_question_that_is_answered_again(
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
     body = chat("Read it.", "Done.", "Add Details")
     context = host_context(metadata=metadata)
+    asked_again = call_of(body, valves(FILE_INPUT="pdf"), host=context)
 
-    prepared = await build_chat_request(
-        call_of(body, valves(FILE_INPUT="pdf"), host=context)
-    )
+    prepared = await build_chat_request(asked_again)
 
     [asked] = prepared.request.input
     assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]
@@ -316,7 +282,7 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     assert host.files.threads == []
 
 
-async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
+async def test_detail_of_pictures_is_a_setting() -> None:
     """What the request says itself wins."""
     body = chat("?")
     shown = [{"url": PIXEL}, {"url": PIXEL, "detail": "high"}]
@@ -342,14 +308,12 @@ class StandInImage:
         self.size = (self.width, self.height)
 
     def __enter__(self) -> Self:
-        """Open it."""
         return self
 
     def __exit__(self, *ended: object) -> None:
         """Close it."""
 
     def thumbnail(self, size: tuple[int, int]) -> None:
-        """Make it smaller."""
         self.size = size
 
     def convert(self, mode: str) -> Self:
@@ -358,11 +322,9 @@ class StandInImage:
         return self
 
     def paste(self, picture: Self, mask: Self) -> None:
-        """Put a smaller one on this sheet."""
         self.size = mask.size
 
     def save(self, file: BytesIO, kind: str) -> None:
-        """Only once it is smaller."""
         assert (self.size, kind) == ((2048, 2048), "JPEG")
         file.write(JPEG)
 
@@ -373,7 +335,6 @@ class HugeImage(StandInImage):
     width = height = 13_300
 
     def thumbnail(self, size: tuple[int, int]) -> None:
-        """Decode it."""
         raise AssertionError(size)
 
 
@@ -394,10 +355,7 @@ def white_sheet(mode: str, size: tuple[int, int], color: str) -> StandInImage:
     ids=["scaled", "no library", "not readable by the library", "too many pixels"],
 )
 async def test_hosts_library_scales_pictures(
-    content: bytes,
-    library: object,
-    scaled: bytes,
-    monkeypatch: pytest.MonkeyPatch,
+    content: bytes, library: object, scaled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are too large; input/test_attachments.py has what becomes of them."""
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))

@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import (
-    NATIVE,
-    PLAIN,
-    chunks_of,
-    errors,
-    grown,
-    plain_text,
-    result_of,
-    statuses,
-)
+from calls.outcomes import NATIVE, chunks_of, grown, result_of, statuses
 from calls.sample import TOOL, USER, chat
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
@@ -34,12 +25,10 @@ ADMIN = {**USER, "role": "admin"}
 
 
 def valve(*rows: Any) -> str:
-    """The valve's text."""
     return json.dumps(list(rows))
 
 
 def with_servers(pipe: Pipe, text: str, **more: Any) -> Pipe:
-    """The pipe with another text in the valve."""
     changed = {"REMOTE_MCP_SERVERS_JSON": text, **more}
     pipe.valves = pipe.valves.model_copy(update=changed)
     return pipe
@@ -53,7 +42,6 @@ def lines(chunks: list[Json]) -> list[str]:
 
 
 def asking_admin(**more: Any) -> Json:
-    """What the host passes for a chat of an administrator."""
     return {**NATIVE, "__user__": ADMIN, **more}
 
 
@@ -65,12 +53,8 @@ class Page:
         self.asked: list[Json] = []
 
     async def __call__(self, event: Json) -> Any:
-        """Return the next answer."""
         self.asked.append(event)
         return self._answers.pop(0)
-
-
-# ------------------------------------------------------------- what is offered
 
 
 async def test_servers_are_offered_behind_the_searches(
@@ -104,46 +88,29 @@ async def test_a_filters_server_takes_the_place_of_ours(
     assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
 
 
-# ------------------------------------------------------------- what is wrong
-
-
 async def test_invalid_server_list_is_reported_to_administrators(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At every answer, in the chat and in the log; the chat goes on without."""
-    with_servers(pipe, "[{")
-    for _ in range(2):
-        chunks = await chunks_of(pipe, chat("Hi"), **asking_admin())
-        [line] = lines(chunks)
-        assert line.startswith(
-            "REMOTE_MCP_SERVERS_JSON: it is not JSON (line 1, column"
-        )
-        assert not errors(chunks)
-        assert grown(chunks)
+    """At every answer, in the chat and in the log; the chat goes on without.
 
-    assert caplog.text.count("WARNING") == 2
-    assert "tools" not in sim.requests[0].body
-
-
-async def test_invalid_server_list_is_only_logged_for_users(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Only an administrator can correct it."""
-    with_servers(pipe, valve({"server_url": "https://clocks.example"}, CLOCKS))
-    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-
-    assert lines(chunks) == []
-    assert "server 1 is left out, because it has no server_label" in caplog.text
-
-
-async def test_task_does_not_report_an_invalid_server_list(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is offered no tools, and there are several to each chat."""
-    with_servers(pipe, "[{")
+    Only the log has it for users; tasks, of which each chat has several, are silent.
+    """
+    with_servers(pipe, valve({"server_url": "https://clocks.example"}))
     await result_of(pipe, chat("Hi"), **asking_admin(), __task__="title_generation")
-
     assert "REMOTE_MCP_SERVERS_JSON" not in caplog.text
+
+    shown = [
+        lines(await chunks_of(pipe, chat("Hi"), **given))
+        for given in (NATIVE, asking_admin(), asking_admin())
+    ]
+
+    others, [line], [again] = shown
+    assert others == []
+    assert "server 1 is left out, because it has no server_label" in line
+    assert again == line
+    assert caplog.text.count(line) == caplog.text.count("WARNING") == 3
+    assert [request.status for request in sim.requests] == [200] * 4
+    assert "tools" not in sim.requests[-1].body
 
 
 async def test_keys_that_are_not_sent_are_named_once(
@@ -189,9 +156,6 @@ async def test_no_secret_is_shown_kept_or_logged(
         assert SECRET not in visible
 
 
-# ------------------------------------------------------------- consent
-
-
 @pytest.mark.parametrize("approve", [True, False])
 async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) -> None:
     """As for a tool of its own; the answer goes on in the same message."""
@@ -206,29 +170,3 @@ async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) ->
     assert (call["name"], call["arguments"]) == ("clocks_now", {"zone": "UTC"})
     assert sim.requests[1].body["input"][-1]["approve"] is approve
     assert grown(chunks).endswith("12:00." if approve else "without.")
-
-
-async def test_calls_are_denied_where_nobody_can_be_asked(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """Over plain HTTP no one can be asked: it is a no, and the answer comes."""
-    with_servers(pipe, valve(CLOCKS))
-    streamed = await chunks_of(pipe, chat("sim:mcp-approval"), **PLAIN)
-    whole = await result_of(pipe, chat("sim:mcp-approval"), **PLAIN)
-
-    assert plain_text(streamed).endswith("I go on without.")
-    [choice] = whole["choices"]
-    assert choice["message"]["content"].endswith("I go on without.")
-    assert choice["finish_reason"] == "stop"
-    assert "tool_calls" not in choice["message"]
-
-
-async def test_page_without_streaming_is_asked_too(pipe: Pipe, sim: Simulator) -> None:
-    """It is asked as well, and the cards are stored."""
-    with_servers(pipe, valve(CLOCKS))
-    body = chat("sim:mcp-approval")
-    page = Page(True)
-    whole = await result_of(pipe, body, **NATIVE, __event_call__=page)
-
-    kinds = [item["type"] for item in whole["output"]]
-    assert kinds == ["reasoning", "function_call", "function_call_output", "message"]

@@ -38,17 +38,13 @@ def asking(
         "model": {"id": MODEL, "info": {"meta": {"filterIds": [*filters]}}},
     }
     if is_on:
-        metadata[CONTROLS_KEY] = {
-            "version": CONTROLS_VERSION,
-            "image_generation": True,
-        }
+        metadata[CONTROLS_KEY] = {"version": CONTROLS_VERSION, "image_generation": True}
     context = host_context({}, metadata=metadata)
     settings = Valves(API_KEY="sk-1", **valves)
     return call_of({**chat("Draw"), **(body or {})}, settings, who, host=context)
 
 
 async def instructions_for(call: CheckedCall) -> str:
-    """What the model is told before the chat."""
     first = (await build_chat_request(call)).request.input[0]
     return message_text(first) if first["role"] == "developer" else ""
 
@@ -97,7 +93,6 @@ async def test_administrators_may_always_turn_it_on() -> None:
 
 
 async def notices_for(call: CheckedCall) -> list[str]:
-    """What is shown above the answer."""
     return await notices_of(await build_chat_request(call))
 
 

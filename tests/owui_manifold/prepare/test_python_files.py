@@ -34,7 +34,6 @@ def attach(host: StandInHost, question: int, *file_ids: str) -> None:
 
 
 def asked(sim: Simulator, *texts: str, **given: Any) -> CheckedCall:
-    """The next question of a chat with code."""
     return asked_as(sim, RULES, *texts, **{**CODE_IS_ON, **given})
 
 
@@ -181,7 +180,10 @@ async def test_file_of_somebody_else_is_not_read(
 async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
     sim: Simulator, host: StandInHost
 ) -> None:
-    """Nor one of somebody else: the others are copied, under their own names."""
+    """Nor one of somebody else: the others are copied, under their own names.
+
+    If it is asked about again, an answer without it would look as if Python had read it.
+    """
     row_of(host, "One?", "Two?")
     foreign = host.files.add(TABLE, "a.csv", owner="user-2")
     own = host.files.add(b"x", "a.csv")
@@ -192,19 +194,9 @@ async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
 
     assert [(f.file_id, f.name) for f in prepared.python_files] == [(own, "a.csv")]
     assert prepared.notices[-1] == ""
-
-
-async def test_file_that_is_asked_about_again_and_is_gone_is_told(
-    sim: Simulator, host: StandInHost
-) -> None:
-    """An answer without it would look as if Python had read it."""
-    row_of(host, "One?", "Two?")
-    foreign = host.files.add(TABLE, "a.csv", owner="user-2")
-    attach(host, 0, foreign)
     attach(host, 1, foreign)
-
     with pytest.raises(InvalidRequest, match=r"a\.csv"):
-        await build_chat_request(asked(sim, "One?", "Done.", "Two?"))
+        await build_chat_request(asked(sim, *question))
 
 
 async def test_stored_file_that_is_lost_is_told_before_anything_is_sent(
@@ -335,9 +327,6 @@ async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
     assert own.request.input[-1]["content"][-1]["text"] == "Add Details"
 
 
-# ------------------------------------------------------- what the host retrieved
-
-
 def source(file_id: str, name: str, words: str, kind: str = "file") -> Json:
     """A source as the host finds it."""
     file = {"type": kind, "id": file_id, "name": name}
@@ -396,28 +385,29 @@ async def test_retrieved_text_stays_without_the_file(
 
 
 async def test_template_that_has_changed_loses_the_sources_alone(
-    sim: Simulator, host: StandInHost
+    host: StandInHost,
 ) -> None:
-    """One with the time in it is never found again."""
-    file_id = host.files.add(TABLE, "a.csv")
-    row_of(host, "How many?")
-    attach(host, 0, file_id)
+    """One with the time in it is never found again. A picture stays as it is."""
     sources = [
-        source(file_id, "a.csv", "Bern,130000"),
+        source("f-1", "a.csv", "Bern,130000"),
         source("k-1", "Atlas", "Bern is in", "collection"),
     ]
     retrieved = get_source_context(sources).strip()
-    question = f"At 9:00 use {retrieved} and no more. How many?"
+    words = f"At 9:00 use {retrieved} and no more. How many?"
+    image = {"type": "input_image", "image_url": PIXEL}
+    content = [{"type": "input_text", "text": words}, image]
+    message = UserMessage({"role": "user", "content": content})
 
-    prepared = await build_chat_request(
-        asked(sim, question, metadata={"sources": sources})
+    [part], _ = await without_retrieved_text(
+        [message], RULES, {"sources": sources}, {"f-1"}
     )
 
-    _, words = [part["text"] for part in prepared.request.input[-1]["content"]]
-    assert words == (
+    assert isinstance(part, UserMessage)
+    left = (
         'At 9:00 use <source id="2" name="Atlas">Bern is in</source> and no more. '
         "How many?"
     )
+    assert part.content == [{"type": "input_text", "text": left}, image]
 
 
 @pytest.mark.parametrize(
@@ -440,29 +430,6 @@ async def test_template_may_repeat_the_question(
 
     assert isinstance(part, UserMessage)
     assert part.content == [{"type": "input_text", "text": "In Bern?"}]
-
-
-async def test_retrieved_text_beside_a_picture(
-    sim: Simulator, host: StandInHost
-) -> None:
-    """The picture stays as it is."""
-    file_id = host.files.add(TABLE, "a.csv")
-    row_of(host, "How many?")
-    attach(host, 0, file_id)
-    sources = [source(file_id, "a.csv", "Bern,130000")]
-    words = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
-    call = asked(sim, words, metadata={"sources": sources})
-    image = {"type": "image_url", "image_url": {"url": PIXEL}}
-    message = {"role": "user", "content": [{"type": "text", "text": words}, image]}
-    messages = [call.body["messages"][0], message]
-
-    prepared = await build_chat_request(
-        call._replace(body={**call.body, "messages": messages})
-    )
-
-    _, text, picture = prepared.request.input[-1]["content"]
-    assert text["text"] == "How many?"
-    assert picture["image_url"] == PIXEL
 
 
 async def test_retrieved_text_of_documents_is_left_out(

@@ -14,9 +14,8 @@ from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import UserValves
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
-from stand_in.host import StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 MODEL = "f.gpt-6.1-sol-research"
@@ -39,17 +38,22 @@ async def asked(
 
 
 async def sent(sim: Simulator, **given: Any) -> Json:
-    """The request of a question."""
     prepared = await build_chat_request(await asked(sim, **given))
     return prepared.request.payload()
 
 
 async def test_research_is_a_long_search(
-    sim: Simulator, host: StandInHost, connections: Connections
+    sim: Simulator, connections: Connections
 ) -> None:
-    """Also where searches are off; the server takes the request."""
-    await answered(await asked(sim), connections)
+    """Also where searches are off; the server takes the request.
 
+    The answer begins with its ceiling: people know what they wait for.
+    """
+    call = await asked(sim)
+    beginning = (await build_chat_request(call)).beginning
+    await answered(call, connections)
+
+    assert beginning.startswith("Research takes several minutes: at most 60")
     body = sim.requests[0].body
     (tool,) = body["tools"]
     assert (tool["type"], tool["return_token_budget"]) == ("web_search", "unlimited")
@@ -59,20 +63,12 @@ async def test_research_is_a_long_search(
     assert sim.requests[0].status == 200
 
 
-async def test_answer_begins_with_its_ceiling(
-    sim: Simulator, host: StandInHost
-) -> None:
-    """People know what they wait for."""
-    prepared = await build_chat_request(await asked(sim))
-    assert prepared.beginning.startswith("Research takes several minutes: at most 60")
-
-
 @pytest.mark.parametrize("tokens", [100_000, 100])
 @pytest.mark.parametrize(
     "name", ["max_tokens", "max_output_tokens", "max_completion_tokens"]
 )
 async def test_callers_do_not_set_the_ceiling(
-    name: str, tokens: int, sim: Simulator, host: StandInHost
+    name: str, tokens: int, sim: Simulator
 ) -> None:
     """Nor lower the effort, nor add functions, whose rounds would begin it anew."""
     wishes = {
@@ -92,9 +88,7 @@ async def test_callers_do_not_set_the_ceiling(
     assert (body["max_output_tokens"], body["max_tool_calls"]) == (64_000, 60)
 
 
-async def test_lower_limits_of_the_administrator_hold(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_lower_limits_of_the_administrator_hold(sim: Simulator) -> None:
     """And the filters of the search."""
     options = '{"blocked_domains": ["x.example"]}'
     body = await sent(
@@ -105,7 +99,7 @@ async def test_lower_limits_of_the_administrator_hold(
     assert body["tools"][0]["filters"] == {"blocked_domains": ["x.example"]}
 
 
-async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> None:
+async def test_background_is_a_setting(sim: Simulator) -> None:
     """The one that other models have: OpenAI then stores the answer."""
     assert "background" not in await sent(sim)
     body = await sent(sim, BACKGROUND_MODELS="*-research")
@@ -127,7 +121,7 @@ async def test_background_is_a_setting(sim: Simulator, host: StandInHost) -> Non
     ],
 )
 async def test_unsupported_research_is_refused(
-    given: Json, problem: str, sim: Simulator, host: StandInHost
+    given: Json, problem: str, sim: Simulator
 ) -> None:
     with pytest.raises(InvalidRequest, match=problem):
         await asked(sim, **given)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from calls.sample import MODEL, call_of, chat
-from calls.valves import expert
 from owui_host.task_models import chosen_task_models
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -13,7 +12,7 @@ from owui_manifold.prepare.tasks import build_task_request
 from owui_manifold.present.report import report_request
 from stand_in.host import StandInHost
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SUMMARY = TITLE._replace(task="context_compaction")
@@ -24,13 +23,9 @@ PROMPT = '### Task: a title. JSON format: { "title": "..." }'
 async def sent(
     given: dict[str, Any], caller: Caller = TITLE, **more: Any
 ) -> dict[str, Any]:
-    """Return what is sent for a title."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
     prepared = await build_task_request(call_of(chat(PROMPT, **more), valves, caller))
     return prepared.request.payload()
-
-
-# ---------------------------------------------------------------- which model
 
 
 @pytest.mark.parametrize(
@@ -44,16 +39,14 @@ async def sent(
     ],
 )
 async def test_tasks_go_to_the_small_model_of_openai(
-    given: dict[str, Any], model: str, host: StandInHost
+    given: dict[str, Any], model: str
 ) -> None:
     """A small one at OpenAI; elsewhere the chat's own, unless one is named."""
     assert (await sent(given))["model"] == model
 
 
 @pytest.mark.parametrize("task", ["context_compaction", "of another function"])
-async def test_other_task_is_done_by_the_model_that_was_asked(
-    task: str, host: StandInHost
-) -> None:
+async def test_other_task_is_done_by_the_model_that_was_asked(task: str) -> None:
     """At its own effort: the one in its name, or that of its settings."""
     caller = TITLE._replace(task=task)
     named = caller._replace(host_model="f.gpt-5.6-sol-high")
@@ -137,7 +130,7 @@ async def test_model_chosen_for_tasks_may_be_one_of_the_workspace(
     ("prompt", "model"), [("Short.", "gpt-6.1-terra"), ("x" * 601, "gpt-6.1-sol")]
 )
 async def test_automatic_name_stands_for_a_model_here_too(
-    prompt: str, model: str, host: StandInHost
+    prompt: str, model: str
 ) -> None:
     """No server has a model of that name."""
     caller = MERGE._replace(host_model="f.gpt-5-auto")
@@ -146,7 +139,7 @@ async def test_automatic_name_stands_for_a_model_here_too(
     assert (await build_task_request(call)).request.model == model
 
 
-async def test_mode_pro_is_the_models_own_effort(host: StandInHost) -> None:
+async def test_mode_pro_is_the_models_own_effort() -> None:
     """Several passes for the five words of a title would be a waste."""
     pro = "my_pipe.gpt-5.6-sol-pro"
 
@@ -157,25 +150,27 @@ async def test_mode_pro_is_the_models_own_effort(host: StandInHost) -> None:
     assert (merge["model"], merge["reasoning"]) == ("gpt-5.6-sol", {"mode": "pro"})
 
 
-# ---------------------------------------------------------------- how long
-
-
 @pytest.mark.parametrize(
-    ("caller", "given", "limit"),
+    ("caller", "valves", "given", "limit"),
     [
-        (SUMMARY, {"max_tokens": 1000}, None),
-        (SUMMARY, {"max_tokens": 1001}, 1001),
-        (SUMMARY, {"max_tokens": 4}, 16),
-        (MERGE, {"max_tokens": 1000}, 1000),
-        (TITLE, {"max_tokens": 1000}, 1000),
+        (SUMMARY, {}, {"max_tokens": 1000}, None),
+        (SUMMARY, {}, {"max_tokens": 1001}, 1001),
+        (SUMMARY, {}, {"max_tokens": 4}, 16),
+        (MERGE, {}, {"max_tokens": 1000}, 1000),
+        (TITLE, {}, {"max_tokens": 1000}, 1000),
+        # The limit of answers holds for other tasks; a lower one of the caller counts.
+        (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {}, 900),
+        (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {"max_tokens": 300}, 300),
+        (TITLE, {"MAX_OUTPUT_TOKENS": 900}, {}, None),
     ],
 )
 async def test_limit_that_open_webui_sends_of_itself_is_not_sent(
-    caller: Caller, given: dict[str, Any], limit: int | None, host: StandInHost
+    caller: Caller, valves: dict[str, Any], given: dict[str, Any], limit: int | None
 ) -> None:
     """Reasoning counts for it: a summary would often be empty. A small model that
     hardly reasons can keep to it."""
-    assert (await sent({}, caller, **given)).get("max_output_tokens") == limit
+    sent_limit = (await sent(valves, caller, **given)).get("max_output_tokens")
+    assert sent_limit == limit
 
 
 @pytest.mark.parametrize(
@@ -208,20 +203,6 @@ async def test_limit_that_an_administrator_chose_is_sent(
     assert (await sent({}, SUMMARY, max_tokens=1000))["max_output_tokens"] == 1000
 
 
-@pytest.mark.parametrize(("given", "limit"), [({}, 900), ({"max_tokens": 300}, 300)])
-async def test_limit_of_answers_holds_for_other_tasks(
-    given: dict[str, Any], limit: int, host: StandInHost
-) -> None:
-    """A lower one of the caller counts."""
-    made = await sent({"MAX_OUTPUT_TOKENS": 900}, MERGE, **given)
-
-    assert made["max_output_tokens"] == limit
-    assert "max_output_tokens" not in await sent({"MAX_OUTPUT_TOKENS": 900})
-
-
-# ---------------------------------------------------------------- how it is asked
-
-
 @pytest.mark.parametrize(
     ("caller", "wanted", "valve", "streams"),
     [
@@ -232,7 +213,7 @@ async def test_limit_of_answers_holds_for_other_tasks(
     ],
 )
 async def test_task_streams_where_its_caller_does(
-    caller: Caller, wanted: bool, valve: bool, streams: bool, host: StandInHost
+    caller: Caller, wanted: bool, valve: bool, streams: bool
 ) -> None:
     """The page shows merged answers as they grow."""
     made = await sent({"ENABLE_STREAM": valve}, caller._replace(streams=wanted))
@@ -240,35 +221,18 @@ async def test_task_streams_where_its_caller_does(
     assert made["stream"] is streams
 
 
-async def test_unknown_model_is_asked_without_structured_output(
-    host: StandInHost,
-) -> None:
+async def test_model_is_asked_for_what_it_takes(host: StandInHost) -> None:
+    """One that is unknown for no structured output; a described one as described."""
+    overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
+    described = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
+
     assert "text" not in await sent({"TASK_MODEL": "tiny"})
     form = (await sent({}))["text"]["format"]
     assert (form["type"], form["name"]) == ("json_schema", "title_generation")
+    assert (await sent(described))["reasoning"] == {"effort": "medium"}
 
 
-SET_FOR_ANSWERS: dict[str, Any] = {
-    "response_format": {"type": "json_object"},
-    "verbosity": "high",
-    "tool_choice": "required",
-}
-
-
-async def test_titles_ignore_the_settings_of_answers(host: StandInHost) -> None:
-    """A workspace model can ask for JSON, long answers or deep thought."""
-    asked = {**SET_FOR_ANSWERS, "reasoning_effort": "max"}
-    assert await sent({}, **asked) == await sent({})
-
-
-async def test_other_tasks_ignore_all_but_the_effort(host: StandInHost) -> None:
-    """A summary in JSON would be none."""
-    with_effort = await sent({}, SUMMARY, **SET_FOR_ANSWERS, reasoning_effort="low")
-
-    assert with_effort == await sent({}, SUMMARY) | {"reasoning": {"effort": "low"}}
-
-
-async def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
+async def test_titles_ignore_invalid_settings() -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
     prepared = await build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))
@@ -276,17 +240,3 @@ async def test_titles_ignore_invalid_settings(host: StandInHost) -> None:
     report_request(prepared)
 
     assert len(prepared.call.log.text().splitlines()) == 1
-
-
-async def test_described_model_gets_its_lowest_effort(host: StandInHost) -> None:
-    overrides = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
-    given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": overrides}
-    assert (await sent(given))["reasoning"] == {"effort": "medium"}
-
-
-async def test_retries_and_timeouts_are_those_of_the_valves(host: StandInHost) -> None:
-    """A merge at a high effort takes as long as an answer."""
-    valves = Valves(API_KEY="sk-1", EXPERT_JSON=expert(max_retries=4))
-    prepared = await build_task_request(call_of(chat(PROMPT), valves, MERGE))
-
-    assert prepared.limits.retries.max_retries == 4
