@@ -28,10 +28,6 @@ def test_refusal_of_the_api() -> None:
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
     assert ApiRefused("A sentence.", Failure()).status == 0
-
-
-def test_answer_that_is_too_large_says_so() -> None:
-    """People read it."""
     assert str(AnswerTooLarge()) == (
         "The model's server sent more data than is accepted."
     )
@@ -49,11 +45,6 @@ def test_refused_value_is_a_value_error() -> None:
 @pytest.mark.parametrize(
     ("rows", "param", "message"),
     [
-        (
-            [{"loc": ["body", "reasoning", "effort"], "msg": "Input should be 'low'"}],
-            "reasoning.effort",
-            "Input should be 'low'",
-        ),
         (
             [
                 {"loc": ["body", "input", "str"], "msg": "a string"},
@@ -148,12 +139,6 @@ def test_texts_that_only_begin_like_a_list_name_nothing() -> None:
         assert read_api_error({"error": text}) == ApiError(message=text)
 
 
-def test_place_that_is_joined_with_dots() -> None:
-    """By LM Studio."""
-    read = read_api_error({"error": {"param": "input.2.content.0"}})
-    assert read.param == "input[2].content[0]"
-
-
 KIND = "potentially_unintended_data_access"
 MISALIGNMENT = {
     "error_type": KIND,
@@ -180,9 +165,6 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
     assert read_api_error({"error": error}).notice == notice
 
 
-NO_REQUEST = "Invalid Responses API request"
-
-
 @pytest.mark.parametrize(
     ("body", "error"),
     [
@@ -190,10 +172,8 @@ NO_REQUEST = "Invalid Responses API request"
         ({"error": "m", "code": "xai-code"}, ApiError(code="xai-code", message="m")),
         ("m", ApiError(message="m")),
         ({"detail": "m"}, ApiError(message="m")),
-        ({"detail": [{"loc": ["body"]}]}, ApiError()),
         ({"error": None, "message": "m"}, ApiError(message="m")),
         ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
-        ({"error": {"code": "invalid_prompt"}}, ApiError(code="invalid_prompt")),
         ({"code": 7, "type": "", "param": []}, ApiError()),
         ([], ApiError()),
         ({"type": "None", "param": "None", "message": "m"}, ApiError(message="m")),
@@ -201,9 +181,10 @@ NO_REQUEST = "Invalid Responses API request"
         ({"success": False, "errors": [{"message": "m"}]}, ApiError(message="m")),
         ({"errors": []}, ApiError()),
         ({"Message": "m"}, ApiError(message="m")),
+        # LM Studio
         (
-            {"error": {"code": "invalid_prompt", "message": NO_REQUEST}},
-            ApiError("invalid_request", message=NO_REQUEST),
+            {"error": {"param": "input.2.content.0"}},
+            ApiError(param="input[2].content[0]"),
         ),
     ],
 )
@@ -212,22 +193,24 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
 
 
 @pytest.mark.parametrize(
-    ("own", "openais"),
+    ("codes", "openais"),
     [
-        ("model_not_supported", "model_not_found"),
-        ("unsupported_api_for_model", "model_not_found"),
-        ("model_not_available", "model_not_found"),
-        ("model_decommissioned", "model_not_found"),
-        ("model_terms_required", "model_not_found"),
-        ("unknown_model", "model_not_found"),
-        ("insufficient_user_quota", "insufficient_quota"),
-        ("pre_consume_token_quota_failed", "insufficient_quota"),
+        (
+            "model_not_supported unsupported_api_for_model model_not_available "
+            "model_decommissioned model_terms_required unknown_model",
+            "model_not_found",
+        ),
+        (
+            "insufficient_user_quota pre_consume_token_quota_failed",
+            "insufficient_quota",
+        ),
         ("another_code", "another_code"),
     ],
 )
-def test_codes_of_other_servers_mean_openais(own: str, openais: str) -> None:
+def test_codes_of_other_servers_mean_openais(codes: str, openais: str) -> None:
     """Copilot's, Together's, Groq's, GitHub's and new-api's."""
-    assert read_api_error({"error": {"code": own, "message": "No."}}).code == openais
+    for code in codes.split():
+        assert read_api_error({"error": {"code": code}}).code == openais, code
 
 
 def test_error_in_an_error_without_end() -> None:
