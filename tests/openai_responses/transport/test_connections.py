@@ -42,25 +42,24 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 CANARY = "sk-proj-CANARY123"
-
-
-ANSWER = replying('{"output": []}')
+FIELDS = ("message", "code", "type", "param")
 
 
 @pytest.mark.parametrize("count", [1, 2500])
 async def test_request_is_one_post_with_key_and_payload(
     connections: Connections, count: int
 ) -> None:
-    """One POST with the key, the type and the payload as it is, however large it is."""
     item = {"role": "user", "content": 'Zürich 東京 🚀 "input": ['}
     payload = {"model": "m", "input": [item] * count, "instructions": '"input": ['}
-    async with Upstream(ANSWER) as upstream:
+    async with Upstream(replying('{"output": []}')) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
         await ask(connections, endpoint, payload)
         (request,) = upstream.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["Content-Type"] == "application/json"
+    # What is packed could be of any size.
+    assert request.headers["Accept-Encoding"] == "identity"
     assert upstream.bodies == [payload]
 
 
@@ -73,18 +72,16 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
             await upstream.left.wait()
 
 
-def error_body(**fields: str | None) -> str:
-    """Return an error body with a canary in its message."""
-    return json.dumps({"error": {"message": f"Sorry, {CANARY}", **fields}})
-
-
 @pytest.mark.parametrize(
     ("status", "text", "words"),
     [
-        (429, error_body(type="insufficient_quota"), "credit"),
-        (400, error_body(code=CANARY, type=CANARY, param=CANARY), "HTTP 400. An admin"),
+        (429, '{"error": {"type": "insufficient_quota"}}', "credit"),
+        (
+            400,
+            json.dumps({"error": dict.fromkeys(FIELDS, CANARY)}),
+            "HTTP 400. An admin",
+        ),
         (400, "[" * 70_000, "HTTP 400. An admin"),
-        (400, b"\xff\xfe\x00", "HTTP 400. An admin"),
     ],
 )
 async def test_bad_status_has_a_message_that_quotes_nothing(
@@ -166,7 +163,6 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
         ({"Retry-After": "nan"}, None, None),
         ({"Retry-After": "inf"}, None, None),
         ({"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None, None),
-        ({"Retry-After": f"Mon, 16 Nov 2026 13:06:50 +{'9' * 20}"}, None, None),
         ({"X-Should-Retry": "false"}, None, False),
         ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
     ],
@@ -236,19 +232,14 @@ async def test_limit_of_which_nothing_remains_is_waited_for(
     assert refused.failure.retry_after == after
 
 
+BUSY = '{"error": {"message": "Busy"}}'
+
+
 @pytest.mark.parametrize(
     ("error", "after"),
     [
         ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
-        (
-            {
-                "metadata": {
-                    "raw": '{"error": {"message": "Busy"}}',
-                    "headers": {"X-RateLimit-Reset": "9"},
-                }
-            },
-            9.0,
-        ),
+        ({"metadata": {"raw": BUSY, "headers": {"X-RateLimit-Reset": "9"}}}, 9.0),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
@@ -295,7 +286,7 @@ async def test_any_header_gives_a_bounded_wait(
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a\r\nX-Evil: 1", "sk-\x00"])
 async def test_key_that_no_header_can_hold(connections: Connections, key: str) -> None:
     """A line break inside the key is told before anything is sent."""
-    async with Upstream(ANSWER) as upstream:
+    async with Upstream(replying("{}")) as upstream:
         with pytest.raises(InvalidRequest, match="invalid character") as refused:
             await ask(connections, Endpoint(upstream.base_url, key))
         assert upstream.requests == []
@@ -307,13 +298,9 @@ async def test_key_that_no_header_can_hold(connections: Connections, key: str) -
 async def test_host_that_no_name_server_takes(
     connections: Connections, host: str
 ) -> None:
-    """It is told as a setting to correct."""
     with pytest.raises(ResponsesError) as refused:
         await ask(connections, Endpoint(f"http://{host}/v1", KEY))
     assert "base_url" in refused.value.fault.settings
-
-
-NO_API = "did not answer like the Responses API"
 
 
 @pytest.mark.parametrize(
@@ -322,36 +309,42 @@ NO_API = "did not answer like the Responses API"
         (hang_up, ConnectionFailed, "cannot be reached"),
         (breaking(b'{"output": ['), ConnectionFailed, "broke"),
         (breaking(b'{"error"', status=429), ApiRefused, "rate limit"),
-        (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
-        (replying(""), UnreadableAnswer, NO_API),
-        (replying("[]"), UnreadableAnswer, NO_API),
-        (replying('{"code":0,"msg":"ok","data":{}}'), UnreadableAnswer, NO_API),
-        (replying('{"message":"Hello"}'), UnreadableAnswer, NO_API),
-        (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
-        (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
-        (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
     ],
-    ids=[
-        "hangs up",
-        "breaks off",
-        "a refusal breaks off",
-        "a page",
-        "nothing",
-        "a list",
-        "of another API",
-        "a greeting",
-        "Chat Completions",
-        "deep",
-        "no UTF-8",
-    ],
+    ids=["hangs up", "breaks off", "a refusal breaks off"],
 )
-async def test_answer_that_is_none(
+async def test_broken_connection(
     connections: Connections, answer: Answerer, error: type[Exception], words: str
 ) -> None:
-    """A broken connection is told as one, a page as a wrong address."""
     async with Upstream(answer) as upstream:
         with pytest.raises(error, match=words):
             await ask(connections, upstream.endpoint)
+
+
+@pytest.mark.parametrize(
+    ("body", "may_pass"),
+    [
+        pytest.param("", True, id="nothing"),
+        pytest.param(" \n", True, id="white space"),
+        pytest.param("{", False, id="cut off"),
+        pytest.param("<html>Hi</html>", False, id="a page"),
+        pytest.param("[]", False, id="a list"),
+        pytest.param('{"code":0,"msg":"ok","data":{}}', False, id="of another API"),
+        pytest.param('{"message":"Hello"}', False, id="a greeting"),
+        pytest.param('{"choices": [], "error": null}', False, id="Chat Completions"),
+        pytest.param('{"output":' + "[" * 500 + "]" * 500, False, id="deep"),
+        pytest.param(b"\xff\xff\xff", False, id="no UTF-8"),
+    ],
+)
+async def test_answer_that_is_none(
+    connections: Connections, body: str | bytes, may_pass: bool
+) -> None:
+    """A proxy whose server went away writes an empty one, which is worth another try."""
+    async with Upstream(replying(body)) as upstream:
+        with pytest.raises(UnreadableAnswer) as refused:
+            await ask(connections, upstream.endpoint)
+
+    assert "did not answer like the Responses API" in str(refused.value)
+    assert (refused.value.failure is not None) is may_pass
 
 
 @pytest.mark.parametrize(
@@ -412,20 +405,6 @@ async def test_refusal_whose_body_never_ends_is_waited_for_a_moment(
     assert refused.value.status == 503
 
 
-@pytest.mark.parametrize(
-    ("body", "may_pass"), [("", True), (" \n", True), ("{", False), ("<p>", False)]
-)
-async def test_answer_without_a_body_is_worth_another_try(
-    connections: Connections, body: str, may_pass: bool
-) -> None:
-    """A proxy writes it whose server went away; a page stays a page."""
-    async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer) as refused:
-            await ask(connections, upstream.endpoint)
-
-    assert (refused.value.failure is not None) is may_pass
-
-
 @pytest.mark.parametrize("status", [202, 204, 206])
 async def test_what_is_asked_for_comes_with_200(
     connections: Connections, status: int
@@ -458,8 +437,6 @@ async def test_bytes_before_a_broken_connection_are_kept(
 
 
 async def test_server_that_never_shakes_hands(connections: Connections) -> None:
-    """The limit for a connection ends the wait for one."""
-
     async def nothing(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:

@@ -5,6 +5,7 @@ import json
 import tracemalloc
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from aiohttp import web
@@ -12,8 +13,7 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import AnswerTooLarge, ApiRefused
 from openai_responses.json_input import MAX_JSON_BYTES
-from openai_responses.transport.connections import Connections, _encode, container_file
-from openai_responses.transport.deadlines import Deadlines, Timeouts
+from openai_responses.transport.connections import Connections, _encode
 from runs.against_server import end_of, limits, report
 from shells.model_list import fetch_models
 from upstream.server import KEY, Answerer, Upstream, ask, post, replying
@@ -24,6 +24,7 @@ MEGABYTE = 1 << 20
 
 
 GZIP = {"Content-Encoding": "gzip"}
+EVENT = b'data: {"type":"keepalive"}\n\n'
 
 
 def bomb(megabytes: int, piece: bytes) -> bytes:
@@ -34,87 +35,79 @@ def bomb(megabytes: int, piece: bytes) -> bytes:
     return b"".join([*packed, packer.flush()])
 
 
-async def test_nothing_compressed_is_asked_for(connections: Connections) -> None:
-    """Neither for an answer nor for a file: what is packed could be of any size."""
-    async with Upstream(replying('{"output": []}')) as upstream:
-        await ask(connections, upstream.endpoint)
-        await container_file(
-            upstream.endpoint, connections, ("c", "f"), 99, Deadlines(Timeouts())
-        )
-    encodings = [request.headers["Accept-Encoding"] for request in upstream.requests]
-    assert encodings == ["identity", "identity"]
+@contextmanager
+def held_at_most(held: float) -> Iterator[None]:
+    """Say how many bytes what is done may hold at once."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < held
+    finally:
+        tracemalloc.stop()
 
 
 async def test_packed_stream_stops_at_its_limit(connections: Connections) -> None:
     """Megabytes of events in a few kilobytes take no memory."""
-    packed = bomb(20, b'data: {"type":"keepalive"}\n\n')
+    packed = bomb(20, EVENT)
     within = limits(2)._replace(most_bytes=2 * MEGABYTE)
     async with Upstream(replying(packed, headers=GZIP)) as upstream:
-        tracemalloc.start()
-        events = await report(connections, upstream.endpoint, within=within)
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        with held_at_most(8 * MEGABYTE):
+            events = await report(connections, upstream.endpoint, within=within)
         assert len(upstream.requests) == 1
     assert "more data than is accepted" in end_of(events).ending.message
     assert len(packed) < MEGABYTE
-    assert held < 8 * MEGABYTE
 
 
-async def test_packed_object_stops_at_its_limit(connections: Connections) -> None:
+@pytest.mark.parametrize(
+    ("piece", "status", "error", "held"),
+    [
+        pytest.param(
+            b'{"output": "', 200, AnswerTooLarge, 2 * MAX_JSON_BYTES, id="an object"
+        ),
+        pytest.param(b'{"error": "', 503, ApiRefused, 4 * MEGABYTE, id="a refusal"),
+    ],
+)
+async def test_packed_body_stops_at_its_limit(
+    connections: Connections,
+    piece: bytes,
+    status: int,
+    error: type[Exception],
+    held: float,
+) -> None:
     """As one that is not packed: what it becomes counts."""
-    packed = bomb(80, b'{"output": "')
-    async with Upstream(replying(packed, headers=GZIP)) as upstream:
-        tracemalloc.start()
-        with pytest.raises(AnswerTooLarge):
+    packed = bomb(80, piece)
+    async with Upstream(replying(packed, status, headers=GZIP)) as upstream:
+        with held_at_most(held), pytest.raises(error):
             await ask(connections, upstream.endpoint)
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert held < 2 * MAX_JSON_BYTES
 
 
 async def test_packed_white_space_stops_at_its_limit(connections: Connections) -> None:
     """It is read until the first letter says what the body is."""
-    packed = bomb(80, b" \n")
-    async with Upstream(replying(packed, headers=GZIP)) as upstream:
-        tracemalloc.start()
-        async with post(connections, upstream.endpoint) as answer:
-            with pytest.raises(AnswerTooLarge):
-                await answer.is_stream()
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert held < 4 * MEGABYTE
-
-
-async def test_packed_refusal_stops_at_its_limit(connections: Connections) -> None:
-    """A bomb is not unpacked whole: the status alone names the ending."""
-    packed = bomb(20, b'{"error": "')
-    async with Upstream(replying(packed, 503, headers=GZIP)) as upstream:
-        tracemalloc.start()
-        with pytest.raises(ApiRefused, match="overloaded"):
-            await ask(connections, upstream.endpoint)
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert held < 4 * MEGABYTE
+    async with Upstream(replying(bomb(80, b" \n"), headers=GZIP)) as upstream:
+        with held_at_most(4 * MEGABYTE):
+            async with post(connections, upstream.endpoint) as answer:
+                with pytest.raises(AnswerTooLarge):
+                    await answer.is_stream()
 
 
 async def test_packed_rest_of_an_answer_stops_at_its_limit(
     connections: Connections,
 ) -> None:
     """What follows the end is read for a moment only, and kept as little."""
-    packed = bomb(300, b'data: {"type":"keepalive"}\n\n')
+    packed = bomb(300, EVENT)
     async with Upstream(replying(packed, headers=GZIP)) as upstream:
-        tracemalloc.start()
-        async with asyncio.timeout(60), post(connections, upstream.endpoint) as answer:
-            rest = await answer.drain()
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert rest.startswith(b'data: {"type":"keepalive"}')
-    assert held < 4 * MEGABYTE
+        with held_at_most(4 * MEGABYTE):
+            async with (
+                asyncio.timeout(60),
+                post(connections, upstream.endpoint) as answer,
+            ):
+                rest = await answer.drain()
+    assert rest.startswith(EVENT.strip())
 
 
 async def test_others_run_while_a_bomb_is_unpacked(connections: Connections) -> None:
     """Each piece takes a moment; a hundred of them would stop all chats."""
-    packed = bomb(50, b'data: {"type":"keepalive"}\n\n')
+    packed = bomb(50, EVENT)
     turns = 0
 
     async def count() -> None:
@@ -157,26 +150,22 @@ async def test_empty_blocks_without_an_end(connections: Connections) -> None:
         await upstream.left.wait()
 
 
-def too_long() -> Iterator[tuple[str, bytes]]:
-    """Yield bodies that are more than an answer can be."""
-    yield "long", b'{"output": [], "x": "' + b"x" * MAX_JSON_BYTES + b'"}'
-    yield "heavy", b'{"output": [' + b"[]," * (10 * MEGABYTE) + b"0]}"
+LONG = (b'{"output": [], "x": "', b"x", MAX_JSON_BYTES, b'"}')
+HEAVY = (b'{"output": [', b"[],", 10 * MEGABYTE, b"0]}")
 
 
-@pytest.mark.parametrize("case", ["long", "heavy"])
+@pytest.mark.parametrize(
+    ("begin", "piece", "count", "end"), [LONG, HEAVY], ids=["long", "heavy"]
+)
 async def test_oversized_object_is_refused_before_it_is_parsed(
-    connections: Connections, case: str
+    connections: Connections, begin: bytes, piece: bytes, count: int, end: bytes
 ) -> None:
-    """It is refused before it is parsed; the parsed one would be many times as much."""
-    body = dict(too_long())[case]
+    """The parsed one would be many times as much."""
+    body = begin + piece * count + end
     async with Upstream(replying(body)) as upstream:
-        tracemalloc.start()
-        with pytest.raises(AnswerTooLarge):
+        # The server of the test and its buffers are in the same process.
+        with held_at_most(6 * len(body)), pytest.raises(AnswerTooLarge):
             await ask(connections, upstream.endpoint)
-        held = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    # The server of the test and its buffers are in the same process.
-    assert held < 6 * len(body)
 
 
 async def test_endless_list_of_models(connections: Connections) -> None:
@@ -192,9 +181,6 @@ async def test_endless_list_of_models(connections: Connections) -> None:
         with pytest.raises(AnswerTooLarge):
             await fetch_models(upstream.endpoint, connections)
         await upstream.left.wait()
-
-
-# ----------------------------------------------------------------- redirections
 
 
 def moved(location: str, status: int) -> Answerer:
@@ -242,17 +228,10 @@ async def test_large_document_is_copied_once_to_be_sent() -> None:
     document = "x" * 8_000_000
     part = {"type": "input_file", "filename": "a.pdf", "file_data": document}
     items = [{"role": "user", "content": [part]}]
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
+    with held_at_most(2.5 * len(document)):
         body = await _encode({"model": "m", "input": items})
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
 
     assert json.loads(body)["input"] == items
-    assert peak - before < 2.5 * len(document)
 
 
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2500])

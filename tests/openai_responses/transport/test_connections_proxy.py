@@ -49,24 +49,32 @@ def with_password(proxy: ForwardProxy) -> str:
     return proxy.address.replace("//", f"//user:{CANARY}@")
 
 
-@pytest.mark.parametrize("form", ["{0.address}", " {0.host}\n"])
+@pytest.mark.parametrize(
+    ("credentials", "form", "sent"),
+    [
+        ("", "{0.address}", None),
+        ("", " {0.host}\n", None),
+        (BASIC, f"http://user:{CANARY}@{{0.host}}", BASIC),
+    ],
+    ids=["address", "host", "password"],
+)
 async def test_request_goes_through_the_proxy(
-    connections: Connections, form: str
+    connections: Connections, credentials: str, form: str, sent: str | None
 ) -> None:
-    """It is asked for the whole address, and finds the server, also without a scheme."""
-    async with proxied() as (upstream, proxy):
-        address = form.format(proxy)
-        assert await ask(connections, through(address)) == {"output": []}
+    """It is asked for the whole address, and alone gets its credentials."""
+    async with proxied(credentials) as (upstream, proxy):
+        endpoint = through(form.format(proxy))
+        assert await ask(connections, endpoint) == {"output": []}
         (request,) = upstream.requests
     assert proxy.requests == ["POST http://model.test/v1/responses HTTP/1.1"]
-    assert "proxy-authorization" not in proxy.headers[0]
+    assert proxy.headers[0].get("proxy-authorization") == sent
     assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert CANARY not in repr(request.headers)
 
 
 async def test_proxy_connects_to_https_and_sees_nothing(
     connections: Connections, tmp_path: Path
 ) -> None:
-    """It connects, and sees neither the key nor the words."""
     authority = trustme.CA()
     bundle = bundle_of(authority, tmp_path / "ca.pem")
     async with (
@@ -85,15 +93,6 @@ async def test_proxy_connects_to_https_and_sees_nothing(
     assert proxy.headers[0]["proxy-authorization"] == BASIC
     assert "authorization" not in proxy.headers[0]
     assert "Proxy-Authorization" not in request.headers
-
-
-async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> None:
-    """The server behind it gets its own key."""
-    async with proxied(BASIC) as (upstream, proxy):
-        assert await ask(connections, through(with_password(proxy))) == {"output": []}
-        (request,) = upstream.requests
-    assert request.headers["Authorization"] == f"Bearer {KEY}"
-    assert CANARY not in repr(request.headers)
 
 
 @pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
@@ -139,7 +138,6 @@ async def test_proxy_of_the_environment(
 async def test_proxy_of_the_administrator_wins(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment's is not asked then."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("NO_PROXY", "*")
     async with proxied() as (_, proxy):
@@ -149,16 +147,10 @@ async def test_proxy_of_the_administrator_wins(
 
 @pytest.mark.parametrize(
     ("name", "excepted"),
-    [
-        ("no_proxy", "127.0.0.1"),
-        ("NO_PROXY", "localhost,127.0.0.1:{port}"),
-    ],
+    [("no_proxy", "127.0.0.1"), ("NO_PROXY", "localhost,127.0.0.1:{port}")],
 )
 async def test_hosts_without_a_proxy(
-    connections: Connections,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    excepted: str,
+    connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str, excepted: str
 ) -> None:
     """They are reached directly, by name or by name and port."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")

@@ -1,8 +1,8 @@
 """Whose certificate is trusted: the system's, a file's, or anybody's."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trustme
@@ -18,11 +18,6 @@ pytestmark = pytest.mark.asyncio
 ANSWER = replying('{"output": []}')
 
 
-def trusting(upstream: Upstream, **more: Any) -> Endpoint:
-    """Return the way to a server with these settings of TLS."""
-    return Endpoint(upstream.base_url, KEY, **more)
-
-
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     """Return an authority that no one else knows."""
@@ -32,10 +27,9 @@ def authority() -> trustme.CA:
 async def test_unknown_authority_is_refused(
     connections: Connections, authority: trustme.CA
 ) -> None:
-    """It is refused, and nothing is sent."""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed) as refused:
-            await ask(connections, trusting(upstream))
+            await ask(connections, upstream.endpoint)
         assert upstream.requests == []
     sentence = "The certificate of 127.0.0.1 is not trusted: "
     assert str(refused.value).startswith(sentence)
@@ -46,10 +40,11 @@ async def test_unknown_authority_is_refused(
 async def test_trusted_server_answers_over_one_connection(
     connections: Connections, authority: trustme.CA, tmp_path: Path, verify_ssl: bool
 ) -> None:
-    """One that the file vouches for; or anybody, without a check."""
-    bundle = bundle_of(authority, tmp_path / "ca.pem") if verify_ssl else ""
+    """One that the file vouches for; or anybody, without a check and a file."""
+    path = tmp_path / "ca.pem"
+    bundle = bundle_of(authority, path) if verify_ssl else "/no/such/file"
     async with Upstream(ANSWER, server_side(authority)) as upstream:
-        endpoint = trusting(upstream, verify_ssl=verify_ssl, ca_bundle=bundle)
+        endpoint = replace(upstream.endpoint, verify_ssl=verify_ssl, ca_bundle=bundle)
         for _ in range(3):
             assert await ask(connections, endpoint) == {"output": []}
         assert len(upstream.connections) == 1
@@ -76,11 +71,11 @@ async def test_bundle_that_was_replaced(
     bundle = bundle_of(trustme.CA(), path)
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed, match="is not trusted"):
-            await ask(connections, trusting(upstream, ca_bundle=bundle))
+            await ask(connections, replace(upstream.endpoint, ca_bundle=bundle))
         assert upstream.requests == []
         bundle_of(authority, path)
         os.utime(path, ns=(0, 0))
-        answer = await ask(connections, trusting(upstream, ca_bundle=bundle))
+        answer = await ask(connections, replace(upstream.endpoint, ca_bundle=bundle))
         assert answer == {"output": []}
         assert len(connections._certificates) == 1
 
@@ -92,7 +87,7 @@ async def test_few_bundles_are_remembered(
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         for number in range(10):
             bundle = bundle_of(authority, tmp_path / f"{number}.pem")
-            await ask(connections, trusting(upstream, ca_bundle=bundle))
+            await ask(connections, replace(upstream.endpoint, ca_bundle=bundle))
 
     assert len(connections._certificates) <= 8
 
@@ -100,19 +95,16 @@ async def test_few_bundles_are_remembered(
 @pytest.mark.parametrize(
     ("content", "name"),
     [
-        (None, "ca.pem"),
         (b"", "ca.pem"),
         (b"\xff\xfe\x00", "ca.pem"),
         (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "ca.pem"),
         (None, "with a \0 in it"),
         (None, "."),
+        (None, "other.pem"),
     ],
 )
 async def test_bundle_that_is_none(
-    connections: Connections,
-    tmp_path: Path,
-    content: bytes | None,
-    name: str,
+    connections: Connections, tmp_path: Path, content: bytes | None, name: str
 ) -> None:
     """The error names the field, and nothing is sent."""
     if content is not None:
@@ -120,15 +112,6 @@ async def test_bundle_that_is_none(
     bundle = str(tmp_path / name)
     async with Upstream(ANSWER) as upstream:
         with pytest.raises(InvalidSetting, match="cannot be read") as refused:
-            await ask(connections, trusting(upstream, ca_bundle=bundle))
+            await ask(connections, replace(upstream.endpoint, ca_bundle=bundle))
         assert upstream.requests == []
     assert refused.value.fault == SettingFault(("ca_bundle",), "certain")
-
-
-async def test_bundle_that_nobody_asks_for(connections: Connections) -> None:
-    """Without a check the file is not read."""
-    async with Upstream(ANSWER) as upstream:
-        answer = await ask(
-            connections, trusting(upstream, verify_ssl=False, ca_bundle="/no/such/file")
-        )
-        assert answer == {"output": []}

@@ -3,14 +3,13 @@
 import gc
 import json
 import tracemalloc
-from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import pytest
 
 from measures.work_count import count_joins
 from openai_responses.errors import AnswerTooLarge, MalformedEvent
 from openai_responses.json_input import (
-    MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
     json_weight,
     load_json,
@@ -26,29 +25,20 @@ from openai_responses.transport.stream import (
 MEGABYTE = 1 << 20
 
 
-def fed(pieces: Iterable[bytes], most: int = MAX_JSON_BYTES) -> tuple[int, int]:
-    """Feed pieces until they are refused: how many bytes that took, and the peak held."""
+def fed(piece: bytes, most: int) -> tuple[int, int]:
+    """Feed copies of a piece until one is refused: how many bytes, and the peak held."""
     decoder = EventStreamDecoder(most)
     taken = 0
     gc.collect()
     tracemalloc.start()
     try:
-        for piece in pieces:
-            taken += len(piece)
-            decoder.feed(piece)
-            if taken > 8 * most:
-                return taken, tracemalloc.get_traced_memory()[1]
-    except AnswerTooLarge:
+        with suppress(AnswerTooLarge):
+            while taken <= 8 * most:
+                taken += len(piece)
+                decoder.feed(bytes(bytearray(piece)))  # as a connection gives another
         return taken, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    raise AssertionError("the pieces ended first")
-
-
-def forever(piece: bytes) -> Iterable[bytes]:
-    """Yield copies of a piece, as a connection does."""
-    while True:
-        yield bytes(bytearray(piece))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +52,7 @@ def forever(piece: bytes) -> Iterable[bytes]:
 )
 def test_event_without_an_end_is_refused(piece: bytes, most: int) -> None:
     """At its limit, with no more memory than a few times that."""
-    taken, held = fed(forever(piece), most)
+    taken, held = fed(piece, most)
 
     assert taken <= most + 2 * len(piece)
     assert held < 8 * most
@@ -98,47 +88,40 @@ def test_event_of_the_largest_size_is_read(begin: bytes, size: int) -> None:
         assert [len(event.data) for event in events] == [size]
 
 
-# ------------------------------------------------------------------------ depth
+LISTS = "[%s]"
+OBJECTS = '{"a":%s}'
+BOTH = '[{"a":%s}]'
 
 
-def nested(depth: int, wrap: Callable[[str], str]) -> str:
+def nested(depth: int, form: str) -> str:
     """Return JSON of this depth."""
     text = "0"
     for _ in range(depth):
-        text = wrap(text)
+        text = form % text
     return text
 
 
-WRAPS: dict[str, Callable[[str], str]] = {
-    "lists": lambda inner: f"[{inner}]",
-    "objects": lambda inner: f'{{"a":{inner}}}',
-    "both": lambda inner: f'[{{"a":{inner}}}]',
-}
-
-
 @pytest.mark.parametrize(
-    ("wrap", "depth"),
-    [("lists", MAX_JSON_DEPTH), ("objects", MAX_JSON_DEPTH), ("both", 400)],
+    ("form", "depth"),
+    [(LISTS, MAX_JSON_DEPTH), (OBJECTS, MAX_JSON_DEPTH), (BOTH, 400)],
 )
-def test_deep_event_is_malformed(wrap: str, depth: int) -> None:
+def test_deep_event_is_malformed(form: str, depth: int) -> None:
     """Python's parser may read it, but whoever walks through it would fail."""
-    text = f'{{"type":"response.created","x":{nested(depth, WRAPS[wrap])}}}'
+    text = f'{{"type":"response.created","x":{nested(depth, form)}}}'
     with pytest.raises(MalformedEvent):
         parse_event(ServerSentEvent("", text))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, nested(400, WRAPS["both"])])
+@pytest.mark.parametrize("text", ["[" * 100_000, nested(400, BOTH)])
 def test_deep_json_is_refused(text: str) -> None:
-    """In one way, however deep it is."""
     for form in (text, text.encode()):
         with pytest.raises(ValueError, match="too deep"):
             load_json(form)
 
 
-@pytest.mark.parametrize("wrap", ["lists", "objects"])
-def test_usual_depth_is_read(wrap: str) -> None:
-    """Far more than the API sends."""
-    text = nested(MAX_JSON_DEPTH - 1, WRAPS[wrap])
+@pytest.mark.parametrize("form", [LISTS, OBJECTS])
+def test_usual_depth_is_read(form: str) -> None:
+    text = nested(MAX_JSON_DEPTH - 1, form)
     assert load_json(text) == json.loads(text)
     parse_event(ServerSentEvent("", f'{{"type":"x","x":{text}}}'))
 
@@ -146,9 +129,6 @@ def test_usual_depth_is_read(wrap: str) -> None:
 def test_wide_json_is_not_deep() -> None:
     """The limit is on nesting, not on the number of values."""
     assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
-
-
-# ----------------------------------------------------------------------- weight
 
 
 @pytest.mark.parametrize(
@@ -168,12 +148,8 @@ def test_weight_is_the_order_of_the_memory(unit: str) -> None:
     assert json_weight(text) <= json_weight(text.encode())
 
 
-# ------------------------------------------------------------------- tiny deltas
-
-
 @pytest.mark.parametrize("count", [50_000, 100_000])
 def test_tiny_deltas_are_joined_once(count: int) -> None:
-    """As many as arrived together."""
     events = [TextDelta(0, "text", 0, "x")] * count
     joined: list[object] = []
 

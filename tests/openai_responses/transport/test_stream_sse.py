@@ -1,6 +1,5 @@
 """Bytes become events by the rules of the standard, however they are cut."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -30,7 +29,6 @@ def bytewise(text: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_all_three_line_ends_are_read(end: bytes) -> None:
-    """All three line ends of the standard are read, whole and byte by byte."""
     text = end.join([b"event: a", b"data: 1", b"", b"data: 2", b"", b""])
     expected = [event("1", "a"), event("2")]
     assert decoded(text) == expected
@@ -56,13 +54,11 @@ def test_all_three_line_ends_are_read(end: bytes) -> None:
     ],
 )
 def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -> None:
-    """Each kind of line does what the standard says, and only its line ends count."""
     assert decoded(text) == [event(data)]
     assert decoded(*bytewise(text)) == [event(data)]
 
 
 def test_chunk_ends_inside_a_character() -> None:
-    """A character of four bytes survives any cut."""
     text = "data: 東京 🚀\n\n".encode()
     for cut in range(len(text)):
         assert decoded(text[:cut], text[cut:]) == [event("東京 🚀")]
@@ -81,24 +77,18 @@ def test_crlf_in_two_chunks(between: tuple[bytes, ...]) -> None:
 
 
 def test_event_is_there_with_its_blank_line() -> None:
-    """Nothing waits for the byte after a carriage return."""
+    """Nothing waits for the byte after a carriage return; then nothing is left to say."""
     decoder = EventStreamDecoder()
     assert decoder.feed(b"data: a\r\r") == [event("a")]
     assert decoder.feed(b"\n") == []
     assert decoder.feed(b"data: b\n\n") == [event("b")]
+    assert [*decoder.close(), *decoder.close()] == []
 
 
 @pytest.mark.parametrize("rest", [b"data: a", b"data: a\r\n"])
 def test_end_without_a_blank_line(rest: bytes) -> None:
     """The last event counts although the stream ended too early for the standard."""
     assert decoded(rest) == [event("a")]
-
-
-def test_close_of_a_clean_stream() -> None:
-    """There is nothing left to say, also the second time."""
-    decoder = EventStreamDecoder()
-    assert decoder.feed(b"data: a\n\n") == [event("a")]
-    assert [*decoder.close(), *decoder.close()] == []
 
 
 @pytest.mark.parametrize(
@@ -175,17 +165,10 @@ def test_chunks_do_not_matter(
 
 _USUAL = "event: response.output_text.delta\ndata: {}\n\n"
 _UNUSUAL = [
-    ": a comment\n",
-    "\n",
-    "event: a\n",
-    "event: a\n\n",
+    *(": a comment\n", "\n", "event: a\n", "event: a\n\n"),
     "event:  a b \ndata:  東🚀\n\n",
     "event: a\ndata: 1\ndata: 2\n\n",
-    "data: 1\n\n",
-    "data: x\n",
-    "x",
-    "x\u2028",
-    "event: a\r\ndata: 1\r\n\r\n",
+    *("data: 1\n\n", "data: x\n", "x", "x\u2028", "event: a\r\ndata: 1\r\n\r\n"),
 ]
 _PARTS = st.one_of(st.just(_USUAL), st.sampled_from(_UNUSUAL))
 
@@ -199,43 +182,34 @@ def test_usual_events_are_read_as_line_by_line(parts: list[str], tail: str) -> N
     assert decoded(text) == decoded(*bytewise(text))
 
 
-class Glue:
-    """Counts the bytes of a stream that a decoder glues with a plus."""
+class Glued(bytes):
+    """A piece of a stream that says how many bytes are glued to others with a plus."""
 
-    def __init__(self) -> None:
-        self.glued = 0
+    glued = 0
 
-    def pieces(self, text: bytes, size: int) -> Iterator[bytes]:
-        """Yield `text` in pieces that report when they are glued."""
-        glue = self
+    def __add__(self, other: object) -> bytes:
+        Glued.glued += len(self)
+        return Glued(bytes(self) + bytes(other))  # type: ignore[call-overload]
 
-        class Piece(bytes):
-            def __add__(self, other: object) -> bytes:
-                glue.glued += len(self)
-                return Piece(bytes(self) + bytes(other))  # type: ignore[call-overload]
-
-            def __radd__(self, other: object) -> bytes:
-                glue.glued += len(self)
-                return Piece(bytes(other) + bytes(self))  # type: ignore[call-overload]
-
-        for start in range(0, len(text), size):
-            yield Piece(text[start : start + size])
+    def __radd__(self, other: object) -> bytes:
+        Glued.glued += len(self)
+        return Glued(bytes(other) + bytes(self))  # type: ignore[call-overload]
 
 
 def joins_for(megabytes: int) -> int:
     """Return the joins for one line of that length in pieces of 64 kB; none is glued."""
-    glue = Glue()
+    Glued.glued = 0
     decoder = EventStreamDecoder()
     events: list[ServerSentEvent] = []
     text = b"data: " + b"x" * (megabytes << 20) + b"\n\n"
 
     def read() -> None:
-        for piece in glue.pieces(text, 1 << 16):
-            events.extend(decoder.feed(piece))
+        for start in range(0, len(text), 1 << 16):
+            events.extend(decoder.feed(Glued(text[start : start + (1 << 16)])))
 
     joins = count_joins(read)
     assert [len(e.data) for e in events] == [megabytes << 20]
-    assert glue.glued == 0
+    assert Glued.glued == 0
     return joins
 
 
