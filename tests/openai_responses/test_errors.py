@@ -151,10 +151,7 @@ MISALIGNMENT = {
 @pytest.mark.parametrize(
     ("wire", "notice"),
     [
-        (
-            MISALIGNMENT,
-            ("It read credentials.", "Ask before.", KIND, "review_1"),
-        ),
+        (MISALIGNMENT, ("It read credentials.", "Ask before.", KIND, "review_1")),
         ({"steer": None, "detailed_explanation": 7}, ("", "", "", "")),
         ("stopped", ("", "", "", "")),
     ],

@@ -17,8 +17,7 @@ DEEP = pytest.param("[" * 100_000, id="brackets")
 
 
 @pytest.mark.parametrize(
-    "given",
-    ["", "{", "[]", "null", '"text"', "{'a': 1}", DEEP, None, {"a": 1}, ["{}"]],
+    "given", ["", "{", "[]", "null", '"text"', "{'a': 1}", DEEP, None, {"a": 1}, ["{}"]]
 )
 def test_what_is_not_the_text_of_an_object_is_none(given: object) -> None:
     assert parse_json_object(given) is None

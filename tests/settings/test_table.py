@@ -74,10 +74,7 @@ def test_each_door_has_its_words() -> None:
         "A sealed key. Example: `env:KEY`.",
     )
     assert pipe["AFTER_PROXY"] == "Behind it. Default: on."
-    assert (pipe["NEW"], pipelines["NEW"]) == (
-        "A new one. Default: `5`.",
-        "A new one.",
-    )
+    assert (pipe["NEW"], pipelines["NEW"]) == ("A new one. Default: `5`.", "A new one.")
     fields = Door.model_json_schema()["properties"]
     assert fields["KEY"]["description"] == pipe["KEY"]
     assert fields["PROXY"]["input"] == {"type": "password"}

@@ -14,6 +14,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
     takes_hosted_tool,
+    takes_search_budget,
 )
 
 SNAPSHOTS = [
@@ -28,10 +29,7 @@ SNAPSHOTS = [
 @pytest.mark.parametrize(
     ("name", "model_id", "effort"),
     [
-        ("gpt-5-thinking", "gpt-5", None),
         ("gpt-5-thinking-minimal", "gpt-5", "minimal"),
-        ("gpt-5-thinking-high", "gpt-5", "high"),
-        ("gpt-5-thinking-mini", "gpt-5-mini", None),
         ("gpt-5-thinking-mini-high", "gpt-5-mini", "high"),
         ("o3-mini-high", "o3-mini", "high"),
         ("gpt-5.2-thinking", "gpt-5.2", "medium"),
@@ -86,7 +84,6 @@ def test_a_real_id_wins() -> None:
 
 
 def test_dated_snapshot_or_short_id_is_sent_as_given() -> None:
-    """It goes to the API, while family and facts are the model's."""
     for model, snapshot in [*SNAPSHOTS, ("gpt-5.6-sol", "gpt-5.6")]:
         resolved = resolve_model(snapshot)
         assert (resolved.id, resolved.family) == (snapshot, model)
@@ -105,7 +102,6 @@ def test_dated_snapshot_or_short_id_is_sent_as_given() -> None:
     ],
 )
 def test_names_of_one_model_share_a_family(name: str, family: str) -> None:
-    """Reasoning moves between names of one model, but not to another."""
     assert resolve_model(name).family == family
 
 
@@ -122,7 +118,6 @@ def traits(model: ResolvedModel) -> str:
     [
         ("gpt-5-next", "never reasoning summary verbosity functions vision"),
         ("gpt-6.1-x", "never reasoning summary verbosity functions vision"),
-        ("o5", "never reasoning summary functions vision"),
         ("o5-mini", "never reasoning summary functions vision"),
         ("gpt-4.5-preview", "always functions vision"),
     ],
@@ -139,7 +134,6 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
     [
         ("gpt-5.3-next", ""),
         ("gpt-5.4-next", "all_turns"),
-        ("gpt-5.5-next", "all_turns"),
         ("gpt-5.6-next", "all_turns appends_tools diagnostics"),
         ("gpt-6-next", "all_turns appends_tools diagnostics appends_configuration"),
         ("o5", ""),
@@ -215,10 +209,15 @@ def test_model_tells_which_efforts_it_takes(
         ("gpt-5-2025-08-07", "GPT-5 (2025-08-07)"),
         ("gpt-5-2025-08-07-high", "GPT-5 (2025-08-07, high)"),
         ("gpt-6.1-sol-research", "GPT-6.1 Sol Research"),
+        ("gpt-6.1-sol-pro", "GPT-6.1 Sol pro"),
+        ("gpt-6.1-terra-pro-low", "GPT-6.1 Terra pro (low)"),
+        ("gpt-5.6-pro", "GPT-5.6 pro"),
+        # Both may be in one list.
+        ("gpt-6.1-sol", "GPT-6.1 Sol"),
+        ("gpt-5-auto", "GPT Auto (chooses for each chat)"),
     ],
 )
 def test_model_is_called_what_people_call_it(name: str, shown: str) -> None:
-    """Versions, sizes, dates and efforts as people write them."""
     assert resolve_model(name).name == shown
 
 
@@ -253,55 +252,35 @@ def test_no_name_raises(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "id", "effort", "shown"),
+    ("name", "id", "effort"),
     [
-        ("gpt-6.1-sol-pro", "gpt-6.1-sol", None, "GPT-6.1 Sol pro"),
-        ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low", "GPT-6.1 Terra pro (low)"),
-        ("gpt-5.6-pro", "gpt-5.6", None, "GPT-5.6 pro"),
+        ("gpt-6.1-sol-pro", "gpt-6.1-sol", None),
+        ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low"),
+        ("gpt-5.6-pro", "gpt-5.6", None),
     ],
 )
-def test_names_of_the_mode_pro(
-    name: str, id: str, effort: str | None, shown: str
-) -> None:
-    """The mode is no model: the id is the one without it."""
+def test_names_of_the_mode_pro(name: str, id: str, effort: str | None) -> None:
+    """The mode is no model: the id, and an administrator's facts, are those without it."""
     model = resolve_model(name)
-    assert (model.id, model.effort, model.name, model.pro) == (id, effort, shown, True)
-    assert model.family == resolve_model(id).family
-    assert model.facts == resolve_model(id).facts
+    plain = resolve_model(id)
+    assert (model.id, model.effort, model.pro) == (id, effort, True)
+    assert (model.family, model.facts) == (plain.family, plain.facts)
+    own = plain.facts._replace(max_output_tokens=500)
+    overridden = resolve_model(name, {id: plain._replace(facts=own)})
+    assert (overridden.effort, overridden.pro) == (effort, True)
+    assert overridden.facts.max_output_tokens == 500
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "gpt-5.2-pro",
-        "gpt-6.2-sol-pro",
-        "gpt-6.1-sol-pro-none",
-        "gpt-7-sol-pro",
-        "openai/gpt-6.1-sol-pro",
-        "gpt-pro",
-        "ft:gpt-6.1-sol:us-pro",
+        *("gpt-5.2-pro", "gpt-6.2-sol-pro", "gpt-6.1-sol-pro-none", "gpt-7-sol-pro"),
+        *("openai/gpt-6.1-sol-pro", "gpt-pro", "ft:gpt-6.1-sol:us-pro"),
     ],
 )
 def test_names_without_the_mode_pro(name: str) -> None:
     """Older pro models have ids of their own; others are not known to have the mode."""
     assert not resolve_model(name).pro
-
-
-def test_mode_pro_of_an_overridden_model() -> None:
-    """It has the administrator's facts."""
-    plain = resolve_model("gpt-6.1-sol")
-    facts = plain.facts._replace(max_output_tokens=500)
-    overrides = {"gpt-6.1-sol": plain._replace(facts=facts)}
-    model = resolve_model("gpt-6.1-sol-pro-high", overrides)
-    assert model.pro
-    assert model.effort == "high"
-    assert model.facts.max_output_tokens == 500
-
-
-def test_automatic_name_does_not_look_like_the_model_behind_it() -> None:
-    """Both may be in one list."""
-    names = {resolve_model(name).name for name in ("gpt-5-auto", "gpt-6.1-sol")}
-    assert names == {"GPT Auto (chooses for each chat)", "GPT-6.1 Sol"}
 
 
 def test_administrators_model_comes_before_those_of_its_name() -> None:
@@ -325,3 +304,38 @@ def test_type_that_a_model_lacks_is_not_offered_in_any_version() -> None:
     kinds = ("web_search", "web_search_preview", "file_search")
     assert [takes_hosted_tool(lacking, kind) for kind in kinds] == [False, False, True]
     assert not takes_hosted_tool(without, "file_search")
+
+
+@pytest.mark.parametrize(
+    ("name", "model_id", "effort"),
+    [
+        ("gpt-6.1-sol-research", "gpt-6.1-sol", "high"),
+        ("gpt-6.1-sol-low-research", "gpt-6.1-sol", "high"),
+        ("gpt-6.1-sol-xhigh-research", "gpt-6.1-sol", "xhigh"),
+        ("gpt-4.1-research", "gpt-4.1", None),
+    ],
+)
+def test_ending_sets_a_high_effort(
+    name: str, model_id: str, effort: str | None
+) -> None:
+    """A higher one that the name has stays."""
+    model = resolve_model(name)
+    assert (model.id, model.effort, model.research) == (model_id, effort, True)
+
+
+@pytest.mark.parametrize(
+    "name", ["o3-deep-research", "sonar-deep-research", "gpt-6.1-sol", "research"]
+)
+def test_other_names_are_their_own(name: str) -> None:
+    """Also one of a retired model, or of another vendor."""
+    model = resolve_model(name)
+    assert (model.id, model.research) == (name, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [("gpt-5", True), ("gpt-7-sol", True), ("gpt-4.1", False), ("ours", False)],
+)
+def test_budget_is_for_reasoning_models_from_gpt_5_on(name: str, takes: bool) -> None:
+    """Source: OpenAI's changelog of 2026-05-11."""
+    assert takes_search_budget(resolve_model(name)) == takes

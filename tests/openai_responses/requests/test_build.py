@@ -263,15 +263,7 @@ def test_callers_objects_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "key",
-    [
-        "messages",
-        "seed",
-        "store",
-        "background",
-        "previous_response_id",
-        "tools",
-    ],
+    "key", ["messages", "seed", "store", "background", "previous_response_id", "tools"]
 )
 def test_keys_that_are_not_the_callers(key: str) -> None:
     """What the API does not have, or what we decide, is not taken from a caller."""

@@ -81,16 +81,7 @@ def test_formats_become_the_form_of_the_api(
 
 
 @pytest.mark.parametrize(
-    "schema",
-    [
-        None,
-        "no JSON",
-        "[]",
-        [],
-        {"name": "n"},
-        {"schema": "text"},
-        "[" * 9,
-    ],
+    "schema", [None, "no JSON", "[]", [], {"name": "n"}, {"schema": "text"}, "[" * 9]
 )
 def test_format_without_a_schema(schema: object) -> None:
     """It is refused: free text in the place of JSON would tell its reader nothing."""

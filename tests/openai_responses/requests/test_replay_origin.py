@@ -33,10 +33,7 @@ def test_stored_origin_is_read_back() -> None:
 @pytest.mark.parametrize("wire", [None, {"family": ""}, {"endpoint": "y"}])
 @pytest.mark.parametrize(
     ("model", "family"),
-    [
-        ("gpt-5.2-2025-12-11", "gpt-5.2"),
-        ("gpt-5-thinking-high", "gpt-5"),
-    ],
+    [("gpt-5.2-2025-12-11", "gpt-5.2"), ("gpt-5-thinking-high", "gpt-5")],
 )
 def test_origin_that_nobody_noted(wire: object, model: str, family: str) -> None:
     """The name of the model tells the family, without date or alias."""

@@ -10,12 +10,7 @@ import pytest
 from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonBudget, JsonTooLarge
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.turns import (
-    Turn,
-    append_turns,
-    read_turn,
-    record_turn,
-)
+from openai_responses.requests.turns import Turn, append_turns, read_turn, record_turn
 
 Item = dict[str, Any]
 KINDS = {"additional_tools", "configuration_update"}
@@ -116,11 +111,7 @@ MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example
             ],
         ),
         ({}, {"text": {"format": {"type": "json_object"}}}, None),
-        (
-            {"offered": tools(0)},
-            {"offered": tools(0, description="Other words.")},
-            [],
-        ),
+        ({"offered": tools(0)}, {"offered": tools(0, description="Other words.")}, []),
         ({"offered": tools(0)}, {"offered": tools(0, parameters={"x": 1})}, None),
         ({"offered": tools(0)}, {"offered": [*tools(0), MCP]}, []),
         (

@@ -20,14 +20,7 @@ from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
 from shells.model_list import fetch_models
 from upstream import wire
-from upstream.server import (
-    KEY,
-    Upstream,
-    ask,
-    in_turn,
-    post,
-    replying,
-)
+from upstream.server import KEY, Upstream, ask, in_turn, post, replying
 
 pytestmark = pytest.mark.asyncio
 

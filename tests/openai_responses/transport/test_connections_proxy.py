@@ -82,10 +82,7 @@ async def test_proxy_connects_to_https_and_sees_nothing(
         ForwardProxy(port_of(upstream), BASIC) as proxy,
     ):
         endpoint = Endpoint(
-            "https://model.test/v1",
-            KEY,
-            ca_bundle=bundle,
-            proxy=with_password(proxy),
+            "https://model.test/v1", KEY, ca_bundle=bundle, proxy=with_password(proxy)
         )
         assert await ask(connections, endpoint) == {"output": []}
         (request,) = upstream.requests

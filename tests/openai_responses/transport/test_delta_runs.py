@@ -223,9 +223,7 @@ def known_once(events: list[StreamEvent | str]) -> list[StreamEvent | str]:
     ]
 
 
-@given(
-    runs=st.lists(_runs() | st.lists(_OTHERS, max_size=2), max_size=4),
-)
+@given(runs=st.lists(_runs() | st.lists(_OTHERS, max_size=2), max_size=4))
 @example(runs=[[delta("a"), delta("b")], [delta("c", output_index=1)]])
 def test_joined_runs_mean_what_their_events_mean(runs: list[list[str]]) -> None:
     """Whatever a server sends, the parser reads the same texts of the same items."""

@@ -9,11 +9,7 @@ import pytest
 
 from measures.work_count import count_joins
 from openai_responses.errors import AnswerTooLarge, MalformedEvent
-from openai_responses.json_input import (
-    MAX_JSON_DEPTH,
-    json_weight,
-    load_json,
-)
+from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     ServerSentEvent,
@@ -102,8 +98,7 @@ def nested(depth: int, form: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("form", "depth"),
-    [(LISTS, MAX_JSON_DEPTH), (OBJECTS, MAX_JSON_DEPTH), (BOTH, 400)],
+    ("form", "depth"), [(LISTS, MAX_JSON_DEPTH), (OBJECTS, MAX_JSON_DEPTH), (BOTH, 400)]
 )
 def test_deep_event_is_malformed(form: str, depth: int) -> None:
     """Python's parser may read it, but whoever walks through it would fail."""

@@ -12,11 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.transport.unpacking import (
-    _PIECE_BYTES,
-    Unpacker,
-    UnpackingError,
-)
+from openai_responses.transport.unpacking import _PIECE_BYTES, Unpacker, UnpackingError
 
 MEGABYTE = 1 << 20
 TEXT = b"".join(
