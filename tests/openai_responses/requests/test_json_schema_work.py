@@ -234,8 +234,6 @@ ANY_JSON = st.recursive(
 @settings(max_examples=40)
 @given(garbage() | ANY_JSON, ANY_JSON)
 def test_any_json_ends_within_the_limit(schema: Any, value: Any) -> None:
-    """As a schema, as a tool, as arguments."""
-
     def read() -> None:
         responses_tools([{"name": "f", "parameters": schema}], strict=True)
         with contextlib.suppress(InvalidRequest):
@@ -244,9 +242,6 @@ def test_any_json_ends_within_the_limit(schema: Any, value: Any) -> None:
             argument_error(value, schema)
 
     assert count_work(read) < 100_000
-
-
-# ---------------------------------------------------------------- arguments
 
 
 @pytest.mark.parametrize(
@@ -287,9 +282,6 @@ def test_a_thousand_rows_are_checked() -> None:
     rows[-1] = {"a": 1}
     error = argument_error({"rows": rows}, schema)
     assert error == "The argument rows[999].a must be string."
-
-
-# ---------------------------------------------------------------- names
 
 
 def first_own_name(known: tuple[str, ...], sent: str) -> str:

@@ -25,6 +25,7 @@ from simulator.checks.schemas import check_schemas
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
+SEARCH: Item = {"type": "web_search"}
 EMPTY = {"type": "object", "properties": {}}
 PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -51,16 +52,15 @@ FLAT = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
 def test_function_becomes_flat_with_all_that_the_api_wants(
     spec: Item, fields: Item
 ) -> None:
-    """No description where there is none; what only the API knows of it stays."""
-    assert responses_tools([spec]) == [{"type": "function", "strict": False, **fields}]
+    """No description where there is none; what only the API knows of it stays.
 
-
-def test_hosted_tool_is_copied_as_it_is() -> None:
-    """They stay as they are, in their order, and are not shared with the caller."""
+    A hosted tool is copied as it is, and is not shared with the caller.
+    """
     search = {"type": "web_search", "filters": {"allowed_domains": ["a.b"]}}
-    [tool] = responses_tools([search])
-    assert tool == search
-    assert tool is not search
+    function, copied = responses_tools([spec, search])
+    assert function == {"type": "function", "strict": False, **fields}
+    assert copied == search
+    assert copied is not search
 
 
 def test_functions_in_the_form_of_the_api() -> None:
@@ -107,24 +107,23 @@ def test_each_function_that_can_be_is_strict() -> None:
     assert tools[3]["parameters"]["additionalProperties"] is False
 
 
-def test_custom_tool_and_its_grammar_become_flat() -> None:
-    grammar = {"syntax": "lark", "definition": "start: /a/"}
-    chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
-    flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
-
-    assert responses_tools([{"type": "custom", "custom": chat}]) == [flat]
-    assert responses_tools([flat]) == [flat]
-
-
-def test_keys_of_a_custom_tool_that_the_api_does_not_have_never_leave() -> None:
+def test_custom_tool_becomes_flat_without_keys_that_the_api_does_not_have() -> None:
     """The API would quote them in its refusal."""
-    form = {"type": "grammar", "syntax": "lark", "tools[0].filters": 1}
-    asked = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
-    known = {"type": "grammar", "syntax": "lark"}
+    grammar = {"syntax": "lark", "definition": "start: /a/"}
+    form = {"type": "grammar", **grammar, "tools[0].filters": 1}
+    flat = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
+    chat_form = {"type": "grammar", "grammar": grammar}
 
-    read = responses_tools([asked, {"type": "custom", "custom": asked}])
+    read = responses_tools(
+        [
+            flat,
+            {"type": "custom", "custom": flat},
+            {"type": "custom", "custom": {"name": "c", "format": chat_form}},
+        ]
+    )
 
-    assert read == [{"type": "custom", "name": "c", "format": known}] * 2
+    known = {"type": "grammar", **grammar}
+    assert read == [{"type": "custom", "name": "c", "format": known}] * 3
 
 
 @pytest.mark.parametrize(
@@ -153,7 +152,6 @@ def test_api_takes_every_tool_of_the_corpus(strict: bool) -> None:
 
 
 def test_last_tool_of_a_name_counts_at_the_place_of_the_first() -> None:
-    """The last of its name, label or type counts, at the place of the first."""
     function: Item = {"type": "function", "name": "f", "strict": True}
     custom: Item = {"type": "custom", "name": "f"}
     search: Item = {"type": "web_search"}
@@ -191,7 +189,6 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
     ("called", "meant"),
     [
         ("functions.get_weather", "get_weather"),
-        ("Get_Weather", "get_weather"),
         ("users_list", "users.list"),
         ("Users.List", "users.list"),
         ("look up", "look up"),
@@ -252,27 +249,23 @@ def test_arguments_go_back_as_a_text(given: Item, sent: str) -> None:
 
 
 def test_no_name_is_sent_twice() -> None:
-    """Neither of two functions, nor of a function and what another one becomes."""
+    """Neither of two functions, nor of a function and what another one becomes.
+
+    A hosted tool has no name of ours.
+    """
     taken = ToolNames(("a.b",)).sent_name("a.b")
-    tools = merge_tools(
-        [{"type": "function", "name": n} for n in ("a.b", taken, "a.b")]
-    )
-    sent = ToolNames(tuple(tool["name"] for tool in tools)).rename_tools(tools)
-    assert len(sent) == len({tool["name"] for tool in sent}) == 2
-
-
-def test_only_functions_and_custom_tools_are_renamed() -> None:
-    """The others have no name of ours."""
-    names = ToolNames(("a.b",))
-    search = {"type": "web_search"}
-    tools = names.rename_tools([{"type": "function", "name": "a.b"}, search])
-    assert tools == [{"type": "function", "name": names.sent_name("a.b")}, search]
+    functions = [{"type": "function", "name": n} for n in ("a.b", taken, "a.b")]
+    tools = merge_tools(functions, [SEARCH])
+    names = ToolNames(tuple(tool["name"] for tool in tools[:2]))
+    first, second, hosted = names.rename_tools(tools)
+    assert (first["name"], second["name"]) == (names.sent_name("a.b"), taken)
+    assert first["name"] != taken
+    assert hosted == SEARCH
 
 
 FUNCTION: Item = {"type": "function", "name": "f"}
 CUSTOM: Item = {"type": "custom", "name": "c"}
 FILES: Item = {"type": "mcp", "server_label": "files"}
-SEARCH: Item = {"type": "web_search"}
 TOOLS = [FUNCTION, CUSTOM, FILES, SEARCH]
 NESTED = {"type": "function", "function": {"name": "f"}}
 
@@ -305,13 +298,6 @@ def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> N
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
 
 
-def test_tool_may_have_the_name_of_a_choice() -> None:
-    """Of another API's alone: the words of the API mean what they always mean."""
-    tools: list[Item] = [{"type": "function", "name": name} for name in ("any", "auto")]
-    assert responses_tool_choice("any", tools, ToolNames()) == tools[0]
-    assert responses_tool_choice("auto", tools, ToolNames()) == "auto"
-
-
 @pytest.mark.parametrize(
     "choice",
     [
@@ -324,7 +310,25 @@ def test_tool_may_have_the_name_of_a_choice() -> None:
     ],
 )
 def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
+    """One of the wrong type is the default, as with every parameter."""
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == choice
+    for odd in (7, ["f"]):
+        assert responses_tool_choice(odd, TOOLS, ToolNames()) is None
+
+
+def test_tool_may_have_the_name_of_a_choice() -> None:
+    """Of another API's alone: the words of the API mean what they always mean."""
+    tools: list[Item] = [{"type": "function", "name": name} for name in ("any", "auto")]
+    assert responses_tool_choice("any", tools, ToolNames()) == tools[0]
+    assert responses_tool_choice("auto", tools, ToolNames()) == "auto"
+
+
+def endless_choice() -> Item:
+    """Return a choice inside of very many choices."""
+    choice = FUNCTION
+    for _ in range(2_000):
+        choice = {"type": "allowed_tools", "tools": [choice]}
+    return choice
 
 
 @pytest.mark.parametrize(
@@ -335,12 +339,13 @@ def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
         ({"type": "function", "name": "c"}, "c"),
         ({"type": "mcp", "server_label": "mails"}, "mails"),
         ({"type": "allowed_tools", "tools": [{"type": "custom", "name": "x"}]}, "x"),
+        pytest.param(endless_choice(), "allowed_tools", id="very many"),
     ],
 )
 def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
-    """It is an error that names the tool."""
-    sentence = f"The tool choice asks for {named}, which this chat does not have."
-    with pytest.raises(InvalidRequest, match=f"^{re.escape(sentence)}$"):
+    """It is an error that names the tool, or says that there is no name."""
+    message = f"The tool choice asks for {named}, which this chat does not have."
+    with pytest.raises(InvalidRequest, match=f"^{re.escape(message)}$"):
         responses_tool_choice(choice, TOOLS, ToolNames())
 
 
@@ -351,23 +356,6 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
         responses_tool_choice(choice, TOOLS, ToolNames())
-
-
-def test_choice_inside_of_very_many_choices_is_refused() -> None:
-    choice: Item = {"type": "function", "name": "f"}
-    for _ in range(2_000):
-        choice = {"type": "allowed_tools", "tools": [choice]}
-
-    with pytest.raises(
-        InvalidRequest, match=r"^The tool choice asks for allowed_tools"
-    ):
-        responses_tool_choice(choice, TOOLS, ToolNames())
-
-
-@pytest.mark.parametrize("choice", [None, 7, ["f"]], ids=repr)
-def test_choice_of_the_wrong_type_is_the_default(choice: object) -> None:
-    """As with every parameter (docs/parameters.md)."""
-    assert responses_tool_choice(choice, TOOLS, ToolNames()) is None
 
 
 def test_choice_by_a_forbidden_name() -> None:
@@ -384,10 +372,10 @@ def test_choice_by_a_forbidden_name() -> None:
 CALLED: Item = {
     "type": "function_call",
     "name": "list_ships",
-    "call_id": "call_1",
+    "call_id": "c",
     "arguments": "{}",
 }
-RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
+RETURNED: Item = {"type": "function_call_output", "call_id": "c", "output": "[]"}
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,7 @@ def test_turn_is_limited_by_what_it_unpacks_to() -> None:
     with pytest.raises(JsonTooLarge):
         read_turn(b64encode(packed).decode(), JsonBudget(10_000_000))
 
-
-def test_turns_of_a_chat_have_one_budget() -> None:
-    """Many of them, each small in the row, would send as much together."""
+    # Many of them, each small in the row, would send as much together.
     turn = record_turn(request(tools(0, description="x" * 1000)), (), None)
     assert turn
     budget = JsonBudget(1500)
@@ -85,6 +83,8 @@ def test_turn_that_is_too_long_is_not_stored() -> None:
 
 
 SCHEMA = {"type": "json_schema", "name": "a", "schema": {}}
+UPDATE = {"type": "configuration_update"}
+TEXT = {"type": "text"}
 MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example"}
 
 
@@ -93,22 +93,16 @@ MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example
     [
         ({}, {}, []),
         ({}, {"reasoning": {"effort": "medium"}}, []),  # the model's own
-        ({}, {"text": {"format": {"type": "text"}}}, []),
+        ({}, {"text": {"format": TEXT}}, []),
         (
             {"reasoning": {"effort": "low"}},
             {"reasoning": {"effort": "high", "summary": "auto"}},
-            [{"type": "configuration_update", "reasoning": {"effort": "high"}}],
+            [{**UPDATE, "reasoning": {"effort": "high"}}],
         ),
         (
             {"reasoning": {"effort": "low"}, "text": {"format": SCHEMA}},
             {},
-            [
-                {
-                    "type": "configuration_update",
-                    "reasoning": {"effort": "medium"},
-                    "text": {"format": {"type": "text"}},
-                }
-            ],
+            [{**UPDATE, "reasoning": {"effort": "medium"}, "text": {"format": TEXT}}],
         ),
         ({}, {"text": {"format": {"type": "json_object"}}}, None),
         ({"offered": tools(0)}, {"offered": tools(0, description="Other words.")}, []),
@@ -135,15 +129,18 @@ def test_what_a_later_turn_appends(
     assert (turn.base is None) is (items is not None)
 
 
-def test_effort_without_a_default_cannot_be_taken_back() -> None:
-    """No item says that there is none, so the chat begins anew."""
+def test_what_no_item_can_state() -> None:
+    """No item says that there is no effort, and the API refuses an empty list of tools."""
     begun = record_turn(request(reasoning={"effort": "low"}), (), None)
     assert begun
-
     turn = record_turn(request(), [begun], None)
-
     assert turn
     assert turn.base
+
+    plain = record_turn(request(), (), None)
+    assert plain
+    changed, _ = append_turns(request(), {"a": plain}, KINDS)
+    assert changed.payload() == request().payload()
 
 
 def only_f1(mode: str) -> Item:
@@ -208,13 +205,3 @@ def test_in_pro_mode_the_configuration_stays_in_the_request() -> None:
 
     assert changed.reasoning == changed_effort["reasoning"]
     assert [item["type"] for item in items["b"]] == ["additional_tools"]
-
-
-def test_chat_without_tools_has_no_empty_list() -> None:
-    """The API refuses one."""
-    begun = record_turn(request(), (), None)
-    assert begun
-
-    changed, _ = append_turns(request(), {"a": begun}, KINDS)
-
-    assert changed.payload() == request().payload()
