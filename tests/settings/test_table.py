@@ -94,7 +94,6 @@ def test_a_number_is_kept_within_its_bounds(stored: object, read: int) -> None:
 def test_each_valve_stands_on_its_page_once(
     valves: Any, shared: tuple[str, ...]
 ) -> None:
-    """None is lost between a table and a page."""
     order = page_order(valves, shared)
 
     assert sorted(order) == sorted(valves.model_fields)

@@ -33,28 +33,17 @@ async def windows_of(answer: Any, *names: str) -> list[int | None]:
     return [model.facts.context_window for model in models]
 
 
-async def test_only_model_of_llama_cpp_has_any_name() -> None:
-    """It ignores the name; its own size counts, not that of OpenAI's model."""
-    listed = listed_by_llama_cpp(2048)
-
-    windows = await windows_of(listed, "smollm2", "mine", "gpt-5.2")
-
-    assert windows == [2048, 2048, 2048]
-
-
-async def test_of_several_models_each_has_its_own() -> None:
-    rows = [
-        {"id": "a", "meta": {"n_ctx": 512}},
-        {"id": "b", "meta": {"n_ctx": 1024}},
-        {"id": "c", "meta": {}},
-    ]
-
-    windows = await windows_of({"data": rows}, "a", "b", "c", "d")
-
-    assert windows == [512, 1024, None, None]
-
-
 NO_SIZES: list[Any] = [None, [], *({"n_ctx": n} for n in ("9", 0, -1, True, 1.5))]
+
+
+async def test_each_model_has_the_size_that_its_server_says() -> None:
+    """llama.cpp's only one has any name; not the size of OpenAI's model counts."""
+    only = listed_by_llama_cpp(2048)
+    rows = [{"id": name, "meta": {"n_ctx": n}} for name, n in [("a", 512), ("b", 99)]]
+
+    assert await windows_of(only, "smollm2", "mine", "gpt-5.2") == [2048, 2048, 2048]
+    several = {"data": [*rows, {"id": "c", "meta": {}}]}
+    assert await windows_of(several, "a", "b", "c", "d") == [512, 99, None, None]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +62,6 @@ async def test_list_without_sizes(answer: Any) -> None:
 async def test_other_servers_have_other_contexts() -> None:
     """Of `ENDPOINTS_JSON` only the server of the valves was asked; nor does it count
     for a server that is OpenAI's."""
-
     known, here = await list_of(listed_by_llama_cpp(2048))
     model = resolve_model("mine")
 
@@ -87,19 +75,11 @@ async def test_other_servers_have_other_contexts() -> None:
 RETIRING = {"data": [{"id": "mine", "shutdown_date": "2026-12-11"}]}
 
 
-async def test_last_day_is_that_of_the_server_that_was_asked() -> None:
-    """Another server, such as one of `ENDPOINTS_JSON`, may have the same name longer."""
+async def test_last_days_end_with_the_account_that_listed_them() -> None:
+    """The valves name another server, which lists nothing and may have it longer."""
     known, here = await list_of(RETIRING)
     model = resolve_model("mine")
-
-    other = Endpoint("http://127.0.0.1:1/v1", here.api_key)
     assert known.as_listed(model, here).facts.shutdown == "2026-12-11"
-    assert known.as_listed(model, other) == model
-
-
-async def test_last_days_end_with_the_account_that_listed_them() -> None:
-    """The valves name another server, which lists nothing."""
-    known, _ = await list_of(RETIRING)
     connections = Connections()
 
     async with Upstream(replying("No.", 404)) as server:
@@ -107,7 +87,6 @@ async def test_last_days_end_with_the_account_that_listed_them() -> None:
         known.refresh(other, connections)
         await connections.close()
 
-    model = resolve_model("mine")
     assert known.as_listed(model, other) == model
 
 
