@@ -25,6 +25,7 @@ from openai_responses.endings import (
     failure_message,
     failure_status,
     is_final,
+    names_model,
     notice_text,
     refusal_fault,
     refusal_message,
@@ -41,6 +42,15 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
     read_api_error,
+    read_error_body,
+)
+from shells.valve_messages import PIPE_SHELL, advised_ending
+from upstream.refusals import (
+    FAILED_EVENTS,
+    NOT_FOR_THIS_KEY,
+    NOT_THERE,
+    REFUSED_BODIES,
+    UNVERIFIED,
 )
 
 CANARY = "sk-proj-CANARY123"
@@ -185,19 +195,16 @@ def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> No
 @pytest.mark.parametrize(
     ("failure", "words"),
     [
-        (Failure(429), "The model's server is busy with this key's requests."),
-        (Failure(503), "The model's server has trouble (HTTP 503)."),
-        (
-            Failure(200, ApiError("server_error")),
-            "The model's server reported an error.",
-        ),
-        (Failure(), "The model's server did not answer."),
+        (Failure(429), "is busy with this key's requests"),
+        (Failure(503), "has trouble (HTTP 503)"),
+        (Failure(200, ApiError("server_error")), "reported an error"),
+        (Failure(), "did not answer"),
     ],
 )
 def test_status_line_says_why_there_is_another_attempt(
     failure: Failure, words: str
 ) -> None:
-    assert failure_status(failure) == words
+    assert failure_status(failure) == f"The model's server {words}."
 
 
 @pytest.mark.parametrize(
@@ -219,7 +226,6 @@ def test_status_line_says_why_there_is_another_attempt(
     ],
 )
 def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) -> None:
-    """The reason is told where it is a word of the API."""
     ending = ending_of_incomplete(reason)
     assert words in ending.message
     assert ending.kind == "incomplete"
@@ -266,36 +272,29 @@ BUSY = (
     "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit "
     "30000, Used 29000, Requested 4000. Please try again in 6s."
 )
+RATE = "rate_limit_exceeded"
 WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
 
 
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
+        ((RATE, TOO_LARGE), REQUEST_TOO_LARGE, "waiting does not help"),
+        ((RATE, BUSY), RATE, "Wait a minute"),
+        (("x", WRONG_KEY_WORDS), "invalid_api_key", "does not accept the API key"),
         (
-            {"code": "rate_limit_exceeded", "message": TOO_LARGE},
-            REQUEST_TOO_LARGE,
-            "waiting does not help",
-        ),
-        (
-            {"code": "rate_limit_exceeded", "message": BUSY},
-            "rate_limit_exceeded",
-            "Wait a minute",
-        ),
-        (WRONG_KEY_WORDS, "invalid_api_key", "does not accept the API key"),
-        (
-            {"message": f"Invalid value: '{WRONG_KEY_WORDS}'", "code": "invalid_value"},
-            "invalid_value",
-            "rejected the request",
+            ("x", f"Invalid: '{WRONG_KEY_WORDS}'"),
+            "x",
+            "has reached OpenAI's rate limit",
         ),
     ],
 )
 def test_words_that_say_more_than_the_code(
-    error: object, code: str, words: str
+    error: tuple[str, str], code: str, words: str
 ) -> None:
     """A quotation of such words says nothing."""
-    read = read_api_error({"error": error, "code": "invalid-argument"})
-    sentence = refusal_message(400 if code != "rate_limit_exceeded" else 429, read)
+    read = ApiError(error[0], message=error[1])
+    sentence = refusal_message(429, read)
     assert words in sentence
     ended = ending_of_exception(ApiRefused(sentence, Failure(400, read)), False)
     assert ended.code == code
@@ -321,7 +320,6 @@ def test_notice_is_shown_as_words() -> None:
     [(SafetyNotice(), 0), (SafetyNotice("x" * 10**6, "y" * 10**6), 1300)],
 )
 def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
-    """A long notice is cut; without one nothing is added."""
     assert len(notice_text(notice, ())) <= length
 
 
@@ -440,7 +438,6 @@ WORDS_OF_CODES = {
 
 @pytest.mark.parametrize("words", WORDS_OF_CODES)
 def test_each_code_has_its_message(words: str) -> None:
-    """In a refusal, and in a stream."""
     for code in WORDS_OF_CODES[words].split():
         assert words in refusal_message(400, ApiError(code)), code
         assert words in failure_message(ApiError(code)), code
@@ -485,3 +482,61 @@ def test_status_has_its_message_and_settings(
 @pytest.mark.parametrize("code", ["7", "200"])
 def test_number_that_is_no_status_of_a_refusal_says_nothing(code: str) -> None:
     assert "reported an error" in failure_message(ApiError(code))
+
+
+@pytest.mark.parametrize("name", REFUSED_BODIES)
+def test_refusal_has_a_message_of_its_own(name: str) -> None:
+    """With the settings that can be the cause; nothing of the server's own words."""
+    status, body, message = REFUSED_BODIES[name]
+
+    error = read_error_body(body.encode())
+    refused = ApiRefused(
+        refusal_message(status, error),
+        Failure(status, error),
+        fault=refusal_fault(status, error),
+    )
+    ending = ending_of_exception(refused, has_begun=False)
+
+    assert advised_ending(ending, PIPE_SHELL).message == message
+
+
+@pytest.mark.parametrize("name", FAILED_EVENTS)
+def test_error_in_a_stream_has_the_message_of_its_code(name: str) -> None:
+    wire, message = FAILED_EVENTS[name]
+
+    ending = ending_of_failure("failed", read_api_error({"error": wire}))
+
+    assert advised_ending(ending, PIPE_SHELL).message == message
+
+
+def test_moderation_is_final() -> None:
+    """Neither another attempt nor another server gets around it."""
+    final = {
+        name
+        for name, refused in REFUSED_BODIES.items()
+        if is_final(read_error_body(refused.body.encode()))
+    }
+    assert final == {
+        *("OpenRouter's moderation", "xAI's moderation", "Portkey's guardrail"),
+        *("LiteLLM's guardrail", "LiteLLM's moderation"),
+        *("wrong key", "Google's wrong key", "Azure's version of the API"),
+    }
+    quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
+    assert not is_final(quoted)
+
+
+def test_refusals_that_name_the_model() -> None:
+    named = {
+        refused.message
+        for refused in REFUSED_BODIES.values()
+        if names_model(refused.status, read_error_body(refused.body.encode()))
+    }
+    assert named == {NOT_FOR_THIS_KEY, NOT_THERE, UNVERIFIED}
+
+
+def test_model_that_a_stream_names() -> None:
+    there_is_none = ApiError("404", message="The model `x` does not exist.")
+    assert names_model(200, ApiError("model_not_found"))
+    assert names_model(200, there_is_none)
+    assert not names_model(200, ApiError("server_error"))
+    assert not names_model(200, ApiError("403"))

@@ -15,6 +15,7 @@ from openai_responses.errors import (
     InvalidSetting,
     ResponsesError,
     read_api_error,
+    read_error_body,
 )
 from openai_responses.requests.tools import responses_tools
 
@@ -293,3 +294,21 @@ def test_body_of_many_levels_in_a_text_is_a_message() -> None:
 def test_other_texts_are_messages(text: str) -> None:
     """Only an error in JSON is unpacked; any other text stays the message."""
     assert read_api_error({"error": {"message": text}}).message == text
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"<head><title>Wait...</title>", ApiError(message="Wait...", is_page=True)),
+        (b"\r\n <TITLE>A &amp; B</TITLE>", ApiError(message="A & B", is_page=True)),
+        (b"<html></html>", ApiError(is_page=True)),
+        (b"error code: 1015", ApiError(is_page=True)),
+        (b"error code: 1015, and more", ApiError()),
+        (b"", ApiError()),
+        (b'{"error": {"message": "<html>"}}', ApiError(message="<html>")),
+        (b"\xff<html>", ApiError()),
+    ],
+)
+def test_page_is_known_by_its_beginning(body: bytes, error: ApiError) -> None:
+    """JSON is the API's, whatever it says."""
+    assert read_error_body(body) == error
