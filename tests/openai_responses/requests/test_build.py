@@ -399,44 +399,37 @@ def test_sources_are_included_when_search_is_offered() -> None:
     assert "include" not in payload(PLAIN)
 
 
-UNKNOWN_KEY = "tools[0].allowed_tools 'text' x"
+def with_unknown_keys(value: Any) -> Any:
+    """Return a value in which each object has a key that the API lacks."""
+    if isinstance(value, list):
+        return [with_unknown_keys(row) for row in value]
+    if isinstance(value, dict):
+        changed = {key: with_unknown_keys(value[key]) for key in value}
+        return {**changed, "tools[0].allowed_tools 'text' x": 1}
+    return value
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("text", {"verbosity": "low"}),
-        ("reasoning", {"mode": "pro"}),
-        ("image", {"context_compression": "auto"}),
-        ("prompt_cache_options", {"ttl": "30m"}),
-        ("access_programs", {"cyber": "standard"}),
-    ],
-)
-def test_keys_that_the_api_does_not_have_never_leave(
-    name: str, value: dict[str, Any]
-) -> None:
+def test_keys_that_the_api_does_not_have_never_leave() -> None:
     """The API would quote them in its refusal, whose words are read."""
-    sent = payload(**{name: {**value, UNKNOWN_KEY: 1}})
-
-    assert "allowed_tools" not in str(sent)
-    assert sent[name].items() >= value.items()
-
-
-def test_inner_keys_that_the_api_does_not_have_never_leave() -> None:
-    """Neither in lists nor in objects of objects."""
-    mode = {"mode": "block", UNKNOWN_KEY: 1}
-    sent = payload(
-        context_management=[{"type": "compaction", UNKNOWN_KEY: 1}],
-        moderation={"model": "m", "policy": {"input": mode, UNKNOWN_KEY: 1}},
-        tool_choice={
+    known: dict[str, Any] = {
+        "text": {"verbosity": "low"},
+        "reasoning": {"mode": "pro", "context": "auto"},
+        "image": {"context_compression": "auto"},
+        "prompt_cache_options": {"ttl": "30m"},
+        "access_programs": {"cyber": "standard"},
+        "context_management": [{"type": "compaction"}],
+        "moderation": {"model": "m", "policy": {"input": {"mode": "block"}}},
+        "tool_choice": {
             "type": "allowed_tools",
             "mode": "auto",
-            "tools": [{"type": "function", "name": "f", UNKNOWN_KEY: 1}],
+            "tools": [{"type": "function", "name": "f"}],
         },
-    )
+    }
+    body = {name: with_unknown_keys(value) for name, value in known.items()}
 
-    assert "allowed_tools 'text'" not in str(sent)
-    assert sent["moderation"]["policy"] == {"input": {"mode": "block"}}
+    sent = payload(**body)
+
+    assert {name: sent[name] for name in known} == known
 
 
 WINDOW = {"completion_window": "24h"}

@@ -19,27 +19,19 @@ def seconds_left(deadlines: Deadlines) -> float:
 
 
 LIMITS = Timeouts(first_event=60.0, idle=20.0)
+EVENT, BYTES = Deadlines.event_arrived, Deadlines.bytes_arrived
+FIRST = (60.0, "first_event_timeout")
+NEXT = (20.0, "idle_timeout")
 
 
 @pytest.mark.parametrize(
     ("steps", "left", "kind"),
     [
-        ([], 60.0, "first_event_timeout"),
-        ([Deadlines.event_arrived], 20.0, "idle_timeout"),
-        ([Deadlines.bytes_arrived], 60.0, "first_event_timeout"),
-        ([Deadlines.event_arrived, Deadlines.bytes_arrived], 20.0, "idle_timeout"),
-        (
-            [Deadlines.event_arrived, Deadlines.start_attempt],
-            60.0,
-            "first_event_timeout",
-        ),
-    ],
-    ids=[
-        "before the first event",
-        "after an event",
-        "after bytes of no event",
-        "after more bytes",
-        "next attempt",
+        pytest.param([], *FIRST, id="before the first event"),
+        pytest.param([EVENT], *NEXT, id="after an event"),
+        pytest.param([BYTES], *FIRST, id="after bytes of no event"),
+        pytest.param([EVENT, BYTES], *NEXT, id="after more bytes"),
+        pytest.param([EVENT, Deadlines.start_attempt], *FIRST, id="next attempt"),
     ],
 )
 async def test_limit_that_runs(
@@ -53,11 +45,10 @@ async def test_limit_that_runs(
     assert deadlines.timeout_error().kind == kind
 
 
-@pytest.mark.parametrize("arrived", [Deadlines.event_arrived, Deadlines.bytes_arrived])
+@pytest.mark.parametrize("arrived", [EVENT, BYTES])
 async def test_whatever_arrives_starts_the_limit_anew(
     arrived: Callable[[Deadlines], None],
 ) -> None:
-    """The end of the wait moves with it."""
     deadlines = Deadlines(LIMITS)
     deadlines.event_arrived()
     before = deadlines.scope().when()
@@ -130,7 +121,6 @@ async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -
 
 
 async def test_limit_that_passed() -> None:
-    """The scope says that its limit ended the wait."""
     deadlines = Deadlines(Timeouts(first_event=0.0))
     scope = deadlines.scope()
     with pytest.raises(TimeoutError):

@@ -1,5 +1,9 @@
-"""Bytes become events by the rules of the standard, however they are cut."""
+"""Bytes become events by the rules of the standard, however they are cut, within limits."""
 
+import gc
+import json
+import tracemalloc
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -7,7 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from measures.work_count import count_joins
-from openai_responses.transport.stream import EventStreamDecoder, ServerSentEvent
+from openai_responses.errors import AnswerTooLarge, MalformedEvent
+from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ServerSentEvent,
+    TextDelta,
+    join_deltas,
+    parse_event,
+)
 
 
 def decoded(*chunks: bytes) -> list[ServerSentEvent]:
@@ -56,12 +68,6 @@ def test_all_three_line_ends_are_read(end: bytes) -> None:
 def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -> None:
     assert decoded(text) == [event(data)]
     assert decoded(*bytewise(text)) == [event(data)]
-
-
-def test_chunk_ends_inside_a_character() -> None:
-    text = "data: 東京 🚀\n\n".encode()
-    for cut in range(len(text)):
-        assert decoded(text[:cut], text[cut:]) == [event("東京 🚀")]
 
 
 def test_bytes_that_are_no_utf8() -> None:
@@ -216,3 +222,130 @@ def joins_for(megabytes: int) -> int:
 def test_long_line_is_joined_once() -> None:
     """A line of megabytes costs one copy, not one for each piece that arrives."""
     assert joins_for(1) == joins_for(4) <= 3
+
+
+MEGABYTE = 1 << 20
+
+
+def fed(piece: bytes, most: int) -> tuple[int, int]:
+    """Feed copies of a piece until one is refused: how many bytes, and the peak held."""
+    decoder = EventStreamDecoder(most)
+    taken = 0
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with suppress(AnswerTooLarge):
+            while taken <= 8 * most:
+                taken += len(piece)
+                decoder.feed(bytes(bytearray(piece)))  # as a connection gives another
+        return taken, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("piece", "most"),
+    [
+        pytest.param(b"x" * 65_536, MEGABYTE // 4, id="a line"),
+        pytest.param(b"xy", MEGABYTE // 64, id="a line in tiny pieces"),
+        pytest.param(b"data: x\n" * 8_192, MEGABYTE // 4, id="many lines"),
+        pytest.param(b"data\n" * 8_192, MEGABYTE // 4, id="empty lines"),
+    ],
+)
+def test_event_without_an_end_is_refused(piece: bytes, most: int) -> None:
+    """At its limit, with no more memory than a few times that."""
+    taken, held = fed(piece, most)
+
+    assert taken <= most + 2 * len(piece)
+    assert held < 8 * most
+
+
+def test_comments_hold_nothing() -> None:
+    """They are counted by the limit of the answer alone."""
+    decoder = EventStreamDecoder(MEGABYTE)
+    tracemalloc.start()
+    for _ in range(20):
+        assert decoder.feed(b": still here\n\n" * 4_096) == []
+    assert tracemalloc.get_traced_memory()[1] < MEGABYTE
+    tracemalloc.stop()
+
+
+def test_events_in_front_of_the_endless_one_are_told() -> None:
+    """The refusal comes with the next bytes."""
+    decoder = EventStreamDecoder(1_000)
+
+    events = decoder.feed(b"data: kept\n\ndata: " + b"x" * 2_000)
+
+    assert events == [ServerSentEvent("", "kept")]
+    with pytest.raises(AnswerTooLarge):
+        decoder.feed(b"x")
+
+
+@pytest.mark.parametrize(("begin", "size"), [(b"data: ", 900), (b"id: 1\ndata: ", 700)])
+def test_event_of_the_largest_size_is_read(begin: bytes, size: int) -> None:
+    """The limit is for one event: it begins anew with each, and counts no byte twice."""
+    decoder = EventStreamDecoder(1_000)
+    for _ in range(5):
+        events = decoder.feed(begin + b"x" * size) + decoder.feed(b"\n\n")
+        assert [len(event.data) for event in events] == [size]
+
+
+LISTS = "[%s]"
+OBJECTS = '{"a":%s}'
+BOTH = '[{"a":%s}]'
+
+
+def nested(depth: int, form: str) -> str:
+    """Return JSON of this depth."""
+    text = "0"
+    for _ in range(depth):
+        text = form % text
+    return text
+
+
+@pytest.mark.parametrize("form", [LISTS, OBJECTS])
+def test_depth_of_json_has_a_limit(form: str) -> None:
+    """Python's parser may read more, but whoever walks through it would fail."""
+    deepest = nested(MAX_JSON_DEPTH - 1, form)
+    assert load_json(deepest) == json.loads(deepest)
+    parse_event(ServerSentEvent("", f'{{"type":"response.created","x":{deepest}}}'))
+    with pytest.raises(MalformedEvent):
+        parse_event(ServerSentEvent("", f'{{"type":"x","x":{form % deepest}}}'))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, nested(400, BOTH)])
+def test_deep_json_is_refused(text: str) -> None:
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match="too deep"):
+            load_json(form)
+
+
+def test_wide_json_is_not_deep() -> None:
+    """The limit is on nesting, not on the number of values."""
+    assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
+
+
+@pytest.mark.parametrize(
+    "unit", ["[],", "{},", '{"a":1},', "1.5,", '"ab",', "[[[0]]],", '"€",', "1,"]
+)
+def test_weight_is_the_order_of_the_memory(unit: str) -> None:
+    """A text of little bytes that becomes much is counted as much."""
+    text = f"[{unit * 20_000}0]"
+    gc.collect()
+    tracemalloc.start()
+    value = json.loads(text)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert len(value) == 20_001
+    assert held <= 3 * json_weight(text.encode())
+    assert json_weight(text) <= json_weight(text.encode())
+
+
+@pytest.mark.parametrize("count", [50_000, 100_000])
+def test_tiny_deltas_are_joined_once(count: int) -> None:
+    events = [TextDelta(0, "text", 0, "x")] * count
+    joined: list[object] = []
+
+    assert count_joins(lambda: joined.extend(join_deltas(events))) == 1
+    assert joined == [TextDelta(0, "text", 0, "x" * count)]
