@@ -258,7 +258,6 @@ def test_policy_that_nobody_has_listed_is_a_stop(code: str) -> None:
     ],
 )
 def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
-    """It is the code, else the type, and only if it is a word."""
     assert ending_of_failure("failed", error).code == code
     refused = ApiRefused("A sentence.", Failure(400, error))
     assert ending_of_exception(refused, False).code == code

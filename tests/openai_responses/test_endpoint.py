@@ -45,7 +45,6 @@ def test_pasted_address_is_understood(pasted: str, address: str) -> None:
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:
-    """The error names the field, and its message does not quote what was in it."""
     for _ in range(2):  # the first refusal is not taken for an answer
         with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
             Endpoint(pasted, KEY).url("/responses")
@@ -137,7 +136,6 @@ def test_headers_of_the_administrator(name: str) -> None:
     ],
 )
 def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
-    """OpenAI only when it is OpenAI."""
     endpoint = Endpoint(address, KEY)
     assert endpoint.name_server("OpenAI has OpenAI's limit.") == (
         f"{named} has {named}'s limit."

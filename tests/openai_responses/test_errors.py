@@ -21,7 +21,6 @@ from openai_responses.requests.tools import responses_tools
 
 
 def test_refusal_of_the_api() -> None:
-    """It keeps what decisions need, and shows the message alone."""
     failure = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
     error = ApiRefused("A sentence.", failure, "req_1")
     assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")

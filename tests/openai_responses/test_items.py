@@ -143,7 +143,6 @@ def test_replayed_item_loses_ids_states_and_nulls() -> None:
 
 
 def test_replayed_message_keeps_its_phase() -> None:
-    """Its parts lose what no input takes; a text as content stays a text."""
     text = {"type": "output_text", "text": "Hi"}
     part: Item = {**text, "annotations": [], "logprobs": [], "x": None}
     parts = [part, {**part, "annotations": None}, "no part"]
@@ -234,7 +233,6 @@ _ITEMS = st.lists(
 
 @given(items=_ITEMS)
 def test_history_without_orphans_is_valid(items: list[Item]) -> None:
-    """No call is left without output, no output without call, no reasoning alone."""
     kept = drop_orphans(items)
     assert drop_orphans(kept) == kept
     calls = {item["call_id"] for item in kept if is_call(item)}
@@ -366,7 +364,6 @@ def test_who_gets_an_item_back(item: Item, same_run: bool, later: list[bool]) ->
 
 
 def test_calls_go_with_the_reasoning_that_led_to_them() -> None:
-    """At the end as well; what led to a text stays."""
     call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "1", "output": ""}
     question = {"role": "user", "content": "Hi"}
@@ -502,7 +499,6 @@ def test_picture_that_the_model_can_read(
 
 
 def test_picture_goes_back_at_its_place() -> None:
-    """Between the reasoning and the text, in a message without words."""
     output = [reasoning("1"), DRAWN, message("1", "There.")]
 
     items = replay_output(output, with_reasoning=True)

@@ -77,7 +77,6 @@ def test_size_of_a_deep_value_is_not_read(depth: int, fits: bool) -> None:
     ],
 )
 def test_number_is_kept_within_its_limits(value: object, number: int) -> None:
-    """What is no number is the default."""
     assert clamp_number(value, 1, 9, 3) == number
 
 
@@ -97,6 +96,5 @@ def test_number_is_kept_within_its_limits(value: object, number: int) -> None:
 def test_value_matches_a_schema_of_ours(
     schema: Any, fitting: list[object], others: list[object]
 ) -> None:
-    """Whole texts, each of a list, and no key that the schema lacks."""
     assert [value for value in fitting if not matches_schema(value, schema)] == []
     assert [value for value in others if matches_schema(value, schema)] == []

@@ -90,7 +90,6 @@ def test_report_is_forgotten_in_time() -> None:
 
 
 def test_reports_are_limited() -> None:
-    """The oldest subject goes, and of many users three are enough."""
     reports = UserReports()
     for number in range(2000):
         reports.add("all", f"user-{number}")

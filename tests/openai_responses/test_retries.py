@@ -70,7 +70,6 @@ LOADING = ApiError("503", "unavailable_error", message="Loading model")
 def test_a_model_that_is_loaded_is_waited_for(
     failure: Failure, policy: RetryPolicy, waited: float, expected: float | None
 ) -> None:
-    """Up to a minute, unless nothing is to be tried again."""
     assert loading_wait(policy, waited, failure) == expected
 
 
@@ -181,7 +180,6 @@ def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
 
 
 def test_wait_in_words_counts_where_no_header_says_it() -> None:
-    """Up to the longest wait; a header is more exact."""
     busy = ApiError("rate_limit_exceeded", message="Please try again in 11s.")
     assert wait(Failure(200, busy)) == 11
     assert wait(Failure(429, busy, retry_after=2)) == 2

@@ -156,7 +156,6 @@ ALWAYS_TOLD = {
 def test_each_old_valve_is_told_unless_nothing_is_lost(
     valves: type[StoredValves], harmless: dict[str, object]
 ) -> None:
-    """With the value that the door does without it, and with any other."""
     others = dict.fromkeys([*harmless, *ALWAYS_TOLD[valves]], "something")
 
     assert valves.model_validate(harmless).without_effect() == {}

@@ -25,7 +25,6 @@ from shells.valve_messages import PIPE_SHELL
     ],
 )
 def test_rules_are_read(text: str, rules: list[tuple[str, Approval]]) -> None:
-    """One a line or a comma; a pattern alone means that somebody is asked."""
     assert read_rules(text, PIPE_SHELL) == (rules, "")
 
 
@@ -51,7 +50,6 @@ def test_entry_that_cannot_be_read_lets_nothing_run_unasked(entry: str) -> None:
 
 @given(st.text(alphabet="ab*=,:\n askdenyuto"))
 def test_any_text_is_read(text: str) -> None:
-    """What is read has a pattern and one of three answers; nothing is passed over."""
     rules, problem = read_rules(text, PIPE_SHELL)
 
     assert all(pattern for pattern, _ in rules)
@@ -81,7 +79,6 @@ def test_times_of_tools_are_read(
     ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
 )
 def test_unreadable_timeout_is_reported_and_others_apply(entry: str) -> None:
-    """One bad entry costs none of the others."""
     text = f"default: 7, x: 5, {entry}"
     limits, problem = read_timeouts(text, PIPE_SHELL)
 

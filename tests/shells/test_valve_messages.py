@@ -42,7 +42,6 @@ from shells.valve_messages import (
 def test_advice_depends_on_how_certain_the_cause_is(
     fault: SettingFault, advice: str
 ) -> None:
-    """It names the valves, and where they are."""
     assert fault_advice(fault, PIPE_SHELL) == advice
 
 
@@ -61,7 +60,6 @@ def test_advice_depends_on_how_certain_the_cause_is(
 def test_endpoint_of_the_filter_is_not_in_the_valves_of_the_pipe(
     settings: tuple[SettingName, ...], places: str
 ) -> None:
-    """An entry without an address of its own has that of the valve."""
     shell = PIPE_SHELL._replace(in_entry=frozenset({"API_KEY", "BASE_URL"}))
     fault = SettingFault(settings, "possible")
     assert fault_advice(fault, shell) == (
@@ -90,7 +88,6 @@ def test_errors_end_with_the_advice() -> None:
 
 
 def test_endings_are_advised_once() -> None:
-    """Another look at the same ending adds nothing."""
     ending = Ending("refused", "invalid_api_key", "No.", SettingFault(("api_key",)))
 
     advised = advised_ending(ending, PIPE_SHELL)

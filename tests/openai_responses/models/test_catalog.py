@@ -70,7 +70,6 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
 
 
 def test_catalog_has_the_models_of_its_sources() -> None:
-    """Nothing is in the catalog that models.json does not have, and the reverse."""
     assert CATALOG_FACTS.keys() == FACTS["models"].keys()
     assert CATALOG_SUCCESSORS.keys() == FACTS["retired"].keys()
 

@@ -101,7 +101,6 @@ OTHERS = [
     "answer", [None, {"data": None}, {"data": [None, 7, {}, {"id": 7}]}, "x", [7]]
 )
 def test_an_answer_without_models(answer: object) -> None:
-    """Other servers answer as they like."""
     assert read_models(answer) == {}
 
 
@@ -117,7 +116,6 @@ def test_an_answer_without_models(answer: object) -> None:
     ],
 )
 def test_the_last_day_of_a_model(given: object, day: str) -> None:
-    """As the server says it; what is no date says nothing."""
     answer = {"data": [{"id": "gpt-5", "shutdown_date": given}]}
     assert read_models(answer) == {"gpt-5": day}
 
@@ -285,7 +283,6 @@ def test_other_models_are_sent_as_they_are(name: str) -> None:
     [("o1-2024-12-17", "GPT-5.6 Sol"), ("o1-pro", "GPT-5.6 Sol pro")],
 )
 def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> None:
-    """The message names the model that was asked for, and its successor."""
     assert name_asked_model(f"No {ASKED_MODEL} here.", model) == (
         f"No {model} here. OpenAI has shut it down and recommends {successor}."
     )
@@ -293,6 +290,5 @@ def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> Non
 
 @pytest.mark.parametrize("model", ["gpt-5", "openai/gpt-4", ""])
 def test_a_refused_model_without_a_known_successor(model: str) -> None:
-    """The message names only the model, and one about something else stays."""
     assert name_asked_model(f"No {ASKED_MODEL} here.", model) == f"No {model} here."
     assert name_asked_model("Try again.", "o3-mini") == "Try again."

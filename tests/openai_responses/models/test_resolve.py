@@ -65,7 +65,6 @@ def test_alias_names_a_model_and_an_effort(
     ],
 )
 def test_other_names_are_sent_as_they_are(name: str) -> None:
-    """A word that is no effort of the model stays in the name."""
     model = resolve_model(name)
     assert (model.id, model.effort) == (name, None)
 
@@ -123,7 +122,6 @@ def traits(model: ResolvedModel) -> str:
     ],
 )
 def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
-    """A model newer than the catalog works by the rules of its family."""
     model = resolve_model(name)
     assert traits(model) == expected
     assert model.facts.known_family
@@ -150,7 +148,6 @@ def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -
 
 @pytest.mark.parametrize("name", ["llama3:8b", "gpt-35-turbo", "omni-1"])
 def test_ids_that_say_nothing(name: str) -> None:
-    """Nothing is sent that a plain model refuses, but an effort may be tried."""
     model = resolve_model(name)
     assert traits(model) == "always functions vision"
     assert not model.facts.known_family
@@ -191,7 +188,6 @@ def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> N
 def test_model_tells_which_efforts_it_takes(
     name: str, taken: str | None, refused: str | None, lowest: str | None
 ) -> None:
-    """A plain model takes none; an unknown reasoning model may take any."""
     model = resolve_model(name)
     assert taken is None or model.takes_effort(taken)
     assert refused is None or not model.takes_effort(refused)
@@ -243,7 +239,6 @@ PIECES = st.sampled_from([*WORDS.split(), *ODD_PIECES, *CATALOG_FACTS])
 
 @given(st.one_of(st.text(), st.lists(PIECES, max_size=8).map("".join)))
 def test_no_name_raises(name: str) -> None:
-    """Whatever an administrator types is read as a known model or sent as it is."""
     model = resolve_model(name)
     if model.effort is None and model.id not in CATALOG_FACTS:
         assert model.id == name
@@ -284,7 +279,6 @@ def test_names_without_the_mode_pro(name: str) -> None:
 
 
 def test_administrators_model_comes_before_those_of_its_name() -> None:
-    """Its name alone, with an effort that it has, and with none that it lacks."""
     own = resolve_model("gpt-5.2")._replace(name="Ours")
 
     def resolved(name: str) -> tuple[str, str | None]:
@@ -318,7 +312,6 @@ def test_type_that_a_model_lacks_is_not_offered_in_any_version() -> None:
 def test_ending_sets_a_high_effort(
     name: str, model_id: str, effort: str | None
 ) -> None:
-    """A higher one that the name has stays."""
     model = resolve_model(name)
     assert (model.id, model.effort, model.research) == (model_id, effort, True)
 
@@ -327,7 +320,6 @@ def test_ending_sets_a_high_effort(
     "name", ["o3-deep-research", "sonar-deep-research", "gpt-6.1-sol", "research"]
 )
 def test_other_names_are_their_own(name: str) -> None:
-    """Also one of a retired model, or of another vendor."""
     model = resolve_model(name)
     assert (model.id, model.research) == (name, False)
 

@@ -60,12 +60,10 @@ MOST = 10**12 - 1
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
-    """What is missing or no count is nothing; a missing sum is added up."""
     assert read_usage(given_usage) == expected
 
 
 def test_each_count_of_a_sum_is_added_to_its_own() -> None:
-    """In either order; nothing adds nothing."""
     first = Usage(1, 2, 3, 4, 5, 6)
     second = Usage(10, 20, 30, 40, 50, 60)
     expected = Usage(11, 22, 33, 44, 55, 66)
@@ -210,7 +208,6 @@ ROUND = Usage(input=200_000, output=100_000)
     ],
 )
 def test_each_tier_has_its_price(model: str, tier: str, expected: float | None) -> None:
-    """By the tier that served the response; an unknown one has no price."""
     dollars = cost(ROUND._replace(tier=tier), model=model)
     assert dollars == (None if expected is None else pytest.approx(expected))
 
@@ -334,7 +331,6 @@ def test_the_server_tells_what_its_tools_used() -> None:
 
 
 def test_cached_tokens_of_pictures_are_part_of_their_input() -> None:
-    """As those of the answer are."""
     details = {"cached_image_tokens": 400, "cached_text_tokens": 100}
     wire = {"image_gen": {**IMAGE_USAGE, "cached_tokens_details": details}}
     told = read_usage(TOKENS, "", wire)

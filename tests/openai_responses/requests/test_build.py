@@ -175,7 +175,6 @@ def test_effort_of_the_caller_wins_over_setting_and_alias(
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:
-    """It is left alone until someone asks for an effort, and then tries it."""
     settings = Settings(summary="auto", verbosity="low")
     assert set(payload(UNKNOWN, settings)) == {"model", "input", "stream", "store"}
     sent = payload(UNKNOWN, settings, reasoning_effort="high")
@@ -235,7 +234,6 @@ def test_reasoning_has_what_the_model_takes(
 def test_verbosity_is_sent_to_models_that_have_it(
     model: str, sent: bool, settings: Settings, body: dict[str, Any]
 ) -> None:
-    """It goes where the model has it; the caller's wins over the user's."""
     expected = {"verbosity": "low"} if sent else None
     assert payload(model, settings, **body).get("text") == expected
 
@@ -277,7 +275,6 @@ def test_stop_only_sets_truncation(stop: object) -> None:
     ],
 )
 def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
-    """It is left out; the message names the setting and does not quote the value."""
     body: dict[str, Any] = {"reasoning_effort": "none", key: value}
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())
@@ -322,7 +319,6 @@ def test_choice_that_is_sent_in_another_form_is_not_missing() -> None:
     ],
 )
 def test_length_that_the_model_has(model: str, asked: object, sent: int) -> None:
-    """It is held within what the API takes, wherever it comes from."""
     assert payload(model, max_tokens=asked)["max_output_tokens"] == sent
     settings = Settings(defaults={"max_output_tokens": asked})
     built = build_request(resolve_model(model), "", ITEMS, {}, settings)
@@ -379,7 +375,6 @@ def test_any_body_makes_a_payload_of_the_api(
 
 
 def test_tools_that_minimal_refuses_are_left_out() -> None:
-    """Others stay, and so do all at any other effort."""
     kinds = ["web_search", "function", "file_search", "image_generation", "mcp"]
     tools = tuple({"type": kind} for kind in kinds)
 
@@ -391,7 +386,6 @@ def test_tools_that_minimal_refuses_are_left_out() -> None:
 
 
 def test_sources_are_included_when_search_is_offered() -> None:
-    """Only of tools that are offered."""
     tools = ({"type": "function"}, {"type": "web_search"})
 
     included = payload(PLAIN, Settings(tools=tools))["include"]
@@ -534,7 +528,6 @@ def test_a_plain_chat_misses_nothing() -> None:
 
 
 def test_parameters_unknown_to_the_api_are_named() -> None:
-    """By its name, whatever its value is; a long one is cut."""
     asked = {"logit_bias": {"1": 2}, "stop": ["."], "seed": 1, "x" * 99: "secret"}
     assert missing("gpt-5.2", **asked) == ["logit_bias", "seed", "stop", "x" * 40]
 

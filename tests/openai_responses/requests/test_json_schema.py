@@ -114,7 +114,6 @@ KEPT: list[Schema] = [
 
 @pytest.mark.parametrize("schema", KEPT, ids=repr)
 def test_a_valid_schema_is_kept(schema: Schema) -> None:
-    """As it is, at every depth."""
     inner = {"type": "array", "items": {"type": "array", "items": schema}}
     whole = {
         **of(inner),
@@ -166,7 +165,6 @@ def test_a_valid_schema_is_kept(schema: Schema) -> None:
     ],
 )
 def test_keyword_with_a_refused_value_is_left_out(schema: Any, expected: Any) -> None:
-    """Each keyword whose value the API would refuse, and no other."""
     whole = {**of(schema), "$defs": {"Known": {"properties": {"a": {}}}}}
 
     assert open_schema(whole)["properties"]["x"] == expected
@@ -189,7 +187,6 @@ def test_keyword_with_a_refused_value_is_left_out(schema: Any, expected: Any) ->
     ids=["a schema", "a list", "a map"],
 )
 def test_schemas_in_a_schema_are_copied_too(keywords: str, hold: Any) -> None:
-    """What the API would refuse is left out of them."""
     for keyword in keywords.split():
         broken = of({keyword: hold({"type": "strung", "title": "A"})})
         copied = open_schema(broken)["properties"]["x"]
@@ -285,7 +282,6 @@ def test_formats_that_strict_mode_takes_are_kept(
 
 
 def test_required_property_is_not_nullable() -> None:
-    """Every property of an object in it is required; optional ones are nullable."""
     assert strict({"type": "string"}, "x") == {"type": "string"}
     inner = {"type": "object", "properties": {"y": {"type": "integer"}}}
     assert strict(inner, "x") == {
@@ -297,7 +293,6 @@ def test_required_property_is_not_nullable() -> None:
 
 
 def test_a_choice_at_the_root() -> None:
-    """It becomes one object with the properties of all options."""
     named = {"properties": {"name": {"type": "string"}, "id": {"type": "null"}}}
     schema = {
         "anyOf": [{"$ref": "#/$defs/Named"}, {"oneOf": [of({"type": "integer"})]}],
@@ -330,7 +325,6 @@ def test_a_choice_at_the_root() -> None:
     ],
 )
 def test_keywords_that_the_api_refuses_at_the_root(part: Schema) -> None:
-    """In a part they are kept."""
     schema = {**of(part), "$defs": {"A": {}}}
 
     assert open_schema({**schema, **part}) == schema
@@ -418,7 +412,6 @@ def test_schema_without_strict_form_is_sent_open(schema: Any) -> None:
 
 
 def test_root_has_to_be_an_object() -> None:
-    """The arguments of a function are an object."""
     assert strict_schema({"type": "string"}) is None
     assert strict_schema({"anyOf": [of({"type": "string"})]}) is None
     empty = strict_schema({})
@@ -470,7 +463,6 @@ def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     ],
 )
 def test_reference_leads_to_its_part(reference: object, found: object) -> None:
-    """One of more than 300 characters leads nowhere."""
     root = {"$defs": {"a/b~c": 1, "x" * 292: 2}, "list": [3]}
 
     assert resolve_reference(root, reference) == found

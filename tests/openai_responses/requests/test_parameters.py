@@ -98,7 +98,6 @@ MAYBE = {"schema": SCHEMA, "strict": "maybe"}
 def test_format_that_does_not_exist_is_refused(
     body: dict[str, Any], param: str
 ) -> None:
-    """By the name that the caller gave it."""
     with pytest.raises(InvalidParameter, match=f"The setting {param} ") as refused:
         read_parameters(body)
     assert refused.value.param == param
@@ -150,7 +149,6 @@ def test_name_of_a_format(name: object, sent: str) -> None:
 def test_invalid_setting_is_left_out_and_named(
     body: dict[str, Any], named: str
 ) -> None:
-    """One message names the setting and, where there are, its words; others stay."""
     given, errors = read_parameters({**body, "seed": 1})
     assert given == {"reasoning": {}, "text": {}, "seed": 1}
     (error,) = errors
@@ -164,7 +162,6 @@ def test_invalid_setting_is_left_out_and_named(
 def test_both_have_to_want_a_stream(
     setting: bool, asked: object, streams: bool
 ) -> None:
-    """`enable_stream` and the caller's `stream`."""
     items = [{"role": "user", "content": "Hi"}]
     body = {"enable_stream": asked}
     model = resolve_model("gpt-5")

@@ -65,7 +65,6 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
 
 
 def test_unfinished_search_does_not_go_back() -> None:
-    """Nor does a picture as itself."""
     picture = {"type": "image_generation_call", "id": "ig_1", "result": None}
     searching = {**SEARCH, "status": "searching"}
 
@@ -138,7 +137,6 @@ def test_each_run_of_code_has_an_id_that_stays() -> None:
 
 
 def test_other_items_of_an_earlier_run() -> None:
-    """A picture is sent as one; the rest stays as it was."""
     picture = {"type": "image_generation_call", "result": "iVBORw0KGgo="}
 
     [shown] = past_items(picture)
@@ -180,7 +178,6 @@ RAIN: Item = {"type": "function_call_output", "call_id": "c1", "output": "rain"}
 
 
 def test_a_call_and_its_output() -> None:
-    """What the server was asked and what it said, byte for byte, under one id."""
     assert replay_items(CALL) == [
         {
             "type": "function_call",

@@ -139,7 +139,6 @@ def test_custom_tool_becomes_flat_without_keys_that_the_api_does_not_have() -> N
     ],
 )
 def test_tool_without_a_name(spec: Any) -> None:
-    """It is an error in words, before anything is sent."""
     with pytest.raises(InvalidRequest, match=r"^A tool (has no name|is not described)"):
         responses_tools([spec])
 
@@ -175,7 +174,6 @@ def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None
 
 
 def test_sent_name_does_not_depend_on_other_tools() -> None:
-    """What a name becomes does not hang on the other tools; a good one stays."""
     alone = ToolNames(("a.b",))
     among = ToolNames(("x", "ä" * 80, "a.b"))
 
@@ -207,7 +205,6 @@ def test_name_that_was_not_offered(called: str, meant: str) -> None:
 
 
 def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
-    """Names become those of their tools, ids fit; the same ones stay the same."""
     tool = ToolNames(("users.list",)).sent_name("users.list")
     call = {"type": "function_call", "arguments": "{}"}
     output = {"type": "function_call_output", "output": "1"}
@@ -343,7 +340,6 @@ def endless_choice() -> Item:
     ],
 )
 def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
-    """It is an error that names the tool, or says that there is no name."""
     message = f"The tool choice asks for {named}, which this chat does not have."
     with pytest.raises(InvalidRequest, match=f"^{re.escape(message)}$"):
         responses_tool_choice(choice, TOOLS, ToolNames())
@@ -359,7 +355,6 @@ def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
 
 
 def test_choice_by_a_forbidden_name() -> None:
-    """A tool is chosen by its own name, and asked for by the one that is sent."""
     names = ToolNames(("a.b",))
     tools = names.rename_tools([{"type": "function", "name": "a.b"}])
     expected = {"type": "function", "name": names.sent_name("a.b")}

@@ -37,7 +37,6 @@ def recorded(
 
 
 def test_stored_form_gives_the_turn_back() -> None:
-    """Text, tools and lists, as JSON has them."""
     turn = recorded(request(tools(0, description="é\n")), (), "medium")
     assert read_turn(turn.wire(), JsonBudget(10_000)) == turn._replace(items=[])
 

@@ -226,7 +226,6 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
 async def test_limit_of_which_nothing_remains_is_waited_for(
     connections: Connections, status: int, headers: dict[str, str], after: float | None
 ) -> None:
-    """Not one of which something does, nor where no limit was reached."""
     refused = await refusal(connections, replying("", status, headers=headers))
 
     assert refused.failure.retry_after == after
@@ -360,7 +359,6 @@ async def test_answer_that_is_none(
 async def test_each_form_of_an_error_with_status_200(
     connections: Connections, body: dict[str, object]
 ) -> None:
-    """Such bodies are refusals, as they are in a stream."""
     async with Upstream(replying(json.dumps(body))) as upstream:
         with pytest.raises(ApiRefused) as refused:
             await ask(connections, upstream.endpoint)
@@ -375,7 +373,6 @@ async def test_each_form_of_an_error_with_status_200(
 async def test_drained_answer_frees_the_connection(
     connections: Connections, rest: Answerer, opened: int
 ) -> None:
-    """The rest is read for a moment; that it breaks or never ends does not matter."""
     now = asyncio.get_running_loop().time
     async with Upstream(rest) as upstream:
         for _ in range(2):

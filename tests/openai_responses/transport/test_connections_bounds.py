@@ -169,8 +169,6 @@ async def test_oversized_object_is_refused_before_it_is_parsed(
 
 
 async def test_endless_list_of_models(connections: Connections) -> None:
-    """It is left at its limit."""
-
     async def endless(request: web.Request) -> web.StreamResponse:
         stream = web.StreamResponse()
         await stream.prepare(request)

@@ -21,7 +21,6 @@ def soon() -> Deadlines:
 
 
 async def test_a_file_is_fetched(connections: Connections) -> None:
-    """With the key, from the container that has it."""
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, sim.api_key)
         assert await container_file(endpoint, connections, IDS, 1000, soon()) == TABLE
@@ -59,7 +58,6 @@ async def test_refused_container_file_raises(
 async def test_a_large_file_is_not_read_on(
     connections: Connections, size: int, is_read: bool
 ) -> None:
-    """Up to the limit it is; one byte more is too much."""
     async with Upstream(replying(bytes(size))) as upstream:
         asked = container_file(upstream.endpoint, connections, IDS, 1000, soon())
         if is_read:

@@ -96,7 +96,6 @@ async def test_proxy_connects_to_https_and_sees_nothing(
 async def test_refusing_proxy_is_named_without_its_password(
     connections: Connections, base_url: str
 ) -> None:
-    """The ending names the field, and does not quote the password."""
     async with proxied("Basic other") as (upstream, proxy):
         events = await report(connections, through(with_password(proxy), base_url))
         assert upstream.requests == []
@@ -125,7 +124,6 @@ async def test_proxy_that_is_no_address(connections: Connections, proxy: str) ->
 async def test_proxy_of_the_environment(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """It is used where the administrator names none."""
     async with proxied() as (_, proxy):
         monkeypatch.setenv(name, proxy.address)
         assert await ask(connections, through("")) == {"output": []}
@@ -149,7 +147,6 @@ async def test_proxy_of_the_administrator_wins(
 async def test_hosts_without_a_proxy(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str, excepted: str
 ) -> None:
-    """They are reached directly, by name or by name and port."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     async with Upstream(ANSWER) as upstream:
         monkeypatch.setenv(name, excepted.format(port=port_of(upstream)))

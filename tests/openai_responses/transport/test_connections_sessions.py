@@ -115,7 +115,6 @@ async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_each_loop_has_a_session_of_its_own(connections: Connections) -> None:
-    """Another thread's loop is served too."""
     async with Upstream(ANSWER) as upstream:
 
         async def elsewhere() -> Any:

@@ -83,7 +83,6 @@ async def test_bundle_that_was_replaced(
 async def test_few_bundles_are_remembered(
     connections: Connections, authority: trustme.CA, tmp_path: Path
 ) -> None:
-    """However often an administrator names another."""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         for number in range(10):
             bundle = bundle_of(authority, tmp_path / f"{number}.pem")
@@ -106,7 +105,6 @@ async def test_few_bundles_are_remembered(
 async def test_bundle_that_is_none(
     connections: Connections, tmp_path: Path, content: bytes | None, name: str
 ) -> None:
-    """The error names the field, and nothing is sent."""
     if content is not None:
         (tmp_path / "ca.pem").write_bytes(content)
     bundle = str(tmp_path / name)

@@ -37,7 +37,6 @@ NEXT = (20.0, "idle_timeout")
 async def test_limit_that_runs(
     steps: list[Callable[[Deadlines], None]], left: float, kind: TimeoutKind
 ) -> None:
-    """Until the first event of an attempt, then from one event to the next."""
     deadlines = Deadlines(LIMITS)
     for step in steps:
         step(deadlines)
@@ -72,7 +71,6 @@ async def test_whatever_arrives_starts_the_limit_anew(
 async def test_nearest_limit_counts(
     total: float, left: float, kind: TimeoutKind
 ) -> None:
-    """The nearest limit counts; none of the total means none."""
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=20.0, total=total))
     deadlines.event_arrived()
     assert seconds_left(deadlines) == left
@@ -80,7 +78,6 @@ async def test_nearest_limit_counts(
 
 
 async def test_total_runs_over_all_attempts() -> None:
-    """Neither bytes nor an event nor another attempt start it anew."""
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=60.0, total=5.0))
     before = deadlines.scope().when()
     await asyncio.sleep(0.001)
@@ -91,7 +88,6 @@ async def test_total_runs_over_all_attempts() -> None:
 
 
 async def test_total_stands_still_in_a_pause() -> None:
-    """What a pause took is there afterwards, however the pause ended."""
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=60.0, total=5.0))
     before = deadlines.scope().when()
     assert before is not None
@@ -116,7 +112,6 @@ async def test_total_stands_still_in_a_pause() -> None:
     [(0.0, 1e9, True), (30.0, 20.0, True), (30.0, 40.0, False)],
 )
 async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -> None:
-    """A wait that the total limit would cut off is none."""
     assert Deadlines(Timeouts(total=total)).allow(wait) is is_left
 
 

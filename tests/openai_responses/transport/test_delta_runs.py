@@ -76,7 +76,6 @@ def delta(text: str, **fields: Any) -> str:
     ],
 )
 def test_run_becomes_one_event(data: list[str], joined: str) -> None:
-    """It has the texts of all, and all else of the first; events around it stay."""
     before = event('{"type":"response.in_progress"}', "response.in_progress")
     after = event('{"type":"response.completed","response":{}}', "response.completed")
     run = "".join(event(row) for row in data)
@@ -87,7 +86,6 @@ def test_run_becomes_one_event(data: list[str], joined: str) -> None:
 
 
 def test_other_text_begins_another_run() -> None:
-    """Each item and each part has its own."""
     events = [delta("a"), delta("b"), delta("c", content_index=1), delta("d")]
 
     text = join_delta_runs("".join([*events, delta("e")]))
@@ -127,7 +125,6 @@ ESCAPED = '{"type":"response.output_text.delta","\\u0064elta":"a","delta":"%s"}'
     ],
 )
 def test_unusual_events_stay_for_the_parser(events: list[str]) -> None:
-    """What might mean something else is as it was."""
     text = "".join(events)
 
     assert join_delta_runs(text) == text

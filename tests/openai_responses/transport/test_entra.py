@@ -156,6 +156,5 @@ async def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 async def test_scope_of_each_cloud(address: str, cloud: str) -> None:
-    """The server's name tells the cloud."""
     scope = f"https://cognitiveservices.azure.{cloud}/.default"
     assert entra_scope(Endpoint(address, "")) == scope

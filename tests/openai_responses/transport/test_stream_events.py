@@ -102,7 +102,6 @@ def test_text_without_a_place_is_the_first() -> None:
 
 
 def test_arguments_that_are_an_object() -> None:
-    """They become the text of it; no other text may be one."""
     ended = {"type": "response.function_call_arguments.done", "output_index": 0}
     event = typed(**ended, arguments={"city": "Zürich"})
     assert event == TextDone(0, "arguments", 0, '{"city": "Zürich"}')
@@ -266,7 +265,6 @@ def test_unreadable_event_is_refused_without_a_quotation(text: str, kind: str) -
 
 
 def test_annotation_has_the_place_of_its_text() -> None:
-    """Its place is that of the text it is about; the type allows it to be null."""
     name = "response.output_text.annotation.added"
     note = {"type": "url_citation", "url": "https://a.example"}
     position = {"output_index": 2, "content_index": 1}

@@ -193,7 +193,6 @@ def test_damaged_body(kind: str, size: int) -> None:
 
 
 def test_mere_mark_of_gzip() -> None:
-    """Packed by its mark, and then nothing that can be read."""
     assert unpacked("gzip", b"\x1f\x8b") == b""
     with pytest.raises(UnpackingError):
         unpacked("gzip", b"\x1f\x8b" + b"\xff" * 20)

@@ -27,7 +27,6 @@ CONTENTS = [BOUNDARY.ljust(100), b"PK\x03\x04\r\n--\r\n\x00", b"\r\n\r\n"]
 async def test_a_file_arrives_whole(
     name: str, content: bytes, connections: Connections
 ) -> None:
-    """Under its name, for a day."""
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, sim.api_key)
         file_id = await upload_file(
@@ -90,7 +89,6 @@ async def test_refused_upload_raises(connections: Connections) -> None:
 
 
 async def test_an_answer_without_an_id_is_none(connections: Connections) -> None:
-    """Of a server that knows no files."""
     async with Upstream(replying(b"{}")) as upstream:
         with pytest.raises(UnreadableAnswer):
             await upload_file(
