@@ -140,7 +140,7 @@ def test_each_model_of_another_server_is_listed(in_data: bool) -> None:
         ([("a", 512), ("b", 2)], {"a": 512, "b": 2}),
         ([("a", 512), ("b", 1), ("", 512), (7, 512)], {"a": 512}),
         ([("x" * 300, 512)], {"x" * 200: 512, "": 512}),
-        ([("a", "512"), ("b", None)], {}),
+        *(([("a", size)], {}) for size in ("512", None, 0, -1, True, 1.5)),
     ],
 )
 def test_server_says_how_much_its_models_take(
@@ -149,7 +149,12 @@ def test_server_says_how_much_its_models_take(
     """As llama.cpp does. One with one model ignores the name: any name has its size."""
     listed = [{"id": name, "meta": {"n_ctx": size}} for name, size in rows]
     assert read_context_windows({"data": listed}) == windows
-    assert read_context_windows({"data": [{"id": "c"}, 7]}) == {}
+    without = [
+        {"id": "c"},
+        {"id": "d", "meta": []},
+        {"id": None, "meta": {"n_ctx": 512}},
+    ]
+    assert read_context_windows({"data": [*without, 7, None]}) == {}
     assert read_context_windows({"data": None}) == {}
 
 
