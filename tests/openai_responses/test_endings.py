@@ -54,15 +54,12 @@ from upstream.refusals import (
 )
 
 CANARY = "sk-proj-CANARY123"
-MODEL = ASKED_MODEL
-
-
 ERRORS = (
     ApiError(),
     ApiError("odd_code", "odd_type", "input[3].content", CANARY),
     ApiError(CANARY, CANARY, CANARY, CANARY),
-    ApiError("a b", "a b", f"metadata.{CANARY}", CANARY),
-    ApiError("a b", None, "x\n<script>"),
+    ApiError("no{}word", "no{}word", f"metadata.{CANARY}", CANARY),
+    ApiError("no{}word", None, "x\n<script>"),
 )
 
 
@@ -91,6 +88,7 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
     yield refusal_message(status, named)
 
 
+ODD = "{ } None CANARY < Error: Traceback .."
 DOINGS = (
     "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
     "[Rr]egenerate |[Rr]ephrase |[Aa]n administrator "
@@ -123,17 +121,7 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
         assert sentence.isprintable()
         # Where a setting can be the cause, a shell adds what an administrator can do.
         assert (kind, code) in FAULTS or re.search(DOINGS, sentence)
-        for odd in (
-            "{",
-            "}",
-            "None",
-            "CANARY",
-            "a b",
-            "<",
-            "Error:",
-            "Traceback",
-            "..",
-        ):
+        for odd in ODD.split():
             assert odd not in sentence
 
 
@@ -314,12 +302,9 @@ def test_notice_is_shown_as_words() -> None:
         assert drawn not in text
 
 
-@pytest.mark.parametrize(
-    ("notice", "length"),
-    [(SafetyNotice(), 0), (SafetyNotice("x" * 10**6, "y" * 10**6), 1300)],
-)
-def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
-    assert len(notice_text(notice, ())) <= length
+def test_notice_is_bounded() -> None:
+    assert notice_text(SafetyNotice(), ()) == ""
+    assert len(notice_text(SafetyNotice("x" * 10**6, "y" * 10**6), ())) <= 1300
 
 
 @pytest.mark.parametrize("shown", range(4, 32, 5))
@@ -458,7 +443,12 @@ def test_redirect_is_about_the_address() -> None:
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
         (404, ApiError(), "no Responses API", ("base_url",)),
-        (404, ApiError(message="No such deployment."), f"model {MODEL} does not", ()),
+        (
+            404,
+            ApiError(message="No such deployment."),
+            f"model {ASKED_MODEL} does not",
+            (),
+        ),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
         (418, ApiError(), "with HTTP 418. An administrator", ()),

@@ -72,19 +72,16 @@ def test_unfinished_search_does_not_go_back() -> None:
 
 
 def test_text_beside_encrypted_reasoning_is_not_sent_again() -> None:
-    """OpenAI refuses it, and gateways in front of it make it."""
+    """OpenAI refuses it, and gateways in front of it make it.
+
+    The server of plain reasoning wants its text, but no empty encrypted content.
+    """
     words = [{"type": "reasoning_text", "text": "So."}]
     sealed = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
-
     assert replay_items({**sealed, "content": words}) == [sealed]
     assert replay_items({**sealed, "content": []}) == [{**sealed, "content": []}]
 
-
-def test_plain_reasoning_goes_back_as_it_was() -> None:
-    """Its server wants its text, but no empty encrypted content and no nulls."""
-    words = [{"type": "reasoning_text", "text": "So."}]
     plain = {"type": "reasoning", "summary": [], "content": words}
-
     assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]
 
 
@@ -159,32 +156,25 @@ CALL: Item = {
     "approval_request_id": None,
     "status": "completed",
 }
+CLOCK = {"server_label": "clocks", "name": "now"}
 REQUEST: Item = {
     "type": "mcp_approval_request",
     "id": "mcpr_1",
-    "server_label": "clocks",
-    "name": "now",
-    "arguments": "{}",
+    **CLOCK,
+    "arguments": "",
 }
-YES: Item = {
-    "type": "mcp_approval_response",
-    "approval_request_id": "mcpr_1",
-    "approve": True,
-}
-NO: Item = {**YES, "approve": False, "reason": "Not today."}
+ANSWERED = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
+YES: Item = {**ANSWERED, "approve": True}
+NO: Item = {**ANSWERED, "approve": False, "reason": "Not today."}
 SAID: Item = {"type": "message", "role": "assistant", "content": "Done."}
 TOOL: Item = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+REMOTE = {"type": "function_call", "call_id": "mcp_1"}
 RAIN: Item = {"type": "function_call_output", "call_id": "c1", "output": "rain"}
 
 
 def test_a_call_and_its_output() -> None:
     assert replay_items(CALL) == [
-        {
-            "type": "function_call",
-            "call_id": "mcp_1",
-            "name": "clocks_now",
-            "arguments": '{"zone": "UTC"}',
-        },
+        {**REMOTE, "name": "clocks_now", "arguments": '{"zone": "UTC"}'},
         {"type": "function_call_output", "call_id": "mcp_1", "output": "12:00\n"},
     ]
     assert not remote_failed(CALL)
@@ -202,7 +192,6 @@ def test_a_call_and_its_output() -> None:
 @pytest.mark.parametrize(
     ("label", "name", "prefix"),
     [
-        ("clocks", "now", "clocks_now"),
         ("clocks", "zones.list", "clocks_zones_list_"),
         ("c" * 40, "n" * 40, f"{'c' * 40}_{'n' * 10}_"),
     ],
