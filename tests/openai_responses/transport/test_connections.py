@@ -31,6 +31,7 @@ from upstream.server import (
     Upstream,
     ask,
     breaking,
+    error_of,
     hang_up,
     post,
     replying,
@@ -87,13 +88,11 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
 async def test_bad_status_has_a_message_that_quotes_nothing(
     connections: Connections, status: int, text: str, words: str
 ) -> None:
-    async with Upstream(replying(text, status)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    assert words in str(refused.value)
-    assert refused.value.status == status
-    assert CANARY not in f"{refused.value} {refused.value!r}"
-    assert refused.value.__cause__ is None
+    refused = await error_of(connections, ApiRefused, replying(text, status))
+    assert words in str(refused)
+    assert refused.status == status
+    assert CANARY not in f"{refused} {refused!r}"
+    assert refused.__cause__ is None
 
 
 async def test_refusal_in_pieces(connections: Connections) -> None:
@@ -123,11 +122,8 @@ async def test_refusal_that_repeats_the_chat_is_read_up_to_a_megabyte(
     """FastAPI, and so vLLM, puts what it refuses into the body."""
     row = {"loc": ["body", "input", 0, "id"], "msg": "Bad.", "input": "x" * size}
     body = json.dumps({"detail": [row]})
-    async with Upstream(replying(body, 400)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-
-    assert refused.value.error.param == param
+    refused = await error_of(connections, ApiRefused, replying(body, 400))
+    assert refused.error.param == param
 
 
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
@@ -174,7 +170,9 @@ async def test_retry_headers_are_read_from_a_refusal(
     wanted: bool | None,
 ) -> None:
     """Milliseconds, seconds or a date, with OpenAI's id; nonsense is no wish."""
-    refused = await refusal(connections, replying("", 503, headers=headers))
+    refused = await error_of(
+        connections, ApiRefused, replying("", 503, headers=headers)
+    )
     failure = refused.failure
     assert failure.status == 503
     assert failure.retry_after == after
@@ -192,7 +190,9 @@ async def test_date_without_a_zone_is_no_local_time(
     time.tzset()
     for zone in (" GMT", " -0000", ""):
         answer = replying("", 503, headers={"Retry-After": in_2100 + zone})
-        waits.append((await refusal(connections, answer)).failure.retry_after or 0)
+        waits.append(
+            (await error_of(connections, ApiRefused, answer)).failure.retry_after or 0
+        )
     monkeypatch.undo()
     time.tzset()
     assert max(waits) - min(waits) < 3600
@@ -226,8 +226,9 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
 async def test_limit_of_which_nothing_remains_is_waited_for(
     connections: Connections, status: int, headers: dict[str, str], after: float | None
 ) -> None:
-    refused = await refusal(connections, replying("", status, headers=headers))
-
+    refused = await error_of(
+        connections, ApiRefused, replying("", status, headers=headers)
+    )
     assert refused.failure.retry_after == after
 
 
@@ -250,16 +251,8 @@ async def test_limit_in_the_error_is_waited_for(
 ) -> None:
     """OpenRouter, Codex's own server and gateways send no header."""
     answer = replying(json.dumps({"error": {"code": 429, **error}}), 429)
-    refused = await refusal(connections, answer)
+    refused = await error_of(connections, ApiRefused, answer)
     assert refused.failure.retry_after == after
-
-
-async def refusal(connections: Connections, answer: Answerer) -> ApiRefused:
-    """Return the error of a request that is refused."""
-    async with Upstream(answer) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    return refused.value
 
 
 @settings(max_examples=40)
@@ -276,7 +269,9 @@ async def test_any_header_gives_a_bounded_wait(
 ) -> None:
     """Whatever a server sends, the wait is within the limit or there is none."""
     connections = Connections()
-    refused = await refusal(connections, replying("", status, headers=headers))
+    refused = await error_of(
+        connections, ApiRefused, replying("", status, headers=headers)
+    )
     await connections.close()
     wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
     assert wait is None or 0 <= wait <= 60
@@ -312,11 +307,9 @@ async def test_host_that_no_name_server_takes(
     ids=["hangs up", "breaks off", "a refusal breaks off"],
 )
 async def test_broken_connection(
-    connections: Connections, answer: Answerer, error: type[Exception], words: str
+    connections: Connections, answer: Answerer, error: type[ResponsesError], words: str
 ) -> None:
-    async with Upstream(answer) as upstream:
-        with pytest.raises(error, match=words):
-            await ask(connections, upstream.endpoint)
+    assert words in str(await error_of(connections, error, answer))
 
 
 @pytest.mark.parametrize(
@@ -338,12 +331,9 @@ async def test_answer_that_is_none(
     connections: Connections, body: str | bytes, may_pass: bool
 ) -> None:
     """A proxy whose server went away writes an empty one, which is worth another try."""
-    async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer) as refused:
-            await ask(connections, upstream.endpoint)
-
-    assert "did not answer like the Responses API" in str(refused.value)
-    assert (refused.value.failure is not None) is may_pass
+    error = await error_of(connections, UnreadableAnswer, replying(body))
+    assert "did not answer like the Responses API" in str(error)
+    assert (error.failure is not None) is may_pass
 
 
 @pytest.mark.parametrize(
@@ -359,10 +349,8 @@ async def test_answer_that_is_none(
 async def test_each_form_of_an_error_with_status_200(
     connections: Connections, body: dict[str, object]
 ) -> None:
-    async with Upstream(replying(json.dumps(body))) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    assert refused.value.error == ApiError(message="No")
+    refused = await error_of(connections, ApiRefused, replying(json.dumps(body)))
+    assert refused.error == ApiError(message="No")
 
 
 @pytest.mark.parametrize(
