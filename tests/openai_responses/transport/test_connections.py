@@ -144,40 +144,60 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     assert sent < 16_000_000
 
 
+def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
+    """OpenAI's headers: what remains of each limit, and when it is whole again."""
+    headers: dict[str, str] = {}
+    for limit, (remaining, reset) in of.items():
+        headers[f"x-ratelimit-remaining-{limit}"] = remaining
+        headers[f"x-ratelimit-reset-{limit}"] = reset
+    return headers
+
+
 @pytest.mark.parametrize(
-    ("headers", "after", "wanted"),
+    ("status", "headers", "after"),
     [
-        ({}, None, None),
-        ({"Retry-After": "7"}, 7.0, None),
-        ({"Retry-After-Ms": "0"}, 0.0, None),
-        ({"Retry-After": "0.25"}, 0.25, None),
-        ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
-        ({"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0, None),
-        ({"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None, None),
-        ({"Retry-After": "soon"}, None, None),
-        ({"Retry-After": "-3"}, None, None),
-        ({"Retry-After": "nan"}, None, None),
-        ({"Retry-After": "inf"}, None, None),
-        ({"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None, None),
-        ({"X-Should-Retry": "false"}, None, False),
-        ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
+        (503, {}, None),
+        (503, {"Retry-After": "7"}, 7.0),
+        (503, {"Retry-After-Ms": "0"}, 0.0),
+        (503, {"Retry-After": "0.25"}, 0.25),
+        (503, {"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5),
+        (503, {"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0),
+        (503, {"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None),
+        (503, {"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None),
+        *((503, {"Retry-After": odd}, None) for odd in ("soon", "-3", "nan", "inf")),
+        # Not a limit of which something remains, nor where no limit was reached.
+        (429, rate_limits(requests=("0", "2s"), tokens=("900", "6m0s")), 2.0),
+        (429, rate_limits(requests=("9", "2s"), tokens=("0", "6m0s")), 360.0),
+        (429, rate_limits(requests=("0", "2s"), tokens=("0", "6m0s")), 360.0),
+        (429, rate_limits(requests=("9", "2s"), tokens=("900", "6m0s")), None),
+        (429, {**rate_limits(requests=("0", "2s")), "Retry-After": "7"}, 7.0),
+        (503, rate_limits(requests=("0", "2s")), None),
+        (429, {"X-RateLimit-Reset": "9"}, 9.0),
+        (429, {"X-RateLimit-Reset": "1000000001"}, 0.0),
+        (429, {"X-RateLimit-Reset": "later"}, None),
+        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"}, 9.0),
+        (429, {"X-RateLimit-Remaining": "40", "X-RateLimit-Reset": "3600"}, None),
     ],
 )
-async def test_retry_headers_are_read_from_a_refusal(
-    connections: Connections,
-    headers: dict[str, str],
-    after: float | None,
-    wanted: bool | None,
+async def test_wait_is_read_from_the_headers_of_a_refusal(
+    connections: Connections, status: int, headers: dict[str, str], after: float | None
 ) -> None:
-    """Milliseconds, seconds or a date, with OpenAI's id; nonsense is no wish."""
-    refused = await error_of(
-        connections, ApiRefused, replying("", 503, headers=headers)
-    )
-    failure = refused.failure
-    assert failure.status == 503
-    assert failure.retry_after == after
-    assert failure.should_retry is wanted
-    assert refused.request_id == headers.get("X-Request-Id", "")
+    """Milliseconds, seconds, a date, or what is left of a limit; nonsense is no wish."""
+    answer = replying("", status, headers=headers)
+    refused = await error_of(connections, ApiRefused, answer)
+    assert (refused.status, refused.failure.retry_after) == (status, after)
+    assert refused.failure.should_retry is None
+    assert refused.request_id == ""
+
+
+@pytest.mark.parametrize(("word", "wanted"), [("false", False), ("True", True)])
+async def test_wish_of_the_server_and_the_id_of_its_answer(
+    connections: Connections, word: str, wanted: bool
+) -> None:
+    headers = {"X-Should-Retry": word, "X-Request-Id": "req_1"}
+    answer = replying("", 503, headers=headers)
+    refused = await error_of(connections, ApiRefused, answer)
+    assert (refused.failure.should_retry, refused.request_id) == (wanted, "req_1")
 
 
 async def test_date_without_a_zone_is_no_local_time(
@@ -196,40 +216,6 @@ async def test_date_without_a_zone_is_no_local_time(
     monkeypatch.undo()
     time.tzset()
     assert max(waits) - min(waits) < 3600
-
-
-def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
-    """OpenAI's headers: what remains of each limit, and when it is whole again."""
-    headers: dict[str, str] = {}
-    for limit, (remaining, reset) in of.items():
-        headers[f"x-ratelimit-remaining-{limit}"] = remaining
-        headers[f"x-ratelimit-reset-{limit}"] = reset
-    return headers
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "after"),
-    [
-        (429, rate_limits(requests=("0", "2s"), tokens=("900", "6m0s")), 2.0),
-        (429, rate_limits(requests=("9", "2s"), tokens=("0", "6m0s")), 360.0),
-        (429, rate_limits(requests=("0", "2s"), tokens=("0", "6m0s")), 360.0),
-        (429, rate_limits(requests=("9", "2s"), tokens=("900", "6m0s")), None),
-        (429, {**rate_limits(requests=("0", "2s")), "Retry-After": "7"}, 7.0),
-        (503, rate_limits(requests=("0", "2s")), None),
-        (429, {"X-RateLimit-Reset": "9"}, 9.0),
-        (429, {"X-RateLimit-Reset": "1000000001"}, 0.0),
-        (429, {"X-RateLimit-Reset": "later"}, None),
-        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"}, 9.0),
-        (429, {"X-RateLimit-Remaining": "40", "X-RateLimit-Reset": "3600"}, None),
-    ],
-)
-async def test_limit_of_which_nothing_remains_is_waited_for(
-    connections: Connections, status: int, headers: dict[str, str], after: float | None
-) -> None:
-    refused = await error_of(
-        connections, ApiRefused, replying("", status, headers=headers)
-    )
-    assert refused.failure.retry_after == after
 
 
 BUSY = '{"error": {"message": "Busy"}}'
