@@ -148,10 +148,9 @@ def test_people_read_two_digits_of_a_cost(dollars: float, text: str) -> None:
     assert describe_cost(Cost(dollars, is_estimate=True)) == f"about {text}"
 
 
-PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
-OURS = resolve_model("our-model").facts._replace(prices=PRICES)
 USAGE = Usage(input=1000, output=200, total=1200, cached=600, cache_writes=100)
 TODAY = date(2026, 11, 22)
+FACTS = resolve_model("gpt-6.1-sol").facts
 
 
 def cost(
@@ -164,61 +163,63 @@ def cost(
 
 
 @pytest.mark.parametrize(
-    ("cached", "cache_write", "expected"),
+    ("prices", "expected"),
     [
-        pytest.param(0.5, 4.0, 300 * 2.0 + 600 * 0.5 + 100 * 4.0, id="known"),
-        pytest.param(None, None, 1000 * 2.0, id="missing ones are those of the input"),
+        (
+            ModelPrices(2.0, 0.5, 4.0, 10.0),
+            300 * 2.0 + 600 * 0.5 + 100 * 4.0 + 200 * 10.0,
+        ),
+        # Missing ones are those of the input.
+        (ModelPrices(2.0, None, None, 10.0), 1000 * 2.0 + 200 * 10.0),
+        # A sum without one of its parts would look like an answer.
+        (ModelPrices(None, 0.5, None, 10.0), None),
+        (ModelPrices(2.0, None, None, None), None),
+        (None, None),
     ],
 )
 def test_each_kind_of_token_has_its_price(
-    cached: float | None, cache_write: float | None, expected: float
+    prices: ModelPrices | None, expected: float | None
 ) -> None:
     """Cached and written tokens are part of the input, not on top of it."""
-    prices = PRICES._replace(cached=cached, cache_write=cache_write)
-    found = cost_of_run([USAGE], OURS._replace(prices=prices), [], TODAY)
-    assert found is not None
-    assert found.dollars == pytest.approx((expected + 200 * 10.0) / 1_000_000)
-
-
-@pytest.mark.parametrize(
-    "prices",
-    [None, ModelPrices(None, 0.5, None, 10.0), ModelPrices(2.0, None, None, None)],
-)
-def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> None:
-    """A sum without one of its parts would look like an answer."""
-    facts = OURS._replace(prices=prices)
-    output = [{"type": "web_search_call"}]
-    assert cost_of_run([USAGE], facts, output, TODAY) is None
+    found = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
+    dollars = found and found.dollars
+    assert dollars == (expected and pytest.approx(expected / 1_000_000))
 
 
 ROUND = Usage(input=200_000, output=100_000)
 """On gpt-6.1-sol 0.40 for the input and 1.00 for the output."""
 
 
+EU = "eu.api.openai.com"
+FEBRUARY, MARCH = date(2027, 2, 28), date(2027, 3, 1)
+
+
 @pytest.mark.parametrize(
-    ("model", "tier", "expected"),
+    ("model", "tier", "host", "today", "expected"),
     [
-        ("gpt-6.1-sol", "", 1.4),
-        ("gpt-6.1-sol", "flex", 0.7),
-        ("gpt-6.1-sol", "fast", 2.8),
-        ("gpt-6.1-sol", "ultrafast", 8.4),
-        ("gpt-6.2-sol", "ultrafast", 4.2),
-        ("gpt-6.1-sol", "scale", None),
-        ("gpt-5.4-nano", "fast", None),
+        ("gpt-6.1-sol", "", "", TODAY, 1.4),
+        ("gpt-6.1-sol", "flex", "", TODAY, 0.7),
+        ("gpt-6.1-sol", "fast", "", TODAY, 2.8),
+        ("gpt-6.1-sol", "ultrafast", "", TODAY, 8.4),
+        ("gpt-6.1-sol", "scale", "", TODAY, None),
+        ("gpt-5.4-nano", "fast", "", TODAY, None),
+        # It costs half there until the end of February 2027.
+        ("gpt-6.2-sol", "ultrafast", "", TODAY, 4.2),
+        ("gpt-6.2-sol", "ultrafast", "", FEBRUARY, 4.2),
+        ("gpt-6.2-sol", "ultrafast", "", MARCH, 8.4),
+        # In a region, models since March 2026 cost a tenth more.
+        ("gpt-6.1-sol", "", EU, TODAY, 1.54),
+        ("gpt-6.1-sol", "", "api.openai.com", TODAY, 1.4),
+        ("gpt-6.1-sol", "", f"{EU}.example.org", TODAY, 1.4),
+        ("gpt-5.2", "", EU, TODAY, 1.75),
     ],
 )
-def test_each_tier_has_its_price(model: str, tier: str, expected: float | None) -> None:
-    dollars = cost(ROUND._replace(tier=tier), model=model)
+def test_tier_day_and_region_have_their_prices(
+    model: str, tier: str, host: str, today: date, expected: float | None
+) -> None:
+    """By the tier that served the response."""
+    dollars = cost(ROUND._replace(tier=tier), model=model, today=today, host=host)
     assert dollars == (None if expected is None else pytest.approx(expected))
-
-
-@pytest.mark.parametrize(
-    ("today", "expected"), [(date(2027, 2, 28), 4.2), (date(2027, 3, 1), 8.4)]
-)
-def test_a_price_that_changes_on_a_day(today: date, expected: float) -> None:
-    """Ultrafast on gpt-6.2-sol costs half until the end of February 2027."""
-    used = ROUND._replace(tier="ultrafast")
-    assert cost(used, model="gpt-6.2-sol", today=today) == pytest.approx(expected)
 
 
 def test_a_long_request_costs_more_as_a_whole() -> None:
@@ -244,20 +245,6 @@ def test_the_limit_is_that_of_one_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "host", "expected"),
-    [
-        ("gpt-6.1-sol", "eu.api.openai.com", 1.54),
-        ("gpt-6.1-sol", "api.openai.com", 1.4),
-        ("gpt-6.1-sol", "eu.api.openai.com.example.org", 1.4),
-        ("gpt-5.2", "eu.api.openai.com", 1.75),
-    ],
-)
-def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> None:
-    """For models since March 2026, by a tenth."""
-    assert cost(ROUND, model=model, host=host) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
     ("last", "window", "most_input", "share"),
     [
         (Usage(input=500, output=100, total=600), 1000, None, 60),
@@ -272,11 +259,10 @@ def test_window_fills_with_the_last_response(
     last: Usage | None, window: int | None, most_input: int | None, share: int
 ) -> None:
     """The next request begins with its input and its output."""
-    facts = OURS._replace(context_window=window, max_input_tokens=most_input)
+    facts = FACTS._replace(context_window=window, max_input_tokens=most_input)
     assert window_share(last, facts) == share
 
 
-FACTS = resolve_model("gpt-6.1-sol").facts
 OPENED: Item = {"type": "web_search_call", "action": {"type": "open_page"}}
 FOUND: Item = {"type": "web_search_call", "action": {"type": "find_in_page"}}
 TOKENS = {"input_tokens": 3, "output_tokens": 4}

@@ -236,7 +236,5 @@ async def test_who_has_a_proxy_is_not_told_to_set_one(
 ) -> None:
     """The proxy did not help, so only the address can be wrong."""
     endpoint = Endpoint(ADDRESS, KEY)
-
     error = unreachable_error(system_error(errno.EHOSTUNREACH), endpoint, proxy)
-
     assert error.fault.settings == settings
