@@ -34,14 +34,9 @@ def test_pasted_address_is_understood(pasted: str, address: str) -> None:
 @pytest.mark.parametrize(
     "pasted",
     [
-        "api.openai.com/v1",
-        "ftp://host.tld/v1",
-        "https://",
-        "http://[::1",
-        "http://host.tld:port/v1",
-        "http://host.tld:99999/v1",
-        "http://host.tld:0/v1",
-        CANARY,
+        *("api.openai.com/v1", "ftp://host.tld/v1", "https://", "http://[::1"),
+        *("http://host.tld:port/v1", "http://host.tld:99999/v1"),
+        *("http://host.tld:0/v1", CANARY),
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:

@@ -367,17 +367,8 @@ def test_calls_go_with_the_reasoning_that_led_to_them() -> None:
     call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "1", "output": ""}
     question = {"role": "user", "content": "Hi"}
-    items = [
-        question,
-        REASONING,
-        REASONING,
-        call,
-        output,
-        REASONING,
-        ANSWER,
-        REASONING,
-        FOUND,
-    ]
+    items = [question, REASONING, REASONING, call, output]
+    items += [REASONING, ANSWER, REASONING, FOUND]
 
     assert drop_tool_items([*items, REASONING]) == [question, REASONING, ANSWER]
     assert drop_tool_items([REASONING, ANSWER]) == [REASONING, ANSWER]

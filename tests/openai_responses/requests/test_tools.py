@@ -296,11 +296,7 @@ def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> N
 @pytest.mark.parametrize(
     "choice",
     [
-        None,
-        "required",
-        FUNCTION,
-        FILES,
-        {**FILES, "name": "read"},
+        *(None, "required", FUNCTION, FILES, {**FILES, "name": "read"}),
         {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, SEARCH]},
     ],
 )

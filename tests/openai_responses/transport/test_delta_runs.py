@@ -149,18 +149,9 @@ _ODD_JSON = st.sampled_from(
 )
 _DELTA_VALUES = st.one_of(_JSON_TEXTS, _JSON_TEXTS, _JSON_TEXTS, _ODD_JSON)
 _SHARED_FIELDS = [
-    '"item_id":"msg_1"',
-    '"output_index":0',
-    '"logprobs":[]',
-    '"delta":"x"',
-    '"delta":1',
-    r'"\u0064elta":"x"',
-    '"x":{"delta":"y"}',
-    '"x":{"y":0}',
-    '"x":["delta"]',
-    f'"type":"{SUMMARY}"',
-    '"type":"error"',
-    '"output_index":"0"',
+    *('"item_id":"msg_1"', '"output_index":0', '"logprobs":[]', '"delta":"x"'),
+    *('"delta":1', r'"\u0064elta":"x"', '"x":{"delta":"y"}', '"x":{"y":0}'),
+    *('"x":["delta"]', f'"type":"{SUMMARY}"', '"type":"error"', '"output_index":"0"'),
     "x",
 ]
 """What some servers send, and then what none should."""
