@@ -93,22 +93,22 @@ OTHERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 @pytest.mark.parametrize(
     ("host", "path", "headers"),
     [
-        ("us.openai.azure.com", "openai/v1", AZURE),
-        ("us.services.ai.azure.com", "openai/v1", AZURE),
-        ("us.cognitiveservices.azure.com", "openai/v1", AZURE),
-        ("us.openai.azure.us", "openai/v1", AZURE),
-        ("US.OpenAI.Azure.com", "openai/v1", AZURE),
-        ("api.openai.com", "v1", OTHERS),
-        ("azure.com.evil.tld", "v1", OTHERS),
-        ("notazure.com", "v1", OTHERS),
-        ("127.0.0.1:8080", "v1", OTHERS),
+        ("us.openai.azure.com", "/openai/v1/responses", AZURE),
+        ("us.services.ai.azure.com", "/openai/v1/responses", AZURE),
+        ("us.cognitiveservices.azure.com", "/openai/v1/responses", AZURE),
+        ("us.openai.azure.us", "/openai/v1/responses", AZURE),
+        ("US.OpenAI.Azure.com", "/openai/v1/responses", AZURE),
+        ("api.openai.com", "/v1/responses", OTHERS),
+        ("azure.com.evil.tld", "/v1/responses", OTHERS),
+        ("notazure.com", "/v1/responses", OTHERS),
+        ("127.0.0.1:8080", "/v1/responses", OTHERS),
     ],
 )
 def test_azure_has_its_own_header_and_path(
     host: str, path: str, headers: dict[str, str]
 ) -> None:
     endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
-    assert endpoint.url("/responses") == f"https://{host}/{path}/responses"
+    assert endpoint.url("/responses") == f"https://{host}{path}"
     assert endpoint.headers() == headers
 
 

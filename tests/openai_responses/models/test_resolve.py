@@ -40,6 +40,8 @@ SNAPSHOTS = [
         ("openai/gpt-5.2-high", "openai/gpt-5.2", "high", "openai/gpt-5.2", ""),
         ("gpt-6.1-sol-pro-none", "gpt-6.1-sol-pro", "none", "gpt-6.1-sol-pro", ""),
         ("gpt-5-auto", "gpt-6.1-sol", None, "gpt-6.1-sol", ""),
+        ("o3-2025-04-16", "o3-2025-04-16", None, "o3", ""),
+        ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc", None, "ft:gpt-4.1:us::abc", ""),
         # Newer than the catalog.
         ("gpt-7-sol-max", "gpt-7-sol", "max", "gpt-7-sol", ""),
         ("gpt-7-sol-2027-02-03", "gpt-7-sol-2027-02-03", None, "gpt-7-sol", ""),
