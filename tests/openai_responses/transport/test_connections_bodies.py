@@ -14,11 +14,9 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, ConnectionFailed, UnreadableAnswer
 from openai_responses.transport.connections import Connections, container_file
 from openai_responses.transport.deadlines import Deadlines, Timeouts
-from openai_responses.transport.uploads import upload_file
 from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
-from shells.model_list import fetch_models
 from upstream import wire
 from upstream.server import KEY, Upstream, error_of, in_turn, post, replying
 
@@ -191,20 +189,6 @@ async def test_packed_refusal_is_read(connections: Connections, status: int) -> 
     refused = await error_of(connections, ApiRefused, answer)
     assert "no credit" in str(refused)
     assert refused.error.code == "insufficient_quota"
-
-
-async def test_packed_answers_to_other_requests(connections: Connections) -> None:
-    """The list of models, a container's file, an upload."""
-    bodies = (b'{"data": [{"id": "gpt-5.2"}]}', b'{"rain": 3}', b'{"id": "file-1"}')
-    replies = [replying(gzip.compress(body), headers=GZIP) for body in bodies]
-    limit = Deadlines(Timeouts())
-    async with Upstream(in_turn(*replies)) as upstream:
-        endpoint = upstream.endpoint
-        assert await fetch_models(endpoint, connections) == {"gpt-5.2": ""}
-        file = await container_file(endpoint, connections, ("c", "f"), 99, limit)
-        assert file == bodies[1]
-        file_id = await upload_file(endpoint, connections, "a.csv", b"a", limit)
-        assert file_id == "file-1"
 
 
 @pytest.mark.parametrize("status", [200, 400])

@@ -8,7 +8,7 @@ import pytest
 
 from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ApiRefused, UnreadableAnswer
+from openai_responses.errors import UnreadableAnswer
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.uploads import UPLOAD_SECONDS, upload_file
@@ -78,14 +78,6 @@ async def test_purpose_of_a_file_is_one_that_the_server_knows(
 
     [body] = connections.sent
     assert b'name="purpose"\r\n\r\n' + purpose + b"\r\n" in body
-
-
-async def test_refused_upload_raises(connections: Connections) -> None:
-    async with Simulator() as sim:
-        endpoint = Endpoint(sim.base_url, "sk-wrong")
-        with pytest.raises(ApiRefused) as caught:
-            await upload_file(endpoint, connections, "a", b"a", Deadlines(Timeouts()))
-    assert caught.value.failure.status == 401
 
 
 async def test_an_answer_without_an_id_is_none(connections: Connections) -> None:
