@@ -441,6 +441,7 @@ def test_redirect_is_about_the_address() -> None:
     [
         (400, ApiError(param="model"), "with HTTP 400 at model.", ()),
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
+        (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
         (404, ApiError(), "no Responses API", ("base_url",)),
         (

@@ -50,39 +50,26 @@ def delta(text: str, **fields: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("data", "joined"),
+    ("form", "fields", "joined"),
     [
-        pytest.param(
-            [OPENAI % (9, "One ", "x"), OPENAI % (10, "two.", "yz")],
-            OPENAI % (9, "One two.", "x"),
-            id="as OpenAI sends it",
-        ),
-        pytest.param(
-            [SORTED % ("One ", "x", 9), SORTED % ("two.", "", 10)],
-            SORTED % ("One two.", "x", 9),
-            id="with sorted names",
-        ),
-        pytest.param(
-            [VLLM % ("One ", 0), VLLM % ("two", 1), VLLM % (".", 2)],
-            VLLM % ("One two.", 0),
-            id="without obfuscation",
-        ),
-        pytest.param([BARE % "a", BARE % "b"], BARE % "ab", id="without a number"),
-        pytest.param(
-            [BARE % r"a\"\n", BARE % "東 ", BARE % "", BARE % r"\\u0041"],
-            BARE % r"a\"\n東 \\u0041",
-            id="with escapes",
-        ),
+        (OPENAI, [(9, "One ", "x"), (10, "two.", "yz")], (9, "One two.", "x")),
+        (SORTED, [("One ", "x", 9), ("two.", "", 10)], ("One two.", "x", 9)),
+        (VLLM, [("One ", 0), ("two", 1), (".", 2)], ("One two.", 0)),
+        (BARE, [("One ",), ("two.",)], ("One two.",)),
+        (BARE, [(r"a\"\n",), ("東 ",), ("",), (r"\\u0041",)], (r"a\"\n東 \\u0041",)),
     ],
+    ids=["OpenAI", "sorted names", "no obfuscation", "no number", "escapes"],
 )
-def test_run_becomes_one_event(data: list[str], joined: str) -> None:
+def test_run_becomes_one_event(
+    form: str, fields: list[tuple[Any, ...]], joined: tuple[Any, ...]
+) -> None:
     before = event('{"type":"response.in_progress"}', "response.in_progress")
     after = event('{"type":"response.completed","response":{}}', "response.completed")
-    run = "".join(event(row) for row in data)
+    run = "".join(event(form % row) for row in fields)
 
     text = join_delta_runs(before + run + after)
 
-    assert text == before + event(joined) + after
+    assert text == before + event(form % joined) + after
 
 
 def test_other_text_begins_another_run() -> None:
