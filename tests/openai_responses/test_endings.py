@@ -431,6 +431,11 @@ LONG_CALL_ID = "Invalid 'input[3].call_id': string too long."
 """Not of a text: the chat is not too long."""
 
 
+NO_DEPLOYMENT = ApiError(
+    "DeploymentNotFound", message="The API deployment is not there."
+)
+
+
 def test_redirect_is_about_the_address() -> None:
     assert "redirects requests" in refusal_message(302, ApiError())
     assert refusal_fault(302, ApiError()).settings == ("base_url",)
@@ -444,12 +449,7 @@ def test_redirect_is_about_the_address() -> None:
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
         (404, ApiError(), "no Responses API", ("base_url",)),
-        (
-            404,
-            ApiError(message="No such deployment."),
-            f"model {ASKED_MODEL} does not",
-            (),
-        ),
+        (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
         (418, ApiError(), "with HTTP 418. An administrator", ()),

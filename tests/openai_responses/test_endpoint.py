@@ -19,6 +19,7 @@ KEY = "sk-endpoint-1"
         ("https://api.openai.com/v1/responses", "https://api.openai.com/v1"),
         ("https://host.tld/responses", "https://host.tld"),
         ("https://host.tld/gw/a/responses", "https://host.tld/gw/a"),
+        ("https://us.openai.azure.com/responses", "https://us.openai.azure.com"),
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
         ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
         ("HTTPS://Host.tld/v1", "https://Host.tld/v1"),
@@ -64,7 +65,9 @@ def test_credentials_in_the_address(pasted: str) -> None:
     assert CANARY not in f"{refused.value} {endpoint!r} {endpoint}"
 
 
-OLD_AZURE = "https://us.openai.azure.com/openai/responses"
+OLD_AZURE = (
+    "https://us.openai.azure.com/openai/responses?api-version=2025-04-01-preview"
+)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +77,11 @@ OLD_AZURE = "https://us.openai.azure.com/openai/responses"
             "https://us.openai.azure.com/openai/v1/?api-version=preview",
             "https://us.openai.azure.com/openai/v1/responses?api-version=preview",
         ),
-        (f"{OLD_AZURE}?api-version=2025-04-01", f"{OLD_AZURE}?api-version=2025-04-01"),
-        ("https://gw.tld/v1/acc/responses/?a=1", "https://gw.tld/v1/acc/responses?a=1"),
+        (OLD_AZURE, OLD_AZURE),
+        (
+            "https://gw.tld/v1/acc/openai/responses/?a=1",
+            "https://gw.tld/v1/acc/openai/responses?a=1",
+        ),
         ("https://host.tld?a=1&b=2", "https://host.tld/v1/responses?a=1&b=2"),
         ("https://host.tld/v1?", "https://host.tld/v1/responses"),
         ("https://host.tld/v1?a=1#part", "https://host.tld/v1/responses?a=1"),

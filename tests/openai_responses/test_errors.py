@@ -287,7 +287,10 @@ def test_other_texts_are_messages(text: str) -> None:
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        (b"<head><title>Wait...</title>", ApiError(message="Wait...", is_page=True)),
+        (
+            b"<html><head><title>Just a moment...</title></head>",
+            ApiError(message="Just a moment...", is_page=True),
+        ),
         (b"\r\n <TITLE>A &amp; B</TITLE>", ApiError(message="A & B", is_page=True)),
         (b"<html></html>", ApiError(is_page=True)),
         (b"error code: 1015", ApiError(is_page=True)),

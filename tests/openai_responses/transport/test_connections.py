@@ -164,6 +164,7 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
         (503, {"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0),
         (503, {"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None),
         (503, {"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None),
+        (503, {"Retry-After": f"Mon, 16 Nov 2026 13:06:50 +{'9' * 20}"}, None),
         *((503, {"Retry-After": odd}, None) for odd in ("soon", "-3", "nan", "inf")),
         # Not a limit of which something remains, nor where no limit was reached.
         (429, rate_limits(requests=("0", "2s"), tokens=("900", "6m0s")), 2.0),
