@@ -105,20 +105,9 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
         assert wait(Failure(status, error), 2) == 4 * AGAIN
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ApiError("404"),
-        ApiError("600"),
-        ApiError("5" * 5000),
-        ApiError("error"),
-        ApiError("servers"),
-        ApiError(),
-    ],
-    ids=lambda error: (error.code or "none")[:10],
-)
-def test_other_words_name_no_passing_trouble(error: ApiError) -> None:
-    assert not is_passing(error)
+def test_other_words_name_no_passing_trouble() -> None:
+    codes = ("404", "600", "5" * 5000, "error", "servers", None)
+    assert [code for code in codes if is_passing(ApiError(code))] == []
 
 
 ONCE = [AGAIN, None]

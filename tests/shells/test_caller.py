@@ -1,7 +1,5 @@
 """Who asks, by what the host says."""
 
-import pytest
-
 from shells.caller import ChatCaller, is_program
 
 TASKS = [
@@ -25,15 +23,7 @@ def test_tasks_of_the_host_and_chats_are_no_programs() -> None:
     assert drop_errors == ["moa_response_generation"]
 
 
-@pytest.mark.parametrize(
-    ("caller", "is_host"),
-    [
-        (ChatCaller(chat_id="c-1", message_id="m-1"), True),
-        (ChatCaller(chat_id="c-1"), False),
-        (ChatCaller(message_id="m-1"), False),
-    ],
-)
-def test_host_reads_the_answer_of_a_message_in_a_chat(
-    caller: ChatCaller, is_host: bool
-) -> None:
-    assert caller.is_open_webui is is_host
+def test_host_reads_the_answer_of_a_message_in_a_chat() -> None:
+    assert ChatCaller(chat_id="c-1", message_id="m-1").is_open_webui
+    assert not ChatCaller(chat_id="c-1").is_open_webui
+    assert not ChatCaller(message_id="m-1").is_open_webui
