@@ -107,12 +107,10 @@ async def test_total_stands_still_in_a_pause() -> None:
     assert 0.01 <= round(after - before, 6) <= round(took, 6)
 
 
-@pytest.mark.parametrize(
-    ("total", "wait", "is_left"),
-    [(0.0, 1e9, True), (30.0, 20.0, True), (30.0, 40.0, False)],
-)
-async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -> None:
-    assert Deadlines(Timeouts(total=total)).allow(wait) is is_left
+async def test_wait_within_the_total() -> None:
+    assert Deadlines(Timeouts(total=0.0)).allow(1e9)
+    assert Deadlines(Timeouts(total=30.0)).allow(20.0)
+    assert not Deadlines(Timeouts(total=30.0)).allow(40.0)
 
 
 async def test_limit_that_passed() -> None:
