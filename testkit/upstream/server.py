@@ -6,16 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ResponsesError
 from openai_responses.json_input import JsonObject
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 
+Failed = TypeVar("Failed", bound=ResponsesError)
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 KEY = "sk-upstream-1"
@@ -185,6 +187,18 @@ async def ask(
     async with post(connections, endpoint, payload) as answer:
         response: JsonObject = await answer.response_object()
         return response
+
+
+async def error_of(
+    connections: Connections, kind: type[Failed], answer: Answerer
+) -> Failed:
+    """Return the error that a request to a server with this answer ends with."""
+    async with Upstream(answer) as upstream:
+        try:
+            await ask(connections, upstream.endpoint)
+        except kind as error:
+            return error
+    raise AssertionError("the request did not fail")
 
 
 def free_port() -> int:

@@ -34,88 +34,48 @@ PAYLOAD: dict[str, Any] = {
     "text": {"format": {"type": "json_schema", "name": SPOKEN, "schema": {SPOKEN: 1}}},
     "metadata": {"note": SPOKEN},
 }
-RESPONSE: dict[str, Any] = {
-    "id": "resp_1",
-    "model": "gpt-6.1-sol-2026-10-01",
-    "output": [{"type": "message", "content": SPOKEN}],
-    "metadata": {"note": CANARY},
-}
 REFUSED = ApiError(
     "invalid_value", "invalid_request_error", "input[3].content", f"{CANARY} {SPOKEN}"
 )
 
 
-def lines_of(host: str = HOST, error: ApiError = REFUSED) -> list[str]:
-    """Return the three lines about one request."""
-    audited = AuditedRequest(PAYLOAD, host, ID)
-    return [
-        audited.request_line(),
-        audited.success_line(RESPONSE["model"], REQUEST_ID),
-        audited.error_line(error, 400, REQUEST_ID),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("number", "fields"),
-    [
-        pytest.param(
-            0,
-            {
-                "event": "responses_api_request",
-                "response_format": "json_schema",
-                "stream": True,
-                "tool_count": 2,
-                "input_message_count": 2,
-            },
-            id="the kind of what was sent",
-        ),
-        pytest.param(
-            1,
-            {
-                "event": "responses_api_success",
-                "response_model": "gpt-6.1-sol-2026-10-01",
-                "status_code": 200,
-            },
-            id="the model that answered",
-        ),
-        pytest.param(
-            2,
-            {
-                "event": "responses_api_error",
-                "status_code": 400,
-                "code": "invalid_value",
-                "param": "input[3].content",
-                "error_type": "invalid_request_error",
-            },
-            id="what was wrong, in the words of the API",
-        ),
-    ],
-)
 @pytest.mark.parametrize(
     ("host", "is_custom"), [(HOST, False), ("gateway.example", True)]
 )
-def test_line_names_model_and_server(
-    number: int, fields: dict[str, Any], host: str, is_custom: bool
-) -> None:
-    """And has none of the words of people or of the model."""
-    assert json.loads(lines_of(host)[number]) == {
+def test_lines_name_model_and_server(host: str, is_custom: bool) -> None:
+    """And have none of the words of people or of the model."""
+    audited = AuditedRequest(PAYLOAD, host, ID)
+    of_each = {
         "model": "gpt-6.1-sol",
         "run_id": ID,
-        "request_id": REQUEST_ID if number else None,
+        "request_id": REQUEST_ID,
         "base_url_host": host,
         "use_custom_base_url": is_custom,
-        **fields,
     }
-
-
-def test_error_line_without_an_answer_has_nulls() -> None:
-    """What is unknown is null."""
-    line = json.loads(
-        AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None, "")
-    )
-
-    for name in ("status_code", "code", "param", "error_type", "request_id"):
-        assert line[name] is None
+    assert json.loads(audited.request_line()) == {
+        **of_each,
+        "event": "responses_api_request",
+        "request_id": None,
+        "response_format": "json_schema",
+        "stream": True,
+        "tool_count": 2,
+        "input_message_count": 2,
+    }
+    answered = audited.success_line("gpt-6.1-sol-2026-10-01", REQUEST_ID)
+    assert json.loads(answered) == {
+        **of_each,
+        "event": "responses_api_success",
+        "response_model": "gpt-6.1-sol-2026-10-01",
+        "status_code": 200,
+    }
+    assert json.loads(audited.error_line(REFUSED, 400, REQUEST_ID)) == {
+        **of_each,
+        "event": "responses_api_error",
+        "status_code": 400,
+        "code": "invalid_value",
+        "param": "input[3].content",
+        "error_type": "invalid_request_error",
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,50 +91,44 @@ def test_error_line_without_an_answer_has_nulls() -> None:
 def test_unknown_response_format_is_not_told(
     text: object, expected: str | None
 ) -> None:
-    """Without one the API answers in text; an unknown kind is not told."""
+    """Without one the API answers in text."""
     audited = AuditedRequest({**PAYLOAD, "text": text}, HOST, ID)
-    line = json.loads(audited.request_line())
-
-    assert line["response_format"] == expected
+    assert json.loads(audited.request_line())["response_format"] == expected
 
 
-@pytest.mark.parametrize(("items", "count"), [([], 0), ([{}, {"role": "user"}], 1)])
-def test_only_messages_are_counted(items: object, count: int) -> None:
-    """What is no message does not count; a stream that a server refused is none."""
-    payload = {"model": "m", "input": items}
-    line = json.loads(AuditedRequest(payload, HOST, ID).request_line())
+def test_what_is_unknown_is_null_or_nothing() -> None:
+    """What is no message does not count."""
+    payload = {"model": "m", "input": [{}, {"role": "user"}]}
+    audited = AuditedRequest(payload, HOST, ID)
+    asked = json.loads(audited.request_line())
+    failed = json.loads(audited.error_line(ApiError(), None, ""))
 
-    assert (line["input_message_count"], line["tool_count"]) == (count, 0)
-    assert line["stream"] is False
-
-
-def all_lines(word: str) -> list[str]:
-    """The three lines, with a word in every place that takes a text."""
-    payload = {**PAYLOAD, "model": word}
-    error = ApiError(word, word, word, word)
-    audited = AuditedRequest(payload, word, word)
-    return [
-        audited.request_line(),
-        audited.success_line(word, word),
-        audited.error_line(error, 401, word),
-    ]
+    assert (asked["input_message_count"], asked["tool_count"]) == (1, 0)
+    assert asked["stream"] is False
+    for name in ("status_code", "code", "param", "error_type", "request_id"):
+        assert failed[name] is None
 
 
 @pytest.mark.parametrize(
     "word",
     [
-        CANARY,
-        f"Authorization: {CANARY}",
-        SPOKEN,
-        f'","x":"{SPOKEN}',
-        f"a\n{SPOKEN}",
-        f"http://me:{CANARY}@host",
-        f"eyJhbGciOiJ.eyJzdWIi.{CANARY}",
+        *(
+            CANARY,
+            f"Authorization: {CANARY}",
+            SPOKEN,
+            f'","x":"{SPOKEN}',
+            f"a\n{SPOKEN}",
+        ),
+        *(f"http://me:{CANARY}@host", f"eyJhbGciOiJ.eyJzdWIi.{CANARY}"),
     ],
 )
 def test_audit_lines_contain_no_key_or_text(word: str) -> None:
-    """Neither a key nor a text passes, wherever it is planted."""
-    for line in all_lines(word):
+    audited = AuditedRequest({**PAYLOAD, "model": word}, word, word)
+    for line in (
+        audited.request_line(),
+        audited.success_line(word, word),
+        audited.error_line(ApiError(word, word, word, word), 401, word),
+    ):
         assert "canary" not in line.lower()
         assert "\n" not in line
         assert json.loads(line)["event"].startswith("responses_api_")
@@ -189,7 +143,6 @@ WIRE = st.recursive(
 
 @given(WIRE, st.text(), WIRE)
 def test_anything_makes_a_line(form: object, word: str, other: object) -> None:
-    """Whatever a format or a response holds, there is one line of JSON."""
     payload = {**PAYLOAD, "model": word, "text": {"format": form}}
     audited = AuditedRequest(payload, word, word)
     for line in (

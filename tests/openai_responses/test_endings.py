@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from openai.types.responses import ResponseError
 from openai.types.responses.response import IncompleteDetails
 
@@ -20,7 +18,6 @@ from openai_responses.endings import (
     MESSAGES,
     REQUEST_TOO_LARGE,
     SAFETY_STOPS,
-    WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_failure,
@@ -28,6 +25,7 @@ from openai_responses.endings import (
     failure_message,
     failure_status,
     is_final,
+    names_model,
     notice_text,
     refusal_fault,
     refusal_message,
@@ -44,23 +42,24 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
     read_api_error,
+    read_error_body,
+)
+from shells.valve_messages import PIPE_SHELL, advised_ending
+from upstream.refusals import (
+    FAILED_EVENTS,
+    NOT_FOR_THIS_KEY,
+    NOT_THERE,
+    REFUSED_BODIES,
+    UNVERIFIED,
 )
 
 CANARY = "sk-proj-CANARY123"
-MODEL = ASKED_MODEL
-
-
-def entries() -> Iterator[tuple[str, str]]:
-    """Yield the kind and the code of every message in the table."""
-    for kind, sentences in MESSAGES.items():
-        for code in sentences:
-            yield kind, code
-
-
 ERRORS = (
     ApiError(),
     ApiError("odd_code", "odd_type", "input[3].content", CANARY),
     ApiError(CANARY, CANARY, CANARY, CANARY),
+    ApiError("no{}word", "no{}word", f"metadata.{CANARY}", CANARY),
+    ApiError("no{}word", None, "x\n<script>"),
 )
 
 
@@ -80,27 +79,26 @@ def shown(kind: str, code: str) -> Iterator[str]:
 
 def refusals(code: str, error: ApiError) -> Iterator[str]:
     """Yield the messages that an entry for refusals is used for."""
-    if code.isdigit() or not code:
-        status = {"": 418, "5": 599}.get(code) or int(code)
-        # A 404 that names a part of the request is not about the address.
-        named = error._replace(param=None) if code == "404" else error
-        yield refusal_message(status, named)
-    else:
-        yield refusal_message(400, ApiError(code, error.type, error.param))
+    if code and not code.isdigit():
+        yield refusal_message(400, error._replace(code=code))
+        return
+    status = {"": 418, "5": 599}.get(code) or int(code)
+    # A 404 that names a part of the request is not about the address.
+    named = error._replace(param=None) if code == "404" else error
+    yield refusal_message(status, named)
 
 
+ODD = "{ } None CANARY < Error: Traceback .."
 DOINGS = (
     "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
     "[Rr]egenerate |[Rr]ephrase |[Aa]n administrator "
 )
 
 
-def test_messages_are_plain_and_say_what_to_do() -> None:
-    for kind, code in entries():
-        assert_plain(kind, code)
-
-
-def assert_plain(kind: str, code: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "code"), [(kind, code) for kind in MESSAGES for code in MESSAGES[kind]]
+)
+def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
     """One to three sentences; only words of the chat or of the API are filled in."""
     form = MESSAGES[kind][code]
     gaps = {name for _, name, _, _ in string.Formatter().parse(form)}
@@ -110,6 +108,9 @@ def assert_plain(kind: str, code: str) -> None:
     if kind == "unreachable":
         allowed = {"server", "reason"}
     assert gaps - {None} <= allowed
+    # A page shows what can be continued in a status line, because it may soon be over.
+    ending = Ending(kind, code or None)
+    assert ending.can_continue == ("model to continue" in form)
     beginning = re.escape(form.split("{")[0])
     for sentence in shown(kind, code):
         assert re.match(beginning, sentence)
@@ -120,32 +121,8 @@ def assert_plain(kind: str, code: str) -> None:
         assert sentence.isprintable()
         # Where a setting can be the cause, a shell adds what an administrator can do.
         assert (kind, code) in FAULTS or re.search(DOINGS, sentence)
-        for odd in ("{", "}", "None", "CANARY", "<", "Error:", "Traceback", ".."):
+        for odd in ODD.split():
             assert odd not in sentence
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "settings"),
-    [
-        (307, ApiError(), ("base_url",)),
-        (401, ApiError(), ("api_key",)),
-        (400, ApiError(WRONG_KEY), ("api_key",)),
-        (404, ApiError(), ("base_url",)),
-        (404, ApiError("model_not_found"), ()),
-        (404, ApiError(param="input[3]"), ()),
-        (404, ApiError(param="previous_response_id"), ()),
-        (407, ApiError(), ("proxy",)),
-        (500, ApiError(), ()),
-    ],
-)
-def test_settings_that_can_be_the_cause_of_a_refusal(
-    status: int, error: ApiError, settings: tuple[str, ...]
-) -> None:
-    """They belong to the message that the refusal gets, also inside of a stream."""
-    assert refusal_fault(status, error).settings == settings
-    if status >= 400 and not error.code:
-        in_stream = error._replace(code=str(status))
-        assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
 def test_codes_and_reasons_of_the_api() -> None:
@@ -206,19 +183,16 @@ def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> No
 @pytest.mark.parametrize(
     ("failure", "words"),
     [
-        (Failure(429), "The model's server is busy with this key's requests."),
-        (Failure(503), "The model's server has trouble (HTTP 503)."),
-        (
-            Failure(200, ApiError("server_error")),
-            "The model's server reported an error.",
-        ),
-        (Failure(), "The model's server did not answer."),
+        (Failure(429), "is busy with this key's requests"),
+        (Failure(503), "has trouble (HTTP 503)"),
+        (Failure(200, ApiError("server_error")), "reported an error"),
+        (Failure(), "did not answer"),
     ],
 )
 def test_status_line_says_why_there_is_another_attempt(
     failure: Failure, words: str
 ) -> None:
-    assert failure_status(failure) == words
+    assert failure_status(failure) == f"The model's server {words}."
 
 
 @pytest.mark.parametrize(
@@ -240,11 +214,16 @@ def test_status_line_says_why_there_is_another_attempt(
     ],
 )
 def test_incomplete_answer_tells_a_known_reason(reason: str | None, words: str) -> None:
-    """The reason is told where it is a word of the API."""
     ending = ending_of_incomplete(reason)
     assert words in ending.message
     assert ending.kind == "incomplete"
     assert ending.code == (None if reason == CANARY else reason)
+
+
+def test_limit_of_tokens_has_other_names() -> None:
+    """At Volcengine and OGX, and at gateways; plain clients get `length`."""
+    limit = ending_of_incomplete("max_output_tokens")
+    assert ending_of_incomplete("length") == ending_of_incomplete("max_tokens") == limit
 
 
 @pytest.mark.parametrize("code", ["self_harm_policy", "weapons_policy_violation"])
@@ -257,12 +236,6 @@ def test_policy_that_nobody_has_listed_is_a_stop(code: str) -> None:
     assert not is_final(ApiError("policy"))
 
 
-@pytest.mark.parametrize("reason", ["length", "max_tokens"])
-def test_limit_of_tokens_has_other_names(reason: str) -> None:
-    """At Volcengine and OGX, and at gateways; plain clients get `length`."""
-    assert ending_of_incomplete(reason) == ending_of_incomplete("max_output_tokens")
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -273,62 +246,9 @@ def test_limit_of_tokens_has_other_names(reason: str) -> None:
     ],
 )
 def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
-    """It is the code, else the type, and only if it is a word."""
     assert ending_of_failure("failed", error).code == code
     refused = ApiRefused("A sentence.", Failure(400, error))
     assert ending_of_exception(refused, False).code == code
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "words"),
-    [
-        (401, ApiError("invalid_api_key"), "does not accept the API key"),
-        (401, ApiError("odd_code"), "does not accept the API key"),
-        (403, ApiError(), "does not allow this request: HTTP 403."),
-        (
-            403,
-            ApiError("odd_code"),
-            "does not allow this request: HTTP 403 (odd_code).",
-        ),
-        (403, ApiError(param="model"), f"may not use {MODEL}"),
-        (400, ApiError(param="model"), "rejected the request with HTTP 400 at model."),
-        (404, ApiError(message="Not Found"), "no Responses API at the address"),
-        (
-            404,
-            ApiError("DeploymentNotFound", message="The API deployment is not there."),
-            f"The model {MODEL} does not exist",
-        ),
-        (400, ApiError("invalid_encrypted_content"), "reasoning of an earlier"),
-        (503, ApiError(), "overloaded"),
-        (
-            400,
-            ApiError("unsupported_value", None, "reasoning.summary"),
-            "HTTP 400 (unsupported_value) at reasoning.summary",
-        ),
-        (418, ApiError(), "HTTP 418. An administrator"),
-        (429, ApiError("flex_unavailable"), "no flex capacity"),
-    ],
-)
-def test_code_of_a_refusal_decides_before_its_status(
-    status: int, error: ApiError, words: str
-) -> None:
-    """Also for a 401; one with an unknown code means that the key is wrong."""
-    assert words in refusal_message(status, error)
-
-
-@given(
-    status=st.integers(400, 599),
-    code=st.none() | st.just(CANARY) | st.just("a b"),
-    param=st.none() | st.just(f"metadata.{CANARY}") | st.just("x\n<script>"),
-)
-def test_refusal_quotes_no_secret(
-    status: int, code: str | None, param: str | None
-) -> None:
-    """A message in one line, without anything that is not a word of the API."""
-    sentence = refusal_message(status, ApiError(code, code, param, CANARY))
-    assert sentence.endswith((".", "shortly."))
-    for quoted in ("CANARY", "a b", "\n", "<", "{"):
-        assert quoted not in sentence
 
 
 TOO_LARGE = (
@@ -339,58 +259,33 @@ BUSY = (
     "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit "
     "30000, Used 29000, Requested 4000. Please try again in 6s."
 )
+RATE = "rate_limit_exceeded"
 WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
 
 
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
+        ((RATE, TOO_LARGE), REQUEST_TOO_LARGE, "waiting does not help"),
+        ((RATE, BUSY), RATE, "Wait a minute"),
+        (("x", WRONG_KEY_WORDS), "invalid_api_key", "does not accept the API key"),
         (
-            {"code": "rate_limit_exceeded", "message": TOO_LARGE},
-            REQUEST_TOO_LARGE,
-            "waiting does not help",
-        ),
-        (
-            {"code": "rate_limit_exceeded", "message": BUSY},
-            "rate_limit_exceeded",
-            "Wait a minute",
-        ),
-        (WRONG_KEY_WORDS, "invalid_api_key", "does not accept the API key"),
-        (
-            {"message": f"Invalid value: '{WRONG_KEY_WORDS}'", "code": "invalid_value"},
-            "invalid_value",
-            "rejected the request",
+            ("x", f"Invalid: '{WRONG_KEY_WORDS}'"),
+            "x",
+            "has reached OpenAI's rate limit",
         ),
     ],
 )
 def test_words_that_say_more_than_the_code(
-    error: object, code: str, words: str
+    error: tuple[str, str], code: str, words: str
 ) -> None:
     """A quotation of such words says nothing."""
-    read = read_api_error({"error": error, "code": "invalid-argument"})
-    sentence = refusal_message(400 if code != "rate_limit_exceeded" else 429, read)
+    read = ApiError(error[0], message=error[1])
+    sentence = refusal_message(429, read)
     assert words in sentence
     ended = ending_of_exception(ApiRefused(sentence, Failure(400, read)), False)
     assert ended.code == code
     assert is_final(read) == (code in FINAL_CODES)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        *("invalid_request_error", "invalid_value", "invalid_type"),
-        *("unknown_parameter", "unsupported_parameter", "unsupported_value"),
-        *("missing_required_parameter",),
-    ],
-)
-@pytest.mark.parametrize("is_type", [False, True])
-def test_failure_that_is_about_the_request_is_told_as_a_refusal(
-    code: str, *, is_type: bool
-) -> None:
-    """A stream has no status that would say so; the code or the type does."""
-    error = ApiError(None, code) if is_type else ApiError(code)
-
-    assert "rejected the request" in ending_of_failure("failed", error).message
 
 
 def test_notice_is_shown_as_words() -> None:
@@ -407,13 +302,9 @@ def test_notice_is_shown_as_words() -> None:
         assert drawn not in text
 
 
-@pytest.mark.parametrize(
-    ("notice", "length"),
-    [(SafetyNotice(), 0), (SafetyNotice("x" * 10**6, "y" * 10**6), 1300)],
-)
-def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
-    """A long notice is cut; without one nothing is added."""
-    assert len(notice_text(notice, ())) <= length
+def test_notice_is_bounded() -> None:
+    assert notice_text(SafetyNotice(), ()) == ""
+    assert len(notice_text(SafetyNotice("x" * 10**6, "y" * 10**6), ())) <= 1300
 
 
 @pytest.mark.parametrize("shown", range(4, 32, 5))
@@ -473,7 +364,6 @@ OTHER_WORDS = {
     "litellm.ContextWindowExceededError: too long": "longer than the model can",
     "Invalid 'input': array too long. Expected an array": "longer than the model can",
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
-    "Invalid 'input[3].call_id': string too long.": "rejected the request",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
     "Selected model is at capacity. Please try a different model.": "is overloaded",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
@@ -481,19 +371,10 @@ OTHER_WORDS = {
 }
 
 
-@pytest.mark.parametrize("words", NO_CREDIT)
-def test_account_without_credit_is_no_rate_limit(words: str) -> None:
-    """Waiting does not help, whatever the status says."""
-    for status in (403, 429):
-        message = refusal_message(status, ApiError(message=words))
-        assert "no credit left" in message
-
-
 @pytest.mark.parametrize("words", OTHER_WORDS)
 def test_words_of_other_servers(words: str) -> None:
-    """They lead to the message for the cause, whatever the status."""
     error = read_api_error({"error": {"message": words}})
-    for status in (400, 404):
+    for status in (400, 403, 404, 429):
         assert OTHER_WORDS[words] in refusal_message(status, error)
         in_stream = failure_message(error._replace(code=error.code or str(status)))
         assert OTHER_WORDS[words] in in_stream
@@ -542,54 +423,120 @@ WORDS_OF_CODES = {
     "A gateway in front": "gateway_page",
     "does not accept the API key": "invalid_api_key",
     "still loading the model": "loading_model",
+    "rejected the request": "invalid_request_error invalid_value invalid_type "
+    "unknown_parameter unsupported_parameter unsupported_value "
+    "missing_required_parameter",
 }
 
 
 @pytest.mark.parametrize("words", WORDS_OF_CODES)
 def test_each_code_has_its_message(words: str) -> None:
-    """In a refusal, and in a stream."""
     for code in WORDS_OF_CODES[words].split():
         assert words in refusal_message(400, ApiError(code)), code
         assert words in failure_message(ApiError(code)), code
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        *((302, "redirects requests"), (401, "does not accept the API key")),
-        *((402, "no credit left"), (403, "does not allow this request")),
-        *((404, "no Responses API"), (407, "HTTP proxy rejected")),
-        *(
-            (408, "gave up"),
-            (409, "conflicts"),
-            (413, "too large for the model's server"),
-        ),
-        *((421, "does not serve it"), (429, "Wait a minute"), (451, "legal reasons")),
-        *((500, "internal error"), (503, "is overloaded"), (529, "is overloaded")),
-    ],
+LONG_CALL_ID = "Invalid 'input[3].call_id': string too long."
+"""Not of a text: the chat is not too long."""
+
+
+NO_DEPLOYMENT = ApiError(
+    "DeploymentNotFound", message="The API deployment is not there."
 )
-def test_each_status_has_its_message(status: int, words: str) -> None:
-    assert words in refusal_message(status, ApiError())
+
+
+def test_redirect_is_about_the_address() -> None:
+    assert "redirects requests" in refusal_message(302, ApiError())
+    assert refusal_fault(302, ApiError()).settings == ("base_url",)
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("status", "error", "words", "settings"),
     [
-        ("401", "does not accept the API key"),
-        ("429", "rate limit"),
-        ("500", "(HTTP 500)"),
-        ("7", "reported an error"),
-        ("200", "reported an error"),
+        (400, ApiError(param="model"), "with HTTP 400 at model.", ()),
+        (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
+        (402, ApiError(), "no credit left", ()),
+        (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
+        (404, ApiError(), "no Responses API", ("base_url",)),
+        (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
+        (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
+        (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
+        (418, ApiError(), "with HTTP 418. An administrator", ()),
+        (429, ApiError(), "Wait a minute", ()),
+        (500, ApiError(), "internal error", ()),
+        (503, ApiError(), "is overloaded", ()),
     ],
 )
-def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
-    """A code may be an HTTP status; other numbers say nothing."""
-    assert words in ending_of_failure("error", ApiError(code)).message
+def test_status_has_its_message_and_settings(
+    status: int, error: ApiError, words: str, settings: tuple[str, ...]
+) -> None:
+    """Also inside of a stream, where the code is the status."""
+    assert words in refusal_message(status, error)
+    assert refusal_fault(status, error).settings == settings
+    in_stream = error._replace(code=str(status))
+    assert words in failure_message(in_stream)
+    assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
-def test_message_says_whether_the_model_can_continue() -> None:
-    """A page shows those in a status line, because they may soon be over."""
-    for kind, code in entries():
-        ending = Ending(kind, code or None)
-        says_so = "model to continue" in MESSAGES[kind][code]
-        assert ending.can_continue == says_so, (kind, code)
+@pytest.mark.parametrize("code", ["7", "200"])
+def test_number_that_is_no_status_of_a_refusal_says_nothing(code: str) -> None:
+    assert "reported an error" in failure_message(ApiError(code))
+
+
+@pytest.mark.parametrize("name", REFUSED_BODIES)
+def test_refusal_has_a_message_of_its_own(name: str) -> None:
+    """With the settings that can be the cause; nothing of the server's own words."""
+    status, body, message = REFUSED_BODIES[name]
+
+    error = read_error_body(body.encode())
+    refused = ApiRefused(
+        refusal_message(status, error),
+        Failure(status, error),
+        fault=refusal_fault(status, error),
+    )
+    ending = ending_of_exception(refused, has_begun=False)
+
+    assert advised_ending(ending, PIPE_SHELL).message == message
+
+
+@pytest.mark.parametrize("name", FAILED_EVENTS)
+def test_error_in_a_stream_has_the_message_of_its_code(name: str) -> None:
+    wire, message = FAILED_EVENTS[name]
+
+    ending = ending_of_failure("failed", read_api_error({"error": wire}))
+
+    assert advised_ending(ending, PIPE_SHELL).message == message
+
+
+def test_moderation_is_final() -> None:
+    """Neither another attempt nor another server gets around it."""
+    final = {
+        name
+        for name, refused in REFUSED_BODIES.items()
+        if is_final(read_error_body(refused.body.encode()))
+    }
+    assert final == {
+        *("OpenRouter's moderation", "xAI's moderation", "Portkey's guardrail"),
+        *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
+        *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
+        *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
+    }
+    quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
+    assert not is_final(quoted)
+
+
+def test_refusals_that_name_the_model() -> None:
+    named = {
+        refused.message
+        for refused in REFUSED_BODIES.values()
+        if names_model(refused.status, read_error_body(refused.body.encode()))
+    }
+    assert named == {NOT_FOR_THIS_KEY, NOT_THERE, UNVERIFIED}
+
+
+def test_model_that_a_stream_names() -> None:
+    there_is_none = ApiError("404", message="The model `x` does not exist.")
+    assert names_model(200, ApiError("model_not_found"))
+    assert names_model(200, there_is_none)
+    assert not names_model(200, ApiError("server_error"))
+    assert not names_model(200, ApiError("403"))

@@ -14,9 +14,7 @@ KEY = "sk-endpoint-1"
     ("pasted", "address"),
     [
         ("", DEFAULT_BASE_URL),
-        ("  ", DEFAULT_BASE_URL),
         ("https://api.openai.com", "https://api.openai.com/v1"),
-        ("https://api.openai.com/v1", "https://api.openai.com/v1"),
         (" https://api.openai.com/v1/\n", "https://api.openai.com/v1"),
         ("https://api.openai.com/v1/responses", "https://api.openai.com/v1"),
         ("https://host.tld/responses", "https://host.tld"),
@@ -37,20 +35,15 @@ def test_pasted_address_is_understood(pasted: str, address: str) -> None:
 @pytest.mark.parametrize(
     "pasted",
     [
-        "api.openai.com/v1",
-        "ftp://host.tld/v1",
-        "https://",
-        "http://[::1",
-        "http://host.tld:port/v1",
-        "http://host.tld:99999/v1",
-        "http://host.tld:0/v1",
-        CANARY,
+        *("api.openai.com/v1", "ftp://host.tld/v1", "https://", "http://[::1"),
+        *("http://host.tld:port/v1", "http://host.tld:99999/v1"),
+        *("http://host.tld:0/v1", CANARY),
     ],
 )
 def test_addresses_that_are_none(pasted: str) -> None:
-    """The error names the field, and its message does not quote what was in it."""
-    with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
-        Endpoint(pasted, KEY).url("/responses")
+    for _ in range(2):  # the first refusal is not taken for an answer
+        with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
+            Endpoint(pasted, KEY).url("/responses")
     assert refused.value.fault == SettingFault(("base_url",), "certain")
     assert CANARY not in str(refused.value)
 
@@ -64,13 +57,17 @@ def test_addresses_that_are_none(pasted: str) -> None:
     ],
 )
 def test_credentials_in_the_address(pasted: str) -> None:
-    """They are refused, and shown nowhere."""
     endpoint = Endpoint(pasted, KEY)
     with pytest.raises(InvalidRequest, match="user name or a password") as refused:
         endpoint.url("/responses")
     with pytest.raises(InvalidRequest):
         assert endpoint.host
     assert CANARY not in f"{refused.value} {endpoint!r} {endpoint}"
+
+
+OLD_AZURE = (
+    "https://us.openai.azure.com/openai/responses?api-version=2025-04-01-preview"
+)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +77,7 @@ def test_credentials_in_the_address(pasted: str) -> None:
             "https://us.openai.azure.com/openai/v1/?api-version=preview",
             "https://us.openai.azure.com/openai/v1/responses?api-version=preview",
         ),
-        (
-            "https://us.openai.azure.com/openai/responses?api-version=2025-04-01-preview",
-            "https://us.openai.azure.com/openai/responses"
-            "?api-version=2025-04-01-preview",
-        ),
-        ("https://host.tld/responses?key=1", "https://host.tld/responses?key=1"),
+        (OLD_AZURE, OLD_AZURE),
         (
             "https://gw.tld/v1/acc/openai/responses/?a=1",
             "https://gw.tld/v1/acc/openai/responses?a=1",
@@ -100,33 +92,30 @@ def test_query_of_the_address(pasted: str, address: str) -> None:
     assert Endpoint(pasted, KEY).url("/responses") == address
 
 
+AZURE = {"api-key": KEY, "Content-Type": "application/json"}
+OTHERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+
+
 @pytest.mark.parametrize(
-    "host",
+    ("host", "path", "headers"),
     [
-        "us.openai.azure.com",
-        "us.services.ai.azure.com",
-        "us.cognitiveservices.azure.com",
-        "us.openai.azure.us",
-        "US.OpenAI.Azure.com",
+        ("us.openai.azure.com", "/openai/v1/responses", AZURE),
+        ("us.services.ai.azure.com", "/openai/v1/responses", AZURE),
+        ("us.cognitiveservices.azure.com", "/openai/v1/responses", AZURE),
+        ("us.openai.azure.us", "/openai/v1/responses", AZURE),
+        ("US.OpenAI.Azure.com", "/openai/v1/responses", AZURE),
+        ("api.openai.com", "/v1/responses", OTHERS),
+        ("azure.com.evil.tld", "/v1/responses", OTHERS),
+        ("notazure.com", "/v1/responses", OTHERS),
+        ("127.0.0.1:8080", "/v1/responses", OTHERS),
     ],
 )
-def test_azure_has_its_own_header_and_path(host: str) -> None:
-    """Its key has a header of its own, and its path a part in front."""
-    endpoint = Endpoint(f"https://{host}", KEY)
-    assert endpoint.url("/responses") == f"https://{host}/openai/v1/responses"
-    assert endpoint.headers() == {"api-key": KEY, "Content-Type": "application/json"}
-
-
-@pytest.mark.parametrize(
-    "host", ["api.openai.com", "azure.com.evil.tld", "notazure.com", "127.0.0.1:8080"]
-)
-def test_other_servers_get_a_bearer_token(host: str) -> None:
+def test_azure_has_its_own_header_and_path(
+    host: str, path: str, headers: dict[str, str]
+) -> None:
     endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
-    assert endpoint.url("/responses") == f"https://{host}/v1/responses"
-    assert endpoint.headers() == {
-        "Authorization": f"Bearer {KEY}",
-        "Content-Type": "application/json",
-    }
+    assert endpoint.url("/responses") == f"https://{host}{path}"
+    assert endpoint.headers() == headers
 
 
 @pytest.mark.parametrize("name", ["authorization", "AUTHORIZATION"])
@@ -135,15 +124,6 @@ def test_headers_of_the_administrator(name: str) -> None:
     extra = {name: "Basic 123", "X-Team": "a", "OPENAI-PROJECT": "proj_2"}
     headers = Endpoint("", KEY, project="proj_1", extra_headers=extra).headers()
     assert headers == {"Content-Type": "application/json", **extra}
-
-
-def test_endpoint_shows_no_secret() -> None:
-    """Keys, headers and the proxy's password are in no text of it."""
-    proxy = f"http://user:{CANARY}@127.0.0.1:3128"
-    extra = {"X-Gateway-Key": CANARY}
-    endpoint = Endpoint("https://host.tld/v1", CANARY, extra_headers=extra, proxy=proxy)
-    assert endpoint.host == "host.tld"
-    assert CANARY not in f"{endpoint!r} {endpoint}"
 
 
 @pytest.mark.parametrize(
@@ -157,17 +137,12 @@ def test_endpoint_shows_no_secret() -> None:
     ],
 )
 def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
-    """OpenAI only when it is OpenAI."""
     endpoint = Endpoint(address, KEY)
     assert endpoint.name_server("OpenAI has OpenAI's limit.") == (
         f"{named} has {named}'s limit."
     )
-
-
-def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
-    """The message about a bad address stays."""
-    sentence = "The address is bad."
-    assert Endpoint("nowhere", KEY).name_server(sentence) == sentence
+    # The message about a bad address stays.
+    assert Endpoint("nowhere", KEY).name_server("It is bad.") == "It is bad."
 
 
 @pytest.mark.parametrize(
@@ -182,7 +157,6 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
     assert "api-key" not in signed.headers()
     assert signed.account() == plain.account()
     assert signed.reasoning_scope_id() == plain.reasoning_scope_id()
-    assert "token-1" not in repr(signed)
 
 
 KINDS = {
@@ -228,7 +202,7 @@ def test_what_is_known_of_a_server(
 
 
 def test_secrets_are_all_that_opens_something() -> None:
-    """Also the word after `Bearer`, and a password as it is without its escapes."""
+    """Also the word after `Bearer`, and a password without its escapes; none is shown."""
     endpoint = Endpoint(
         "",
         "sk-1",
@@ -242,6 +216,8 @@ def test_secrets_are_all_that_opens_something() -> None:
         *("http://me:pass%2F1@proxy.tld", "pass/1"),
     }
     assert Endpoint("", "", proxy="http://proxy.tld").secrets == ("http://proxy.tld",)
+    for secret in ("sk-1", "token-1", "gate-1", "pass%2F1"):
+        assert secret not in f"{endpoint!r} {endpoint}"
 
 
 def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,10 +239,3 @@ def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert endpoint.url("/responses") == f"{address}/responses"
 
     assert read == [address]
-
-
-def test_wrong_address_is_refused_each_time() -> None:
-    """The first refusal is not taken for an answer."""
-    for _ in range(2):
-        with pytest.raises(InvalidSetting):
-            _ = Endpoint("ftp://read-twice.tld", KEY).host

@@ -10,19 +10,11 @@ import pytest
 from openai_responses.long_work import count_entries, run_work
 
 
-def thread_of(size: int) -> threading.Thread:
-    """The thread in which work on a chat of this size is done."""
-    return asyncio.run(run_work(size, threading.current_thread))
-
-
 def test_only_large_work_takes_a_thread() -> None:
-    """Small work is done at once: a thread would take longer."""
-    assert thread_of(3000) is threading.main_thread()
-    assert thread_of(3001) is not threading.main_thread()
-
-
-def test_search_for_cycles_is_left_to_the_host() -> None:
-    """It belongs to the whole process."""
+    """The search for cycles belongs to the whole process, and goes on there."""
+    small = asyncio.run(run_work(3000, threading.current_thread))
+    large = asyncio.run(run_work(3001, threading.current_thread))
+    assert small is threading.main_thread() is not large
     assert asyncio.run(run_work(3001, gc.isenabled)) is True
 
 

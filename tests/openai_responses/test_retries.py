@@ -64,18 +64,12 @@ LOADING = ApiError("503", "unavailable_error", message="Loading model")
         (Failure(503, LOADING), RetryPolicy(3, 0), 0.0, None),
         (Failure(500, LOADING), THREE, 0.0, None),
         (Failure(503, ApiError("503", message="Busy")), THREE, 0.0, None),
-        (
-            Failure(503, ApiError(message="litellm.Error: Loading model")),
-            THREE,
-            0.0,
-            2.0,
-        ),
+        (Failure(503, ApiError(message="litellm: Loading model")), THREE, 0.0, 2.0),
     ],
 )
 def test_a_model_that_is_loaded_is_waited_for(
     failure: Failure, policy: RetryPolicy, waited: float, expected: float | None
 ) -> None:
-    """Up to a minute, unless nothing is to be tried again."""
     assert loading_wait(policy, waited, failure) == expected
 
 
@@ -89,6 +83,7 @@ def test_permanent_refusal_is_not_retried() -> None:
 @pytest.mark.parametrize(
     "error",
     [
+        ApiError("server_is_overloaded"),
         ApiError("service_unavailable_error"),
         ApiError(type="overloaded_error"),
         ApiError(type="upstream_error"),
@@ -110,53 +105,38 @@ def test_passing_trouble_has_many_names(error: ApiError) -> None:
         assert wait(Failure(status, error), 2) == 4 * AGAIN
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ApiError("404"),
-        ApiError("600"),
-        ApiError("5" * 5000),
-        ApiError("error"),
-        ApiError("servers"),
-        ApiError(),
-    ],
-    ids=lambda error: (error.code or "none")[:10],
-)
-def test_other_words_name_no_passing_trouble(error: ApiError) -> None:
-    """A status of a refusal, and words that only look alike."""
-    assert not is_passing(error)
+def test_other_words_name_no_passing_trouble() -> None:
+    codes = ("404", "600", "5" * 5000, "error", "servers", None)
+    assert [code for code in codes if is_passing(ApiError(code))] == []
 
 
-PAGE = ApiError()
-"""What is read of a proxy's page: nothing."""
 ONCE = [AGAIN, None]
-"""The waits of two attempts if there is one retry."""
+NEVER = [None, None]
+"""The waits of two attempts."""
 
 
 @pytest.mark.parametrize(
     ("failure", "waits"),
     [
-        pytest.param(Failure(400, PAGE), ONCE, id="a page with 400"),
-        pytest.param(Failure(422, PAGE), ONCE, id="a page with 422"),
-        pytest.param(Failure(400, ApiError("x")), [None, None], id="a code"),
-        pytest.param(Failure(400, ApiError(type="x")), [None, None], id="a type"),
-        pytest.param(Failure(400, ApiError(param="x")), [None, None], id="a parameter"),
+        pytest.param(Failure(400, ApiError()), ONCE, id="a page with 400"),
+        pytest.param(Failure(422, ApiError()), ONCE, id="a page with 422"),
+        pytest.param(Failure(400, ApiError("x")), NEVER, id="a code"),
+        pytest.param(Failure(400, ApiError(type="x")), NEVER, id="a type"),
+        pytest.param(Failure(400, ApiError(param="x")), NEVER, id="a parameter"),
         pytest.param(
-            Failure(400, ApiError(message="Bad input[3].")), [None, None], id="a place"
+            Failure(400, ApiError(message="Bad input[3].")), NEVER, id="a place"
         ),
         pytest.param(Failure(200, ApiError("odd")), ONCE, id="an unknown code"),
         pytest.param(
             Failure(200, ApiError(None, "invalid_request_error")),
-            [None, None],
+            NEVER,
             id="a refusal in a stream",
         ),
         pytest.param(
-            Failure(200, ApiError("odd", param="x")), [None, None], id="its parameter"
+            Failure(200, ApiError("odd", param="x")), NEVER, id="its parameter"
         ),
         pytest.param(MalformedEvent.failure, ONCE, id="nothing to read"),
-        pytest.param(
-            Failure(400, PAGE, should_retry=False), [None, None], id="not wanted"
-        ),
+        pytest.param(Failure(400, should_retry=False), NEVER, id="not wanted"),
     ],
 )
 def test_trouble_without_a_cause_is_tried_once_more(
@@ -175,12 +155,10 @@ def test_trouble_without_a_cause_is_tried_once_more(
         ("Please try again in 6m0s.", 360),
         ("Please try again in 1h2m3.5s.", 3723.5),
         ("Please retry after 1 minute.", 60),
-        ("Please retry in 34.5s.", 34.5),
+        ("Please retry in 34.5s.", 34.5),  # Google
         ("Try again in 500 milliseconds", 0.5),
         ("Try again later.", None),
-        ("Try again in a moment.", None),
         ("Try again in 3 days.", None),
-        ("", None),
     ],
 )
 def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
@@ -191,7 +169,6 @@ def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
 
 
 def test_wait_in_words_counts_where_no_header_says_it() -> None:
-    """Up to the longest wait; a header is more exact."""
     busy = ApiError("rate_limit_exceeded", message="Please try again in 11s.")
     assert wait(Failure(200, busy)) == 11
     assert wait(Failure(429, busy, retry_after=2)) == 2
@@ -205,13 +182,7 @@ def test_wait_in_words_counts_where_no_header_says_it() -> None:
         pytest.param(Failure(), AGAIN, id="no answer"),
         pytest.param(Failure(400, should_retry=True), AGAIN, id="the server wants it"),
         pytest.param(Failure(503, should_retry=False), None, id="the server does not"),
-        pytest.param(Failure(200, ApiError("server_error")), AGAIN, id="server_error"),
-        pytest.param(
-            Failure(200, ApiError("server_is_overloaded")), AGAIN, id="overloaded"
-        ),
-        pytest.param(
-            Failure(200, ApiError("invalid_prompt")), None, id="invalid_prompt"
-        ),
+        pytest.param(Failure(200, ApiError("invalid_prompt")), None, id="its code"),
         pytest.param(Failure(429, retry_after=0.0), AGAIN, id="a reset that is over"),
         pytest.param(Failure(200, ApiError("429", reset=0)), AGAIN, id="in the error"),
         pytest.param(Failure(429, retry_after=60.0), 60.0, id="the longest wait"),
@@ -244,16 +215,12 @@ def test_a_used_up_quota_is_never_tried_again(error: ApiError) -> None:
 
 
 def test_the_waits_grow_to_eight_seconds() -> None:
-    """Doubling from half a second, less up to a quarter."""
+    """Doubling from half a second, less up to a quarter, as often as is allowed."""
     many = RetryPolicy(max_retries=10, max_wait=60)
     waits = [wait(Failure(500), attempt, many) for attempt in range(6)]
     assert waits == [0.5, 1, 2, 4, 8, 8]
     assert retry_wait(many, 1, Failure(500), 1.0) == 0.75
-
-
-def test_the_number_of_retries_is_limited() -> None:
-    """A limit of 0 allows not even the first."""
-    assert wait(Failure(500), 3) is None
+    assert wait(Failure(500), 10, many) is None
     assert wait(Failure(500), 0, RetryPolicy(0)) is None
 
 

@@ -94,7 +94,7 @@ async def messages_of(pipe: Pipe, answer: Answerer) -> list[str]:
     return [split_id(error)[0] for error in (*on_page, *streamed, *answered)]
 
 
-# All of them are in tests/openai_responses/test_refusal_messages.py.
+# All of them are in tests/openai_responses/test_endings.py.
 @pytest.mark.parametrize(
     "name", ["mismatched organization", "address that is not allowed", "large body"]
 )

@@ -20,9 +20,6 @@ from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
 from settings.table import StoredValves
 
-PAGE = Path(__file__).parents[2] / "docs/install.md"
-ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| ([^|]+) \|$", re.MULTILINE)
-
 
 def test_old_valves_are_read() -> None:
     """Each at once, as the host does it; those with the same name keep their value."""
@@ -49,7 +46,6 @@ def test_inherit_is_read_in_any_case(level: str) -> None:
 
 
 def test_old_valves_can_be_saved_again() -> None:
-    """What the host stores then has only names and values of this pipe."""
     for form, old in ((Valves, OLD_VALVES), (UserValves, OLD_USER_VALVES)):
         saved = form.model_validate(old).model_dump(exclude_unset=True)
         assert saved.keys() <= form.model_fields.keys()
@@ -160,7 +156,6 @@ ALWAYS_TOLD = {
 def test_each_old_valve_is_told_unless_nothing_is_lost(
     valves: type[StoredValves], harmless: dict[str, object]
 ) -> None:
-    """With the value that the door does without it, and with any other."""
     others = dict.fromkeys([*harmless, *ALWAYS_TOLD[valves]], "something")
 
     assert valves.model_validate(harmless).without_effect() == {}
@@ -183,19 +178,17 @@ def test_agents_tell_their_old_valves_until_the_valves_are_saved() -> None:
     assert read_valve_settings(saved).problems == ()
 
 
-def rows() -> dict[str, str]:
-    """What becomes of each old valve, as the page says it."""
-    section = PAGE.read_text("utf-8").partition("### Stored settings")[2]
-    found: dict[str, str] = {}
-    for names, fate in ROW.findall(section):
-        found |= dict.fromkeys(re.findall(r"`([A-Z_]+)`", names), fate)
-    return found
-
-
 def test_page_says_what_becomes_of_each_old_valve() -> None:
     """One that is kept is a valve; `/check` says the same of another."""
-    assert rows().keys() == {*OLD_VALVES, *OLD_USER_VALVES}
-    for name, fate in rows().items():
+    page = (Path(__file__).parents[2] / "docs/install.md").read_text("utf-8")
+    section = page.partition("### Stored settings")[2]
+    row = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| ([^|]+) \|$", re.MULTILINE)
+    fates: dict[str, str] = {}
+    for names, fate in row.findall(section):
+        fates |= dict.fromkeys(re.findall(r"`([A-Z_]+)`", names), fate)
+
+    assert fates.keys() == {*OLD_VALVES, *OLD_USER_VALVES}
+    for name, fate in fates.items():
         kept = name in {**Valves.model_fields, "LOG_LEVEL": 0}
         assert fate.startswith("Kept") is kept, name
         assert kept or fate == Valves.old_names[name].instead

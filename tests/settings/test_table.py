@@ -74,10 +74,7 @@ def test_each_door_has_its_words() -> None:
         "A sealed key. Example: `env:KEY`.",
     )
     assert pipe["AFTER_PROXY"] == "Behind it. Default: on."
-    assert (pipe["NEW"], pipelines["NEW"]) == (
-        "A new one. Default: `5`.",
-        "A new one.",
-    )
+    assert (pipe["NEW"], pipelines["NEW"]) == ("A new one. Default: `5`.", "A new one.")
     fields = Door.model_json_schema()["properties"]
     assert fields["KEY"]["description"] == pipe["KEY"]
     assert fields["PROXY"]["input"] == {"type": "password"}
@@ -97,7 +94,6 @@ def test_a_number_is_kept_within_its_bounds(stored: object, read: int) -> None:
 def test_each_valve_stands_on_its_page_once(
     valves: Any, shared: tuple[str, ...]
 ) -> None:
-    """None is lost between a table and a page."""
     order = page_order(valves, shared)
 
     assert sorted(order) == sorted(valves.model_fields)

@@ -7,7 +7,6 @@ from shells.caller_settings import left_out_line, unknown_permissions
 
 
 def test_each_setting_of_a_caller_is_logged_once() -> None:
-    """Another caller, and another setting, are new."""
     logged = RecentTexts(now=lambda: 0.0)
     left_out = {"metadata": "stored at OpenAI"}
 
@@ -29,7 +28,6 @@ def test_each_setting_of_a_caller_is_logged_once() -> None:
 
 
 def test_line_has_an_end_whatever_a_caller_sends() -> None:
-    """Names are cut, and of very many the first are named."""
     left_out = {f"{number:02}{'x' * 500}": "unknown" for number in range(99)}
 
     line = left_out_line("user u-1", left_out, lambda _: True, "")
@@ -40,6 +38,7 @@ def test_line_has_an_end_whatever_a_caller_sends() -> None:
 
 
 LONG_WORD = "w" * 41
+UNKNOWN = "EXPERT_JSON, caller_may_set, contains unknown names"
 
 
 @pytest.mark.parametrize(
@@ -47,14 +46,8 @@ LONG_WORD = "w" * 41
     [
         (["tools", LONG_WORD], ""),
         ([], ""),
-        (
-            ["tols", "tools", "all"],
-            "EXPERT_JSON, caller_may_set, contains unknown names: all, tols. Look.",
-        ),
-        (
-            ["x" * 99],
-            f"EXPERT_JSON, caller_may_set, contains unknown names: {'x' * 40}. Look.",
-        ),
+        (["tols", "tools", "all"], f"{UNKNOWN}: all, tols. Look."),
+        (["x" * 99], f"{UNKNOWN}: {'x' * 40}. Look."),
     ],
 )
 def test_unknown_permissions_are_reported(words: list[str], message: str) -> None:

@@ -15,31 +15,17 @@ from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
 
 
 @pytest.mark.parametrize(
-    ("text", "headers"),
-    [
-        ("", {}),
-        (" \n", {}),
-        ('{"X-Team": "blue", "X-Cost": "7"}', {"X-Team": "blue", "X-Cost": "7"}),
-    ],
-)
-def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
-    """Any other text gives no headers."""
-    assert read_headers(text, PIPE_SHELL) == headers
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "X-Team: hunter2",
-        '["hunter2"]',
         '{"hunter2": 7}',
-        "{",
-        "null",
         pytest.param("[" * 100_000, id="brackets"),
     ],
 )
 def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
     """They may hold a secret; the message shows the form and where the valve is."""
+    assert read_headers(" \n", PIPE_SHELL) == {}
+    assert read_headers('{"X-Cost": "7"}', PIPE_SHELL) == {"X-Cost": "7"}
     with pytest.raises(InvalidRequest) as refused:
         read_headers(text, PIPELINE_SHELL)
 
@@ -65,7 +51,6 @@ def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
     ],
 )
 def test_missing_key_says_where_to_set_it(shell: Shell, message: str) -> None:
-    """Each shell has its own page."""
     assert str(missing_key_error(shell)) == message
 
 

@@ -13,6 +13,8 @@ from shells.answer_log import AnswerLog, LogLevel
 from shells.failures import report_exception, report_run, server_message
 from shells.valve_messages import PIPE_SHELL, PIPELINE_SHELL, Shell
 
+ERROR_ID = "(Error id: 7N4M6T9R1W)"
+
 
 class Lines(AnswerLog):
     """Keeps its lines."""
@@ -26,26 +28,20 @@ class Lines(AnswerLog):
         self.written.append((level, one_line))
 
 
-def test_refusal_of_ours_has_the_same_id_in_chat_and_log() -> None:
-    """Its words are for people."""
-    log = Lines()
-
-    message = report_exception(log, InvalidRequest("No key yet."), PIPE_SHELL)
-
-    assert message == "No key yet. (Error id: 7N4M6T9R1W)"
-    assert log.written == [("WARNING", "nothing was sent: No key yet.")]
-
-
 @pytest.mark.parametrize("shell", [PIPE_SHELL, PIPELINE_SHELL])
 def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
-    """People get only the id by which an administrator finds it."""
+    """People get only the id by which an administrator finds it; a refusal is for them."""
     log = Lines()
+    refused = report_exception(log, InvalidRequest("No key yet."), shell)
+    assert refused == f"No key yet. {ERROR_ID}"
+    assert log.written == [("WARNING", "nothing was sent: No key yet.")]
+    log.written.clear()
 
     message = report_exception(log, ValueError("hidden-words"), shell)
 
     assert message == (
-        f"Something in this {shell.noun} went wrong. Try again; if the problem persists, give "
-        "an administrator the error id. (Error id: 7N4M6T9R1W)"
+        f"Something in this {shell.noun} went wrong. Try again; if the problem persists, "
+        f"give an administrator the error id. {ERROR_ID}"
     )
     [(level, line)] = log.written
     assert level == "ERROR"
@@ -101,43 +97,25 @@ def test_text_for_the_model_has_no_secret_and_no_path_of_the_server(
         assert told == "[redacted],\n[redacted]: [path]/notes.csv"
 
     assert log.redacted_for_model("/data/notes.csv") == "/data/notes.csv"
-
-
-def test_server_without_a_folder_hides_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Somebody has removed the one in which it was started."""
-    monkeypatch.chdir(tmp_path)
-    tmp_path.rmdir()
-
-    told = Lines().redacted_for_model(f"{sys.prefix}/x.py")
-
-    assert told == "[path]/x.py"
+    here.rmdir()  # somebody has removed the folder in which the server was started
+    assert log.redacted_for_model(f"{sys.prefix}/x.py") == "[path]/x.py"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("No.", "The model's server said: No."),
-        (
-            "Not\n\n  today:\ta\r\nholiday.",
-            "The model's server said: Not today: a holiday.",
-        ),
-        (
-            "Authorization: Bearer abc\nAsk again.",
-            "The model's server said: Authorization: [redacted] Ask again.",
-        ),
-        ("hidden-words\x1b", r"The model's server said: [redacted]\x1b"),
-        ("x" * 501, f"The model's server said: {'x' * 500}"),
-        ("", ""),
-        (" \n", ""),
+        ("Not\n\n  today:\ta\r\nholiday.", "Not today: a holiday."),
+        ("Cookie: abc\nAsk again.", "Cookie: [redacted] Ask again."),
+        ("hidden-words\x1b", r"[redacted]\x1b"),
+        ("x" * 501, "x" * 500),
     ],
 )
 def test_words_of_a_server_are_one_line_that_people_can_read(
     text: str, shown: str
 ) -> None:
     """A line ends with a space: it is not shown as two letters. Secrets are gone."""
-    assert server_message(Lines(), text) == shown
+    assert server_message(Lines(), text) == f"The model's server said: {shown}"
+    assert server_message(Lines(), " \n") == ""
 
 
 @pytest.mark.parametrize(
@@ -181,7 +159,6 @@ REFUSED = ApiError(
 TRACE = Trace("req_1", status=400, error=REFUSED, subject="input[3] (message):")
 REFUSAL = Ending("refused", "invalid_value", "No.", SettingFault(("api_key",)))
 ADVICE = "An administrator has to check API_KEY in the valves of this pipe."
-ERROR_ID = "(Error id: 7N4M6T9R1W)"
 SAID = "The model's server said: input[3] (message): No, said [redacted]."
 
 

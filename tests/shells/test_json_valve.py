@@ -1,5 +1,6 @@
 """A valve with a JSON object: each key is checked on its own."""
 
+import json
 from typing import Any, Literal
 
 import pytest
@@ -17,25 +18,16 @@ class Keys(BaseModel):
 
 
 LONG = "x" * 200
+WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
 
 
 @pytest.mark.parametrize(
     ("text", "read", "problems"),
     [
-        ("", {}, []),
         (" \n", {}, []),
-        (
-            '{"tries": 5, "wait": 1, "mode": "b"}',
-            {"tries": 5, "wait": 1, "mode": "b"},
-            [],
-        ),
+        (json.dumps(WHOLE), WHOLE, []),
         ("[]", {}, ["VALVE is not a JSON object, so its defaults apply."]),
         ('{"tries": 6}', {"tries": 5}, ["`tries` cannot be 6. How often. 5 applies."]),
-        (
-            '{"tries": -1}',
-            {"tries": 0},
-            ["`tries` cannot be -1. How often. 0 applies."],
-        ),
         ('{"wait": 0.5}', {"wait": 1}, ["`wait` cannot be 0.5. How long. 1 applies."]),
         ('{"wait": NaN}', {}, ["`wait` cannot be nan. How long. Otherwise."]),
         (

@@ -16,6 +16,12 @@ from upstream.server import Answerer, Upstream, in_turn, replying
 pytestmark = pytest.mark.asyncio
 
 
+@pytest.fixture
+def known() -> ModelList:
+    """What is known of no server yet."""
+    return ModelList()
+
+
 async def list_of(answer: Any) -> tuple[ModelList, Endpoint]:
     """Return what is known of a server that lists this, and the server."""
     known = ModelList()
@@ -33,47 +39,20 @@ async def windows_of(answer: Any, *names: str) -> list[int | None]:
     return [model.facts.context_window for model in models]
 
 
-async def test_only_model_of_llama_cpp_has_any_name() -> None:
-    """It ignores the name; its own size counts, not that of OpenAI's model."""
-    listed = listed_by_llama_cpp(2048)
+async def test_each_model_has_the_size_that_its_server_says() -> None:
+    """llama.cpp's only one has any name; then not the size of OpenAI's model counts."""
+    only = listed_by_llama_cpp(2048)
+    rows = [{"id": name, "meta": {"n_ctx": n}} for name, n in [("a", 512), ("b", 99)]]
 
-    windows = await windows_of(listed, "smollm2", "mine", "gpt-5.2")
-
-    assert windows == [2048, 2048, 2048]
-
-
-async def test_of_several_models_each_has_its_own() -> None:
-    rows = [
-        {"id": "a", "meta": {"n_ctx": 512}},
-        {"id": "b", "meta": {"n_ctx": 1024}},
-        {"id": "c", "meta": {}},
-    ]
-
-    windows = await windows_of({"data": rows}, "a", "b", "c", "d")
-
-    assert windows == [512, 1024, None, None]
-
-
-NO_SIZES: list[Any] = [None, [], *({"n_ctx": n} for n in ("9", 0, -1, True, 1.5))]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [],
-        {"data": None},
-        {"data": [None, 7, {"id": None, "meta": {"n_ctx": 512}}, {"id": "x"}]},
-        *({"data": [{"id": "x", "meta": meta}]} for meta in NO_SIZES),
-    ],
-)
-async def test_list_without_sizes(answer: Any) -> None:
-    assert await windows_of(answer, "x", "gpt-5.2") == [None, 400_000]
+    assert await windows_of(only, "smollm2", "mine", "gpt-5.2") == [2048, 2048, 2048]
+    several = {"data": [*rows, {"id": "c", "meta": {}}]}
+    assert await windows_of(several, "a", "b", "c", "d") == [512, 99, None, None]
+    assert await windows_of({"data": None}, "x", "gpt-5.2") == [None, 400_000]
 
 
 async def test_other_servers_have_other_contexts() -> None:
     """Of `ENDPOINTS_JSON` only the server of the valves was asked; nor does it count
     for a server that is OpenAI's."""
-
     known, here = await list_of(listed_by_llama_cpp(2048))
     model = resolve_model("mine")
 
@@ -84,30 +63,20 @@ async def test_other_servers_have_other_contexts() -> None:
         assert known.as_listed(model, other) == model
 
 
-RETIRING = {"data": [{"id": "mine", "shutdown_date": "2026-12-11"}]}
-
-
-async def test_last_day_is_that_of_the_server_that_was_asked() -> None:
-    """Another server, such as one of `ENDPOINTS_JSON`, may have the same name longer."""
-    known, here = await list_of(RETIRING)
+async def test_last_days_end_with_the_account_that_listed_them(
+    connections: Connections,
+) -> None:
+    """The valves name another server, which lists nothing and may have it longer."""
+    rows = [{"id": "mine", "shutdown_date": "2026-12-11"}]
+    known, here = await list_of({"data": rows})
     model = resolve_model("mine")
-
-    other = Endpoint("http://127.0.0.1:1/v1", here.api_key)
     assert known.as_listed(model, here).facts.shutdown == "2026-12-11"
-    assert known.as_listed(model, other) == model
-
-
-async def test_last_days_end_with_the_account_that_listed_them() -> None:
-    """The valves name another server, which lists nothing."""
-    known, _ = await list_of(RETIRING)
-    connections = Connections()
 
     async with Upstream(replying("No.", 404)) as server:
         other = server.endpoint
         known.refresh(other, connections)
         await connections.close()
 
-    model = resolve_model("mine")
     assert known.as_listed(model, other) == model
 
 
@@ -115,12 +84,14 @@ async def test_last_days_end_with_the_account_that_listed_them() -> None:
     ("status", "requests"), [(404, 1), (405, 1), (501, 1), (406, 3), (500, 3)]
 )
 async def test_server_without_a_list_is_left_alone(
-    status: int, requests: int, monkeypatch: pytest.MonkeyPatch
+    status: int,
+    requests: int,
+    known: ModelList,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """For an hour; trouble may pass sooner."""
     monkeypatch.setattr(model_list, "_PAUSE_SECONDS", 0.0)
-    known = ModelList()
-    connections = Connections()
     async with Upstream(replying("No.", status)) as server:
         for _ in range(3):
             known.refresh(server.endpoint, connections)
@@ -130,13 +101,11 @@ async def test_server_without_a_list_is_left_alone(
 
 
 async def test_page_waits_for_the_first_list_and_no_longer(
-    monkeypatch: pytest.MonkeyPatch,
+    known: ModelList, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is known stays while it is fetched again, and if the server is gone."""
     monkeypatch.setattr(model_list, "_FIRST_LIST_SECONDS", 3600.0)
     monkeypatch.setattr(model_list, "_FRESH_SECONDS", 0.0)
-    known = ModelList()
-    connections = Connections()
     mine = {"mine": "2027-01-31"}
     listed = {"data": [{"id": "mine", "shutdown_date": "2027-01-31"}]}
     async with Upstream(replying(json.dumps(listed))) as server:
@@ -144,7 +113,6 @@ async def test_page_waits_for_the_first_list_and_no_longer(
         assert await known.usable(endpoint, connections) == mine
         assert await fetch_models(endpoint, connections) == mine
     assert await known.usable(endpoint, connections) == mine
-    await connections.close()
 
     listed_model = known.as_listed(resolve_model("mine"), endpoint)
     assert listed_model.facts.shutdown == "2027-01-31"
@@ -165,12 +133,13 @@ LISTED = [
     ],
 )
 async def test_server_that_starts_again_keeps_its_list(
-    moment: Answerer, monkeypatch: pytest.MonkeyPatch
+    moment: Answerer,
+    known: ModelList,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What it said before stays, and it is asked again soon instead of in an hour."""
     monkeypatch.setattr(model_list, "_PAUSE_SECONDS", 0.0)
-    known = ModelList()
-    connections = Connections()
     names: list[str] = []
     async with Upstream(in_turn(LISTED[0], moment, LISTED[1])) as server:
         for fresh_seconds in (0.0, 3600.0, 3600.0):  # the first list is old at once
@@ -184,21 +153,20 @@ async def test_server_that_starts_again_keeps_its_list(
     assert names == ["first", "first", "second"]
 
 
-async def test_server_that_is_gone_is_waited_for_once() -> None:
+async def test_server_that_is_gone_is_waited_for_once(
+    known: ModelList, connections: Connections
+) -> None:
     """Each page would wait; the next request comes a minute later."""
-    known = ModelList()
-    connections = Connections()
     gone = Endpoint("http://127.0.0.1:9/v1", "sk-1")
 
     assert await known.usable(gone, connections) is None
     assert await known.usable(gone, connections) is None
-    await connections.close()
 
 
-async def test_another_account_is_another_list() -> None:
+async def test_another_account_is_another_list(
+    known: ModelList, connections: Connections
+) -> None:
     """What its models take, and which there are, is not known before it answers."""
-    known = ModelList()
-    connections = Connections()
     async with Upstream(replying(json.dumps(listed_by_llama_cpp(2048)))) as server:
         first = server.endpoint
         other = Endpoint(first.base_url, "sk-other")
@@ -212,10 +180,10 @@ async def test_another_account_is_another_list() -> None:
     assert [request.path for request in server.requests] == ["/v1/models"] * 3
 
 
-async def test_list_in_the_background_is_dropped_for_another_account() -> None:
+async def test_list_in_the_background_is_dropped_for_another_account(
+    known: ModelList, connections: Connections
+) -> None:
     """The valves were changed meanwhile."""
-    known = ModelList()
-    connections = Connections()
     listed = {"data": [{"id": "theirs"}]}
     async with Upstream(replying(json.dumps(listed))) as server:
         known.refresh(server.endpoint, connections)

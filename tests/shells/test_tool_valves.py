@@ -14,8 +14,8 @@ from shells.valve_messages import PIPE_SHELL
 @pytest.mark.parametrize(
     ("text", "rules"),
     [
-        ("", []),
         (" \n , ", []),
+        ("shell=DENY", [("shell", "deny")]),
         ("shell", [("shell", "ask")]),
         ("shell=", [("shell", "ask")]),
         (
@@ -25,7 +25,6 @@ from shells.valve_messages import PIPE_SHELL
     ],
 )
 def test_rules_are_read(text: str, rules: list[tuple[str, Approval]]) -> None:
-    """One a line or a comma; a pattern alone means that somebody is asked."""
     assert read_rules(text, PIPE_SHELL) == (rules, "")
 
 
@@ -49,14 +48,8 @@ def test_entry_that_cannot_be_read_lets_nothing_run_unasked(entry: str) -> None:
     assert "An administrator has to correct it in the valves of this pipe" in problem
 
 
-def test_answer_may_be_in_capitals() -> None:
-    """There is only one thing that it can mean."""
-    assert read_rules("shell=DENY", PIPE_SHELL) == ([("shell", "deny")], "")
-
-
 @given(st.text(alphabet="ab*=,:\n askdenyuto"))
 def test_any_text_is_read(text: str) -> None:
-    """What is read has a pattern and one of three answers; nothing is passed over."""
     rules, problem = read_rules(text, PIPE_SHELL)
 
     assert all(pattern for pattern, _ in rules)
@@ -66,25 +59,19 @@ def test_any_text_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "limits"),
+    ("text", "default", "limits"),
     [
-        ("", []),
-        (
-            "delegate_task: 3600, crawl_*: 600",
-            [("delegate_task", 3600), ("crawl_*", 600)],
-        ),
-        ("a: 5\n\n b:7,", [("a", 5), ("b", 7)]),
-        ("ask: 60, deny: 5", [("ask", 60), ("deny", 5)]),
+        ("", 120, []),
+        ("a: 5\n\n crawl_*:600,", 120, [("a", 5), ("crawl_*", 600)]),
+        ("ask: 60, deny: 5", 120, [("ask", 60), ("deny", 5)]),
+        # As a line of a text begins; else it would be the limit of no tool.
+        ("Default: 7\nx: 5", 7, [("x", 5)]),
     ],
 )
-def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:
-    """One a line or comma."""
-    assert read_timeouts(text, PIPE_SHELL) == ((120, limits), "")
-
-
-def test_default_may_begin_with_a_capital() -> None:
-    """As a line of a text does; else it would be the limit of no tool."""
-    assert read_timeouts("Default: 7\nx: 5", PIPE_SHELL) == ((7, [("x", 5)]), "")
+def test_times_of_tools_are_read(
+    text: str, default: float, limits: list[tuple[str, float]]
+) -> None:
+    assert read_timeouts(text, PIPE_SHELL) == ((default, limits), "")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +79,6 @@ def test_default_may_begin_with_a_capital() -> None:
     ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
 )
 def test_unreadable_timeout_is_reported_and_others_apply(entry: str) -> None:
-    """One bad entry costs none of the others."""
     text = f"default: 7, x: 5, {entry}"
     limits, problem = read_timeouts(text, PIPE_SHELL)
 

@@ -29,11 +29,6 @@ from openai_responses.models.resolve import (
 FACTS: dict[str, Any] = json.loads(Path(FACTS_FILE).read_text("utf-8"))
 
 
-def said_of(model: str) -> dict[str, Any]:
-    """All facts about a model, whoever says them."""
-    return merge_facts(model, FACTS["models"][model])
-
-
 SPECIFIED = [
     *("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-5-codex", "gpt-5-chat-latest"),
     *("gpt-5.1", "gpt-5.1-codex", "gpt-5.2", "gpt-5.2-pro", "gpt-5.3-codex"),
@@ -53,14 +48,10 @@ def test_catalog_module_is_current() -> None:
     assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
 
 
-def test_facts_are_those_of_the_sources() -> None:
-    for model in FACTS["models"]:
-        assert_as_stated(model)
-
-
-def assert_as_stated(model: str) -> None:
+@pytest.mark.parametrize("model", FACTS["models"])
+def test_facts_are_those_of_the_sources(model: str) -> None:
     """What a model resolves to is what models.json says, absent facts included."""
-    stated = said_of(model)
+    stated = merge_facts(model, FACTS["models"][model])
     facts = resolve_model(model).facts
     prices = facts.prices._asdict() if facts.prices else {}
     resolved = {
@@ -79,7 +70,6 @@ def assert_as_stated(model: str) -> None:
 
 
 def test_catalog_has_the_models_of_its_sources() -> None:
-    """Nothing is in the catalog that models.json does not have, and the reverse."""
     assert CATALOG_FACTS.keys() == FACTS["models"].keys()
     assert CATALOG_SUCCESSORS.keys() == FACTS["retired"].keys()
 
@@ -148,36 +138,34 @@ def test_successors_are_there_to_stay() -> None:
     assert not CATALOG_SUCCESSORS.keys() & CATALOG_FACTS.keys()
 
 
-def test_a_model_that_is_over_has_to_retire() -> None:
-    """Its facts would outlive it."""
-    later = {**FACTS, "as_of": "2026-12-11"}
-    with pytest.raises(ValueError, match="is switched off; move it to `retired`"):
-        render_catalog(later)
-
-
-def test_a_retired_model_names_its_successor() -> None:
-    """That is all that is still needed of it."""
-    with pytest.raises(ValueError, match="o9: a retired model has a shutdown and a su"):
-        merge_retired("o9", {"sdk": {"shutdown": "2026-11-01"}})
-
-
 def test_names_lead_to_lasting_models() -> None:
-    """An alias is no id of its own, and its model is in the catalog and active."""
     for name, model in (CATALOG_ALIASES | CATALOG_SERVED_AS).items():
         assert name not in CATALOG_FACTS
         assert CATALOG_FACTS[model].shutdown is None
 
 
-def test_fact_with_two_sources_is_refused() -> None:
-    """Two sources for one fact would hide which of them counts."""
-    facts = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
-    with pytest.raises(ValueError, match="gpt-5: phase is stated again by anot"):
-        merge_facts("gpt-5", facts)
+TWICE = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
 
 
-@pytest.mark.parametrize("facts", [{"sdk": {"color": "red"}}, {}])
-def test_misspelt_or_forgotten_fact_is_refused(
-    facts: dict[str, dict[str, Any]],
+@pytest.mark.parametrize(
+    ("model", "facts", "message"),
+    [
+        ("gpt-5", TWICE, "gpt-5: phase is stated again by anot"),
+        ("gpt-9", {"sdk": {"color": "red"}}, "gpt-9: unknown or missing facts"),
+        ("gpt-9", {}, "gpt-9: unknown or missing facts"),
+    ],
+)
+def test_facts_that_cannot_be_merged_are_refused(
+    model: str, facts: dict[str, dict[str, Any]], message: str
 ) -> None:
-    with pytest.raises(ValueError, match="gpt-9: unknown or missing facts"):
-        merge_facts("gpt-9", facts)
+    """Two sources for one fact would hide which of them counts."""
+    with pytest.raises(ValueError, match=message):
+        merge_facts(model, facts)
+
+
+def test_a_model_that_is_over_has_to_retire() -> None:
+    """Its facts would outlive it; only its successor is still needed."""
+    with pytest.raises(ValueError, match="is switched off; move it to `retired`"):
+        render_catalog({**FACTS, "as_of": "2026-12-11"})
+    with pytest.raises(ValueError, match="o9: a retired model has a shutdown and a su"):
+        merge_retired("o9", {"sdk": {"shutdown": "2026-11-01"}})

@@ -14,6 +14,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
     takes_hosted_tool,
+    takes_search_budget,
 )
 
 SNAPSHOTS = [
@@ -26,30 +27,46 @@ SNAPSHOTS = [
 
 
 @pytest.mark.parametrize(
-    ("name", "model_id", "effort"),
+    ("name", "model_id", "effort", "family", "mode"),
     [
-        ("gpt-5-thinking", "gpt-5", None),
-        ("gpt-5-thinking-minimal", "gpt-5", "minimal"),
-        ("gpt-5-thinking-high", "gpt-5", "high"),
-        ("gpt-5-thinking-mini", "gpt-5-mini", None),
-        ("gpt-5-thinking-mini-high", "gpt-5-mini", "high"),
-        ("o3-mini-high", "o3-mini", "high"),
-        ("gpt-5.2-thinking", "gpt-5.2", "medium"),
-        ("gpt-5.1-instant", "gpt-5.1", "none"),
-        ("gpt-5.6-high", "gpt-5.6", "high"),
-        ("gpt-5.3-codex-xhigh", "gpt-5.3-codex", "xhigh"),
-        ("gpt-5-2025-08-07-high", "gpt-5-2025-08-07", "high"),
-        ("openai/gpt-5.2-high", "openai/gpt-5.2", "high"),
-        ("gpt-5-auto", "gpt-6.1-sol", None),
-        ("gpt-7-sol-max", "gpt-7-sol", "max"),  # newer than the catalog
+        ("gpt-5-thinking-minimal", "gpt-5", "minimal", "gpt-5", ""),
+        ("gpt-5-thinking-mini-high", "gpt-5-mini", "high", "gpt-5-mini", ""),
+        ("o3-mini-high", "o3-mini", "high", "o3-mini", ""),
+        ("gpt-5.2-thinking", "gpt-5.2", "medium", "gpt-5.2", ""),
+        ("gpt-5.1-instant", "gpt-5.1", "none", "gpt-5.1", ""),
+        ("gpt-5.6-high", "gpt-5.6", "high", "gpt-5.6-sol", ""),
+        ("gpt-5.3-codex-xhigh", "gpt-5.3-codex", "xhigh", "gpt-5.3-codex", ""),
+        ("gpt-5-2025-08-07-high", "gpt-5-2025-08-07", "high", "gpt-5", ""),
+        ("openai/gpt-5.2-high", "openai/gpt-5.2", "high", "openai/gpt-5.2", ""),
+        ("gpt-6.1-sol-pro-none", "gpt-6.1-sol-pro", "none", "gpt-6.1-sol-pro", ""),
+        ("gpt-5-auto", "gpt-6.1-sol", None, "gpt-6.1-sol", ""),
+        ("o3-2025-04-16", "o3-2025-04-16", None, "o3", ""),
+        ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc", None, "ft:gpt-4.1:us::abc", ""),
+        # Newer than the catalog.
+        ("gpt-7-sol-max", "gpt-7-sol", "max", "gpt-7-sol", ""),
+        ("gpt-7-sol-2027-02-03", "gpt-7-sol-2027-02-03", None, "gpt-7-sol", ""),
+        ("gpt-6.1-sol-pro", "gpt-6.1-sol", None, "gpt-6.1-sol", "pro"),
+        ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low", "gpt-6.1-terra", "pro"),
+        ("gpt-5.6-pro", "gpt-5.6", None, "gpt-5.6-sol", "pro"),
+        ("gpt-6.1-sol-research", "gpt-6.1-sol", "high", "gpt-6.1-sol", "research"),
+        ("gpt-6.1-sol-low-research", "gpt-6.1-sol", "high", "gpt-6.1-sol", "research"),
+        (
+            "gpt-6.1-sol-xhigh-research",
+            "gpt-6.1-sol",
+            "xhigh",
+            "gpt-6.1-sol",
+            "research",
+        ),
+        ("gpt-4.1-research", "gpt-4.1", None, "gpt-4.1", "research"),
     ],
 )
-def test_alias_names_a_model_and_an_effort(
-    name: str, model_id: str, effort: str | None
+def test_name_means_a_model_an_effort_and_a_mode(
+    name: str, model_id: str, effort: str | None, family: str, mode: str
 ) -> None:
     """The names that earlier pipes offered keep their meaning."""
     model = resolve_model(name)
-    assert (model.id, model.effort) == (model_id, effort)
+    assert (model.id, model.effort, model.family) == (model_id, effort, family)
+    assert (model.pro, model.research) == (mode == "pro", mode == "research")
 
 
 @pytest.mark.parametrize(
@@ -57,19 +74,22 @@ def test_alias_names_a_model_and_an_effort(
     [
         "gpt-5.1-codex-max",  # a model, not an effort of gpt-5.1-codex
         "gpt-9-codex-max",  # so is one that is not known yet
-        "gpt-5-none",
-        "gpt-5.2-minimal",
-        "gpt-5-instant",
-        "mistral-medium",  # a model of another vendor
-        "ft:o4-mini-2025-04-16:us:terse-high",
-        "gpt-9-thinking",
-        "",
+        *("gpt-5-none", "gpt-5.2-minimal", "gpt-5-instant", "gpt-9-thinking", ""),
+        *("mistral-medium", "sonar-deep-research"),  # of other vendors
+        *("ft:o4-mini-2025-04-16:us:terse-high", "ft:gpt-6.1-sol:us-pro"),
+        # Older pro models have ids of their own; others are not known to have the mode.
+        *("gpt-5.2-pro", "gpt-6.2-sol-pro", "gpt-7-sol-pro"),
+        *("openai/gpt-6.1-sol-pro", "gpt-pro", "o3-deep-research", "research"),
     ],
 )
 def test_other_names_are_sent_as_they_are(name: str) -> None:
-    """A word that is no effort of the model stays in the name."""
     model = resolve_model(name)
-    assert (model.id, model.effort) == (name, None)
+    assert (model.id, model.effort, model.pro, model.research) == (
+        name,
+        None,
+        False,
+        False,
+    )
 
 
 def test_a_real_id_wins() -> None:
@@ -86,27 +106,10 @@ def test_a_real_id_wins() -> None:
 
 
 def test_dated_snapshot_or_short_id_is_sent_as_given() -> None:
-    """It goes to the API, while family and facts are the model's."""
     for model, snapshot in [*SNAPSHOTS, ("gpt-5.6-sol", "gpt-5.6")]:
         resolved = resolve_model(snapshot)
         assert (resolved.id, resolved.family) == (snapshot, model)
         assert resolved.facts == resolve_model(model).facts
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("gpt-5-thinking-high", "gpt-5"),
-        ("o3-2025-04-16", "o3"),
-        ("gpt-5.6", "gpt-5.6-sol"),
-        ("gpt-5-auto", "gpt-6.1-sol"),
-        ("gpt-7-sol-2027-02-03", "gpt-7-sol"),
-        ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc"),
-    ],
-)
-def test_names_of_one_model_share_a_family(name: str, family: str) -> None:
-    """Reasoning moves between names of one model, but not to another."""
-    assert resolve_model(name).family == family
 
 
 def traits(model: ResolvedModel) -> str:
@@ -118,20 +121,24 @@ def traits(model: ResolvedModel) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "expected", "is_known"),
     [
-        ("gpt-5-next", "never reasoning summary verbosity functions vision"),
-        ("gpt-6.1-x", "never reasoning summary verbosity functions vision"),
-        ("o5", "never reasoning summary functions vision"),
-        ("o5-mini", "never reasoning summary functions vision"),
-        ("gpt-4.5-preview", "always functions vision"),
+        ("gpt-5-next", "never reasoning summary verbosity functions vision", True),
+        ("gpt-6.1-x", "never reasoning summary verbosity functions vision", True),
+        ("o5-mini", "never reasoning summary functions vision", True),
+        ("gpt-4.5-preview", "always functions vision", True),
+        # Nothing is sent that a plain model refuses.
+        ("llama3:8b", "always functions vision", False),
+        ("gpt-35-turbo", "always functions vision", False),
+        ("omni-1", "always functions vision", False),
     ],
 )
-def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
-    """A model newer than the catalog works by the rules of its family."""
+def test_unknown_ids_have_the_traits_of_their_family(
+    name: str, expected: str, is_known: bool
+) -> None:
     model = resolve_model(name)
     assert traits(model) == expected
-    assert model.facts.known_family
+    assert model.facts.known_family is is_known
 
 
 @pytest.mark.parametrize(
@@ -139,7 +146,6 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
     [
         ("gpt-5.3-next", ""),
         ("gpt-5.4-next", "all_turns"),
-        ("gpt-5.5-next", "all_turns"),
         ("gpt-5.6-next", "all_turns appends_tools diagnostics"),
         ("gpt-6-next", "all_turns appends_tools diagnostics appends_configuration"),
         ("o5", ""),
@@ -152,17 +158,6 @@ def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -
     names = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
     assert names == expected.split()
     assert facts.long_prices is facts.regional is bool(expected)
-
-
-@pytest.mark.parametrize("name", ["llama3:8b", "gpt-35-turbo", "omni-1"])
-def test_ids_that_say_nothing(name: str) -> None:
-    """Nothing is sent that a plain model refuses, but an effort may be tried."""
-    model = resolve_model(name)
-    assert traits(model) == "always functions vision"
-    assert not model.facts.known_family
-    assert model.takes_effort("high")
-    assert model.lowest_effort() is None
-    assert model.name == name
 
 
 @pytest.mark.parametrize(
@@ -186,21 +181,25 @@ def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> N
 @pytest.mark.parametrize(
     ("name", "taken", "refused", "lowest"),
     [
-        ("gpt-5", "minimal", "none", "minimal"),
-        ("gpt-5-pro", "high", "medium", "high"),
-        ("gpt-6.1-sol", "max", "none", "low"),
-        ("o3", "low", "minimal", "low"),
-        ("gpt-4.1", None, "low", None),
-        ("gpt-7-sol", "max", None, None),
+        ("gpt-5", ["minimal"], ["none"], "minimal"),
+        ("gpt-5-pro", ["high"], ["medium"], "high"),
+        ("gpt-6.1-sol", ["max"], ["none"], "low"),
+        ("o3", ["low"], ["minimal"], "low"),
+        ("gpt-4.1", [], ["low"], None),
+        ("gpt-7-sol", ["max", "none"], [], None),
+        # Names that say nothing: an effort may be tried.
+        *(
+            (name, ["high"], [], None)
+            for name in ("llama3:8b", "gpt-35-turbo", "omni-1")
+        ),
     ],
 )
 def test_model_tells_which_efforts_it_takes(
-    name: str, taken: str | None, refused: str | None, lowest: str | None
+    name: str, taken: list[str], refused: list[str], lowest: str | None
 ) -> None:
-    """A plain model takes none; an unknown reasoning model may take any."""
     model = resolve_model(name)
-    assert taken is None or model.takes_effort(taken)
-    assert refused is None or not model.takes_effort(refused)
+    efforts = [effort for effort in (*taken, *refused) if model.takes_effort(effort)]
+    assert efforts == taken
     assert model.lowest_effort() == lowest
 
 
@@ -215,10 +214,16 @@ def test_model_tells_which_efforts_it_takes(
         ("gpt-5-2025-08-07", "GPT-5 (2025-08-07)"),
         ("gpt-5-2025-08-07-high", "GPT-5 (2025-08-07, high)"),
         ("gpt-6.1-sol-research", "GPT-6.1 Sol Research"),
+        ("gpt-6.1-sol-pro", "GPT-6.1 Sol pro"),
+        ("gpt-6.1-terra-pro-low", "GPT-6.1 Terra pro (low)"),
+        ("gpt-5.6-pro", "GPT-5.6 pro"),
+        # Both may be in one list.
+        ("gpt-6.1-sol", "GPT-6.1 Sol"),
+        ("gpt-5-auto", "GPT Auto (chooses for each chat)"),
+        ("llama3:8b", "llama3:8b"),
     ],
 )
 def test_model_is_called_what_people_call_it(name: str, shown: str) -> None:
-    """Versions, sizes, dates and efforts as people write them."""
     assert resolve_model(name).name == shown
 
 
@@ -244,7 +249,6 @@ PIECES = st.sampled_from([*WORDS.split(), *ODD_PIECES, *CATALOG_FACTS])
 
 @given(st.one_of(st.text(), st.lists(PIECES, max_size=8).map("".join)))
 def test_no_name_raises(name: str) -> None:
-    """Whatever an administrator types is read as a known model or sent as it is."""
     model = resolve_model(name)
     if model.effort is None and model.id not in CATALOG_FACTS:
         assert model.id == name
@@ -252,60 +256,25 @@ def test_no_name_raises(name: str) -> None:
         assert model.effort in (None, *REASONING_EFFORTS)
 
 
-@pytest.mark.parametrize(
-    ("name", "id", "effort", "shown"),
-    [
-        ("gpt-6.1-sol-pro", "gpt-6.1-sol", None, "GPT-6.1 Sol pro"),
-        ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low", "GPT-6.1 Terra pro (low)"),
-        ("gpt-5.6-pro", "gpt-5.6", None, "GPT-5.6 pro"),
-    ],
-)
-def test_names_of_the_mode_pro(
-    name: str, id: str, effort: str | None, shown: str
-) -> None:
-    """The mode is no model: the id is the one without it."""
-    model = resolve_model(name)
-    assert (model.id, model.effort, model.name, model.pro) == (id, effort, shown, True)
-    assert model.family == resolve_model(id).family
-    assert model.facts == resolve_model(id).facts
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gpt-5.2-pro",
-        "gpt-6.2-sol-pro",
-        "gpt-6.1-sol-pro-none",
-        "gpt-7-sol-pro",
-        "openai/gpt-6.1-sol-pro",
-        "gpt-pro",
-        "ft:gpt-6.1-sol:us-pro",
-    ],
-)
-def test_names_without_the_mode_pro(name: str) -> None:
-    """Older pro models have ids of their own; others are not known to have the mode."""
-    assert not resolve_model(name).pro
-
-
 def test_mode_pro_of_an_overridden_model() -> None:
-    """It has the administrator's facts."""
-    plain = resolve_model("gpt-6.1-sol")
-    facts = plain.facts._replace(max_output_tokens=500)
-    overrides = {"gpt-6.1-sol": plain._replace(facts=facts)}
-    model = resolve_model("gpt-6.1-sol-pro-high", overrides)
-    assert model.pro
-    assert model.effort == "high"
-    assert model.facts.max_output_tokens == 500
+    """The mode is no model: it has the facts of the one without it."""
+    plain = resolve_model("gpt-6.1-terra")
+    model = resolve_model("gpt-6.1-terra-pro-low")
+    assert (model.family, model.facts) == (plain.family, plain.facts)
+    own = plain._replace(facts=plain.facts._replace(max_output_tokens=500))
+    overridden = resolve_model("gpt-6.1-terra-pro-low", {"gpt-6.1-terra": own})
+    assert (overridden.effort, overridden.pro) == ("low", True)
+    assert overridden.facts.max_output_tokens == 500
 
 
-def test_automatic_name_does_not_look_like_the_model_behind_it() -> None:
-    """Both may be in one list."""
-    names = {resolve_model(name).name for name in ("gpt-5-auto", "gpt-6.1-sol")}
-    assert names == {"GPT Auto (chooses for each chat)", "GPT-6.1 Sol"}
+def test_budget_is_for_reasoning_models_from_gpt_5_on() -> None:
+    """Source: OpenAI's changelog of 2026-05-11."""
+    names = ("gpt-5", "gpt-7-sol", "gpt-4.1", "ours")
+    takes = [takes_search_budget(resolve_model(name)) for name in names]
+    assert takes == [True, True, False, False]
 
 
 def test_administrators_model_comes_before_those_of_its_name() -> None:
-    """Its name alone, with an effort that it has, and with none that it lacks."""
     own = resolve_model("gpt-5.2")._replace(name="Ours")
 
     def resolved(name: str) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""Parameters in, one payload out: each rule of what is sent."""
+"""Parameters in, one payload out: each rule of what is sent, and of what is not."""
 
 import json
 from typing import Any, get_type_hints
@@ -19,7 +19,10 @@ from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
     build_request,
+    is_api_parameter,
+    strict_payload,
     unsent_parameters,
+    with_json_arguments,
 )
 
 ITEMS: list[Item] = [{"role": "user", "content": "Hi"}]
@@ -43,7 +46,6 @@ def payload(
 
 
 def test_bare_request_stores_nothing_and_asks_for_reasoning() -> None:
-    """Nothing is stored, and reasoning is read again; no more was asked for."""
     assert payload() == {
         "model": DEEP,
         "input": ITEMS,
@@ -71,6 +73,11 @@ def test_settings_are_sent_in_the_words_of_the_api() -> None:
     }
 
 
+def test_chat_without_a_message_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())
+
+
 def test_fields_are_parameters_of_the_api() -> None:
     assert set(ResponsesRequest.model_fields) - {"repairs"} <= api_parameters()
 
@@ -87,7 +94,6 @@ def api_parameters() -> set[str]:
     "body",
     [
         {"max_tokens": 50},
-        {"max_output_tokens": 50},
         {"max_output_tokens": 50, "max_tokens": 60, "max_completion_tokens": 70},
         {"max_tokens": None, "max_completion_tokens": 50},
         {"max_output_tokens": "50"},
@@ -100,25 +106,20 @@ def test_limits_of_length_become_max_output_tokens(body: dict[str, Any]) -> None
     assert not {"max_tokens", "max_completion_tokens"} & set(sent)
 
 
-def test_null_means_not_given() -> None:
-    """A caller's nulls are not sent, also not those inside objects."""
-    sent = payload(
-        temperature=None,
-        max_tokens=None,
-        metadata=None,
-        reasoning={"effort": None, "summary": None, "context": "auto"},
-        text={"verbosity": None, "format": None},
-        stop=None,
-    )
-    assert sent == {**payload(), "reasoning": {"context": "auto"}}
+def test_null_and_what_is_invalid_mean_not_given() -> None:
+    """Also inside objects; the user's choice or the default counts then."""
+    body: dict[str, Any] = {
+        **dict.fromkeys(("temperature", "max_tokens", "metadata", "stop")),
+        "reasoning": {"effort": None, "summary": None, "context": "auto"},
+        "text": {"verbosity": None, "format": None},
+    }
+    before = json.dumps(body)
+    assert payload(**body) == {**payload(), "reasoning": {"context": "auto"}}
+    assert json.dumps(body) == before
 
-
-def test_null_or_invalid_value_leaves_room_for_the_settings() -> None:
-    """What a caller left out is what the user chose, or the default."""
     settings = Settings(verbosity="high", defaults={"service_tier": "flex"})
     sent = payload(DEEP, settings, text={"verbosity": None}, service_tier="gold")
-    assert sent["text"] == {"verbosity": "high"}
-    assert sent["service_tier"] == "flex"
+    assert (sent["text"], sent["service_tier"]) == ({"verbosity": "high"}, "flex")
 
 
 @pytest.mark.parametrize(
@@ -147,31 +148,33 @@ def test_sampling_is_sent_only_with_an_effort_that_allows_it(
     [
         ("gpt-5.6-sol-high", None, {}, "high"),
         ("gpt-5.6-sol-high", "low", {"reasoning_effort": "medium"}, "medium"),
-        ("gpt-5.6-sol", "low", {"reasoning": {"effort": "max"}}, "max"),
+        (DEEP, "low", {"reasoning": {"effort": "max"}}, "max"),
         (
-            "gpt-5.6-sol",
+            DEEP,
             None,
             {"reasoning": {"effort": "max"}, "reasoning_effort": "low"},
             "max",
         ),
-        ("gpt-5.6-sol", "low", {"reasoning_effort": ""}, "low"),
-        ("gpt-5.6-sol", "low", {"reasoning_effort": " High "}, "high"),
+        (DEEP, "low", {"reasoning_effort": ""}, "low"),
+        (DEEP, "low", {"reasoning_effort": " High "}, "high"),
         (THINKING, None, {"reasoning_effort": "none"}, None),
         (PLAIN, None, {"reasoning_effort": "high"}, None),
         (THINKING, None, {"reasoning_effort": "max"}, "high"),
+        (CHOOSING, "max", {}, "high"),
+        (DEEP, "max", {}, "max"),
+        (UNKNOWN, "max", {}, "max"),
     ],
 )
 def test_effort_of_the_caller_wins_over_setting_and_alias(
     alias: str, setting: str | None, body: dict[str, Any], effort: str | None
 ) -> None:
-    """One that the model lacks is not sent; `max` is the highest that it has."""
+    """One that the model lacks is not sent; `max` is the highest that is known of it."""
     sent = payload(alias, Settings(setting), **body)
     assert sent.get("reasoning", {}).get("effort") == effort
     assert sent["model"] == resolve_model(alias).id
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:
-    """It is left alone until someone asks for an effort, and then tries it."""
     settings = Settings(summary="auto", verbosity="low")
     assert set(payload(UNKNOWN, settings)) == {"model", "input", "stream", "store"}
     sent = payload(UNKNOWN, settings, reasoning_effort="high")
@@ -182,46 +185,28 @@ def test_effort_of_a_model_that_nobody_knows() -> None:
 ALL = {"context": "all_turns"}
 
 
+SUMMARY = Settings(summary="auto")
+UNSEALED = Settings(encrypted_reasoning=False)
+OWN = {"context": "current_turn", "mode": "standard"}
+NULLS = {"effort": None, "summary": None}
+
+
 @pytest.mark.parametrize(
     ("model", "settings", "own", "reasoning"),
     [
-        (DEEP, Settings(summary="auto"), {}, {"summary": "auto", **ALL}),
-        (CHOOSING, Settings(summary="auto"), {}, None),
+        (DEEP, SUMMARY, {}, {"summary": "auto", **ALL}),
+        (CHOOSING, SUMMARY, {}, None),  # does not think by itself
         (CHOOSING, Settings("low", "auto"), {}, {"effort": "low", "summary": "auto"}),
-        (PLAIN, Settings(summary="auto"), {}, None),
-        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), {}, None),
-        ("gpt-5.2", Settings(), {}, None),
+        (PLAIN, SUMMARY, {}, None),  # never thinks
+        ("gpt-6.1-sol", UNSEALED, {}, None),  # no context for what is not carried
+        ("gpt-5.2", Settings(), {}, None),  # no context before 5.4
         ("gpt-6.1-sol-pro", Settings(), {}, {"mode": "pro", **ALL}),
+        ("gpt-5.6-sol-pro-none", UNSEALED, {}, {"effort": "none", "mode": "pro"}),
+        ("gpt-6.1-sol-pro", Settings(), OWN, OWN),
         (
-            "gpt-5.6-sol-pro-none",
-            Settings(encrypted_reasoning=False),
-            {},
-            {"effort": "none", "mode": "pro"},
-        ),
-        (
-            "gpt-6.1-sol-pro",
-            Settings(),
-            {"context": "current_turn", "mode": "standard"},
-            {"context": "current_turn", "mode": "standard"},
-        ),
-        (
-            DEEP,
-            Settings("low", "auto"),
-            {"effort": None, "summary": None},
+            *(DEEP, Settings("low", "auto"), NULLS),
             {"effort": "low", "summary": "auto", **ALL},
         ),
-    ],
-    ids=[
-        "summary",
-        "does not think by itself",
-        "thinks when asked to",
-        "never thinks",
-        "no context for what is not carried",
-        "no context before 5.4",
-        "mode of a name",
-        "mode and effort of a name",
-        "context and mode of the caller",
-        "null is no choice",
     ],
 )
 def test_reasoning_has_what_the_model_takes(
@@ -235,9 +220,6 @@ def test_reasoning_has_what_the_model_takes(
 
 
 @pytest.mark.parametrize(
-    ("model", "sent"), [(DEEP, True), (CODEX, False), (PLAIN, False)]
-)
-@pytest.mark.parametrize(
     ("settings", "body"),
     [
         (Settings(verbosity="low"), {}),
@@ -247,31 +229,15 @@ def test_reasoning_has_what_the_model_takes(
     ],
 )
 def test_verbosity_is_sent_to_models_that_have_it(
-    model: str, sent: bool, settings: Settings, body: dict[str, Any]
+    settings: Settings, body: dict[str, Any]
 ) -> None:
-    """It goes where the model has it; the caller's wins over the user's."""
-    expected = {"verbosity": "low"} if sent else None
-    assert payload(model, settings, **body).get("text") == expected
-
-
-def test_callers_objects_are_left_alone() -> None:
-    """What was given is not changed."""
-    body = {"text": {"verbosity": "low"}, "reasoning": {"effort": "low"}, "stop": "x"}
-    before = json.dumps(body)
-    payload(PLAIN, None, **body)
-    assert json.dumps(body) == before
+    assert payload(DEEP, settings, **body)["text"] == {"verbosity": "low"}
+    assert "text" not in payload(CODEX, settings, **body)
+    assert "text" not in payload(PLAIN, settings, **body)
 
 
 @pytest.mark.parametrize(
-    "key",
-    [
-        "messages",
-        "seed",
-        "store",
-        "background",
-        "previous_response_id",
-        "tools",
-    ],
+    "key", ["messages", "seed", "store", "background", "previous_response_id", "tools"]
 )
 def test_keys_that_are_not_the_callers(key: str) -> None:
     """What the API does not have, or what we decide, is not taken from a caller."""
@@ -281,15 +247,8 @@ def test_keys_that_are_not_the_callers(key: str) -> None:
 
 @pytest.mark.parametrize("stop", ["END", ["END"], []])
 def test_stop_only_sets_truncation(stop: object) -> None:
-    """It only sets `truncation`, and not over the caller's own."""
     assert payload(stop=stop) == {**payload(), "truncation": "disabled"}
     assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
-
-
-def test_request_without_an_item_is_refused() -> None:
-    """There is a message for a chat without a message."""
-    with pytest.raises(InvalidRequest, match="no message to answer"):
-        build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())
 
 
 @pytest.mark.parametrize(
@@ -298,8 +257,7 @@ def test_request_without_an_item_is_refused() -> None:
         ("max_tokens", CANARY, "max_output_tokens"),
         ("max_tokens", 0, "max_output_tokens"),
         ("max_tool_calls", {"a": CANARY}, "max_tool_calls"),
-        ("metadata", {"a": [CANARY]}, "metadata"),
-        ("metadata", {str(n): "x" for n in range(17)}, "metadata"),
+        ("metadata", {str(n): CANARY for n in range(17)}, "metadata"),
         ("metadata", {"a": "x" * 513}, "metadata"),
         ("tool_choice", 7, "tool_choice"),
         ("truncation", "start", "truncation"),
@@ -315,7 +273,6 @@ def test_request_without_an_item_is_refused() -> None:
     ],
 )
 def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
-    """It is left out; the message names the setting and does not quote the value."""
     body: dict[str, Any] = {"reasoning_effort": "none", key: value}
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())
@@ -343,11 +300,9 @@ def test_value_of_too_many_levels(key: str) -> None:
 def test_choice_that_is_sent_in_another_form_is_not_missing() -> None:
     """Ollama's clients name a tool alone."""
     choice = {"type": "function", "name": "look"}
-    tool = {"type": "function", "name": "look", "parameters": {}}
-    settings = Settings(tools=[tool])
-    built = build_request(
-        resolve_model(DEEP), "", ITEMS, {"tool_choice": choice}, settings
-    )
+    settings = Settings(tools=[{**choice, "parameters": {}}])
+    asked = {"tool_choice": choice}
+    built = build_request(resolve_model(DEEP), "", ITEMS, asked, settings)
     assert unsent_parameters({"tool_choice": "look"}, built) == ([], [])
 
 
@@ -362,7 +317,6 @@ def test_choice_that_is_sent_in_another_form_is_not_missing() -> None:
     ],
 )
 def test_length_that_the_model_has(model: str, asked: object, sent: int) -> None:
-    """It is held within what the API takes, wherever it comes from."""
     assert payload(model, max_tokens=asked)["max_output_tokens"] == sent
     settings = Settings(defaults={"max_output_tokens": asked})
     built = build_request(resolve_model(model), "", ITEMS, {}, settings)
@@ -419,7 +373,6 @@ def test_any_body_makes_a_payload_of_the_api(
 
 
 def test_tools_that_minimal_refuses_are_left_out() -> None:
-    """Others stay, and so do all at any other effort."""
     kinds = ["web_search", "function", "file_search", "image_generation", "mcp"]
     tools = tuple({"type": kind} for kind in kinds)
 
@@ -431,7 +384,6 @@ def test_tools_that_minimal_refuses_are_left_out() -> None:
 
 
 def test_sources_are_included_when_search_is_offered() -> None:
-    """Only of tools that are offered."""
     tools = ({"type": "function"}, {"type": "web_search"})
 
     included = payload(PLAIN, Settings(tools=tools))["include"]
@@ -439,74 +391,56 @@ def test_sources_are_included_when_search_is_offered() -> None:
     assert "include" not in payload(PLAIN)
 
 
-UNKNOWN_KEY = "tools[0].allowed_tools 'text' x"
+def with_unknown_keys(value: Any) -> Any:
+    """Return a value in which each object has a key that the API lacks."""
+    if isinstance(value, list):
+        return [with_unknown_keys(row) for row in value]
+    if isinstance(value, dict):
+        changed = {key: with_unknown_keys(value[key]) for key in value}
+        return {**changed, "tools[0].allowed_tools 'text' x": 1}
+    return value
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("text", {"verbosity": "low"}),
-        ("reasoning", {"mode": "pro"}),
-        ("image", {"context_compression": "auto"}),
-        ("prompt_cache_options", {"ttl": "30m"}),
-        ("access_programs", {"cyber": "standard"}),
-    ],
-)
-def test_keys_that_the_api_does_not_have_never_leave(
-    name: str, value: dict[str, Any]
-) -> None:
+def test_keys_that_the_api_does_not_have_never_leave() -> None:
     """The API would quote them in its refusal, whose words are read."""
-    sent = payload(**{name: {**value, UNKNOWN_KEY: 1}})
-
-    assert "allowed_tools" not in str(sent)
-    assert sent[name].items() >= value.items()
-
-
-def test_inner_keys_that_the_api_does_not_have_never_leave() -> None:
-    """Neither in lists nor in objects of objects."""
-    mode = {"mode": "block", UNKNOWN_KEY: 1}
-    sent = payload(
-        context_management=[{"type": "compaction", UNKNOWN_KEY: 1}],
-        moderation={"model": "m", "policy": {"input": mode, UNKNOWN_KEY: 1}},
-        tool_choice={
+    known: dict[str, Any] = {
+        "text": {"verbosity": "low"},
+        "reasoning": {"mode": "pro", "context": "auto"},
+        "image": {"context_compression": "auto"},
+        "prompt_cache_options": {"ttl": "30m"},
+        "access_programs": {"cyber": "standard"},
+        "context_management": [{"type": "compaction"}],
+        "moderation": {"model": "m", "policy": {"input": {"mode": "block"}}},
+        "tool_choice": {
             "type": "allowed_tools",
             "mode": "auto",
-            "tools": [{"type": "function", "name": "f", UNKNOWN_KEY: 1}],
+            "tools": [{"type": "function", "name": "f"}],
         },
-    )
+    }
+    body = {name: with_unknown_keys(value) for name, value in known.items()}
 
-    assert "allowed_tools 'text'" not in str(sent)
-    assert sent["moderation"]["policy"] == {"input": {"mode": "block"}}
+    sent = payload(**body)
+
+    assert {name: sent[name] for name in known} == known
+
+
+WINDOW = {"completion_window": "24h"}
+WAITS = {"background_options": WINDOW, "stream": False}
+SOON = {"background_options": None, "stream": True}
 
 
 @pytest.mark.parametrize(
     ("settings", "body", "sent"),
     [
-        ({}, {}, {"background": True, "store": True, "stream": True}),
+        ({}, {}, {"background": True, "store": True, **SOON}),
+        ({"background_store": None}, {}, {"background": True, "store": None, **SOON}),
+        (WINDOW, {}, WAITS),
+        (WINDOW, {"service_tier": "default"}, WAITS),
+        (WINDOW, {"service_tier": "flex"}, SOON),
         (
-            {"background_store": None},
+            {"background": False, **WINDOW},
             {},
-            {"background": True, "store": None, "stream": True},
-        ),
-        (
-            {"completion_window": "24h"},
-            {},
-            {"background_options": {"completion_window": "24h"}, "stream": False},
-        ),
-        (
-            {"completion_window": "24h"},
-            {"service_tier": "default"},
-            {"background_options": {"completion_window": "24h"}, "stream": False},
-        ),
-        (
-            {"completion_window": "24h"},
-            {"service_tier": "flex"},
-            {"background_options": None, "stream": True},
-        ),
-        (
-            {"background": False, "completion_window": "24h"},
-            {},
-            {"background": None, "background_options": None, "store": False},
+            {"background": None, "store": False, **SOON},
         ),
     ],
 )
@@ -519,10 +453,100 @@ def test_background_answers(
     assert {name: built.get(name) for name in sent} == sent
 
 
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+USER = {"type": "message", "role": "user", "content": []}
+ANSWER = {
+    "type": "message",
+    "role": "assistant",
+    "phase": "final_answer",
+    "content": [{"type": "output_text", "text": "Yes.", "annotations": []}],
+}
+
+
+def test_strict_payload_drops_keys_of_openai_alone() -> None:
+    kept: dict[str, Any] = {"model": "m", "input": [], "store": False, "include": ["x"]}
+    openais = (
+        *("access_programs", "context_management", "image", "moderation"),
+        *("prompt_cache_key", "prompt_cache_options", "safety_identifier"),
+    )
+    assert strict_payload(dict.fromkeys(openais, "x") | kept) == kept
+
+
+def test_items_get_ids_that_never_change() -> None:
+    """The same history is the same bytes on every turn."""
+    payload = {"input": [USER, THOUGHT, CALL, ANSWER]}
+    user, thought, call, answer = strict_payload(payload)["input"]
+    assert user == USER
+    assert thought["id"].startswith("rs_")
+    assert call["id"].startswith("fc_")
+    assert {**call, "id": None} == {**CALL, "id": None}
+    assert answer == {"type": "message", "role": "assistant", "content": "Yes."}
+    assert strict_payload(payload) == strict_payload(payload)
+    assert payload == {"input": [USER, THOUGHT, CALL, ANSWER]}
+
+
 @pytest.mark.parametrize(
-    ("model", "most"),
-    [(THINKING, "high"), (CHOOSING, "high"), (DEEP, "max"), (UNKNOWN, "max")],
+    ("written", "sent"),
+    [
+        ('{"city": "Bern"', {"arguments": '{"city": "Bern"'}),
+        ("Zürich", {"arguments": "Zürich"}),
+        ("[1]", {"arguments": "[1]"}),
+        (" ", {}),
+        ('{"city":  "Bern"}', None),
+    ],
 )
-def test_most_effort_is_the_highest_that_is_known(model: str, most: str) -> None:
-    """A server knows what its own model has."""
-    assert payload(model, Settings("max"))["reasoning"]["effort"] == most
+def test_arguments_that_are_no_object(written: str, sent: object) -> None:
+    """Their words stay; a call that can be read stays as its bytes."""
+    call = {**CALL, "arguments": written}
+    custom = {"type": "custom_tool_call", "call_id": "call_2", "input": "{"}
+
+    payload = with_json_arguments({"model": "m", "input": [USER, call, custom]})
+
+    [user, changed, other] = payload["input"]
+    assert (payload["model"], user, other) == ("m", USER, custom)
+    if sent is None:
+        assert changed == call
+    else:
+        assert json.loads(changed["arguments"]) == sent
+        assert {**changed, "arguments": written} == call
+
+
+def missing(model: str, **asked: Any) -> list[str]:
+    """Return what the request for a model does not hold."""
+    body = {"model": f"pipe.{model}", "messages": [], "stream": True, **asked}
+    request = build_request(resolve_model(model), "", ITEMS, body, Settings())
+    return unsent_parameters(body, request)[0]
+
+
+def test_a_plain_chat_misses_nothing() -> None:
+    """Tools are offered under other conditions."""
+    told = {"tools": [], "extra_tools": [], "enable_stream": True}
+    assert missing("gpt-5.2", **told, stream_options={"include_usage": True}) == []
+
+
+def test_parameters_unknown_to_the_api_are_named() -> None:
+    asked = {"logit_bias": {"1": 2}, "stop": ["."], "seed": 1, "x" * 99: "secret"}
+    assert missing("gpt-5.2", **asked) == ["logit_bias", "seed", "stop", "x" * 40]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("gpt-4.1", ["reasoning.effort", "reasoning.summary", "text.verbosity"]),
+        ("gpt-6.1-sol", ["temperature", "top_p"]),
+        ("gpt-5.2", ["temperature", "top_p"]),
+    ],
+)
+def test_parameters_rejected_by_the_model_are_named(
+    model: str, names: list[str]
+) -> None:
+    asked = {"reasoning_summary": "auto", "verbosity": "low", "temperature": 1}
+    more = {"top_p": 1, "max_tokens": 100}
+    assert missing(model, reasoning={"effort": "high"}, **asked, **more) == names
+
+
+def test_parameters_of_the_api_are_known() -> None:
+    known = ["temperature", "reasoning.effort"]
+    names = [*known, "reasoning.depth", "seed", "repairs", ""]
+    assert [name for name in names if is_api_parameter(name)] == known

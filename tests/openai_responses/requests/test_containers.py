@@ -4,10 +4,7 @@ import pytest
 
 from openai_responses.items import Item
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.containers import (
-    has_new_container,
-    with_container_files,
-)
+from openai_responses.requests.containers import has_new_container, with_container_files
 
 HI: Item = {"role": "user", "content": "Hi"}
 WEB: Item = {"type": "web_search"}
@@ -26,8 +23,7 @@ def adding(*tools: Item) -> Item:
 
 
 @pytest.mark.parametrize(
-    ("tools", "opens"),
-    [([WEB, NEW], True), ([WEB, OWN, LIKE_NEW], False), ([], False)],
+    ("tools", "opens"), [([WEB, NEW], True), ([WEB, OWN, LIKE_NEW], False), ([], False)]
 )
 def test_api_opens_a_container_unless_one_is_named(
     tools: list[Item], opens: bool

@@ -100,7 +100,6 @@ def work_of(walk: Callable[[Any], object], value: object) -> int:
 def test_twice_the_schema_is_twice_the_work(
     shape: Callable[[int], Schema], walk: Callable[[Schema], object]
 ) -> None:
-    """The work grows with the size, not with its square."""
     large = shape(800)
     once = work_of(walk, shape(400))
     twice = work_of(walk, large)
@@ -188,7 +187,6 @@ ODD: dict[str, Any] = {
 
 @pytest.mark.parametrize("case", ODD)
 def test_odd_schema_becomes_valid_json(case: str) -> None:
-    """Its tool is offered, and JSON can express it."""
     [tool] = responses_tools([{"name": "odd", "parameters": ODD[case]}])
 
     check_schemas([tool])
@@ -196,8 +194,6 @@ def test_odd_schema_becomes_valid_json(case: str) -> None:
 
 
 def test_all_tools_of_a_request_have_a_limit() -> None:
-    """The first ones are offered, one line names some of the others and counts all."""
-
     def tools(count: int) -> list[Any]:
         return [{"name": f"t{n}", "parameters": required(60)} for n in range(count)]
 
@@ -215,7 +211,6 @@ def test_all_tools_of_a_request_have_a_limit() -> None:
 
 
 def test_strict_mode_has_a_limit_for_all_tools() -> None:
-    """Beyond it the tools are offered without."""
     specs = [{"name": f"t{n}", "parameters": inlined(30)} for n in range(100)]
     tools: list[Any] = []
 
@@ -234,8 +229,6 @@ ANY_JSON = st.recursive(
 @settings(max_examples=40)
 @given(garbage() | ANY_JSON, ANY_JSON)
 def test_any_json_ends_within_the_limit(schema: Any, value: Any) -> None:
-    """As a schema, as a tool, as arguments."""
-
     def read() -> None:
         responses_tools([{"name": "f", "parameters": schema}], strict=True)
         with contextlib.suppress(InvalidRequest):
@@ -244,9 +237,6 @@ def test_any_json_ends_within_the_limit(schema: Any, value: Any) -> None:
             argument_error(value, schema)
 
     assert count_work(read) < 100_000
-
-
-# ---------------------------------------------------------------- arguments
 
 
 @pytest.mark.parametrize(
@@ -289,9 +279,6 @@ def test_a_thousand_rows_are_checked() -> None:
     assert error == "The argument rows[999].a must be string."
 
 
-# ---------------------------------------------------------------- names
-
-
 def first_own_name(known: tuple[str, ...], sent: str) -> str:
     """Return what `own_name` has to return, found by looking at each tool."""
     names = ToolNames(known)
@@ -299,8 +286,6 @@ def first_own_name(known: tuple[str, ...], sent: str) -> str:
 
 
 def test_names_of_many_tools() -> None:
-    """Twice the tools are twice the work, there and back."""
-
     def translate(count: int) -> None:
         known = tuple(f"tool:{number}" for number in range(count))
         names = ToolNames(known)
@@ -321,8 +306,6 @@ def test_names_are_those_of_a_search(known: list[str]) -> None:
 
 
 def test_choice_among_many_tools() -> None:
-    """Twice the tools, of which all are allowed, are twice the work."""
-
     def choose(count: int) -> None:
         tools = [{"type": "function", "name": name} for name in names(count)]
         choice = {"type": "allowed_tools", "mode": "auto", "tools": tools}

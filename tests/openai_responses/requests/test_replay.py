@@ -1,12 +1,24 @@
-"""Hosted items go back in the form that the API's own types ask for."""
+"""What goes back of an answer: in the form that the API asks for, and to whom."""
 
+import itertools
 import json
+from typing import Any
 
 import pytest
 
-from openai_responses.items import Item
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, drop_orphans
 from openai_responses.requests.replay import (
+    Origin,
+    drop_settled_approvals,
+    origin_at,
     past_items,
+    read_origin,
+    refused_pair,
+    remote_failed,
+    remote_name,
+    remote_pair,
+    reorder_remote_outputs,
     replay_items,
     replay_output,
     strip_for_replay,
@@ -33,17 +45,17 @@ CODE: Item = {
 }
 
 
-def test_search_goes_back_without_what_it_found() -> None:
-    """`action.sources` would be refused, as would nulls."""
-    back = strip_for_replay(SEARCH)
-
-    assert back["action"] == {"type": "search", "query": "rain"}
-    assert back["status"] == "completed"
-
-
 def test_hosted_items_have_new_ids_that_stay() -> None:
-    """Of the same kind, the same however often; two searches are not one."""
+    """Of the same kind, the same however often; two searches are not one.
+
+    `action.sources` would be refused, as would nulls; but code that printed nothing has
+    `outputs: null`, which the API demands. An approval keeps the id that its answer says.
+    """
     once = strip_for_replay(SEARCH)
+    assert once["action"] == {"type": "search", "query": "rain"}
+    assert once["status"] == "completed"
+    assert strip_for_replay(CODE)["outputs"] is None
+    assert strip_for_replay(REQUEST) == REQUEST
     other = strip_for_replay({**SEARCH, "id": "ws_2"})
 
     assert once["id"].startswith("ws_")
@@ -52,26 +64,7 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
     assert strip_for_replay(once) == once
 
 
-def test_approval_keeps_the_id_that_names_it() -> None:
-    """The answer to it says so."""
-    request = {
-        "type": "mcp_approval_request",
-        "id": "mcpr_1",
-        "server_label": "clocks",
-        "name": "now",
-        "arguments": "{}",
-    }
-
-    assert strip_for_replay(request) == request
-
-
-def test_nulls_that_have_to_be_there_stay() -> None:
-    """Code that printed nothing has `outputs: null`, which the API demands."""
-    assert strip_for_replay(CODE)["outputs"] is None
-
-
 def test_unfinished_search_does_not_go_back() -> None:
-    """Nor does a picture as itself."""
     picture = {"type": "image_generation_call", "id": "ig_1", "result": None}
     searching = {**SEARCH, "status": "searching"}
 
@@ -79,41 +72,29 @@ def test_unfinished_search_does_not_go_back() -> None:
 
 
 def test_text_beside_encrypted_reasoning_is_not_sent_again() -> None:
-    """OpenAI refuses it, and gateways in front of it make it."""
+    """OpenAI refuses it, and gateways in front of it make it.
+
+    The server of plain reasoning wants its text, but no empty encrypted content.
+    """
     words = [{"type": "reasoning_text", "text": "So."}]
     sealed = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
-
     assert replay_items({**sealed, "content": words}) == [sealed]
     assert replay_items({**sealed, "content": []}) == [{**sealed, "content": []}]
 
-
-def test_plain_reasoning_goes_back_as_it_was() -> None:
-    """Its server wants its text, but no empty encrypted content and no nulls."""
-    words = [{"type": "reasoning_text", "text": "So."}]
     plain = {"type": "reasoning", "summary": [], "content": words}
-
     assert replay_items({**plain, "status": None, "encrypted_content": ""}) == [plain]
 
 
 def test_message_without_a_text_does_not_go_back() -> None:
     """LiteLLM ends one beside calls; after reasoning it is what that has led to."""
-    call: Item = {
-        "type": "function_call",
-        "call_id": "call_1",
-        "name": "look",
-        "arguments": "{}",
-    }
     empty: Item = {"type": "message", "role": "assistant", "content": []}
     part = {"type": "output_text", "text": "", "annotations": []}
     sealed = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
-    output = [empty, call, {**empty, "content": [part]}]
+    output = [empty, TOOL, {**empty, "content": [part]}]
 
-    assert replay_output(output, with_reasoning=True) == [call]
-    plain: Item = {
-        "type": "reasoning",
-        "summary": [{"type": "summary_text", "text": "Hm."}],
-    }
-    assert replay_output([plain, empty, call], with_reasoning=True) == [plain, call]
+    assert replay_output(output, with_reasoning=True) == [TOOL]
+    plain: Item = {"type": "reasoning", "summary": [{"type": "x", "text": "Hm."}]}
+    assert replay_output([plain, empty, TOOL], with_reasoning=True) == [plain, TOOL]
     last = [sealed, empty]
     assert replay_output(last, with_reasoning=True) == last
     assert replay_output(last, with_reasoning=False) == []
@@ -153,7 +134,6 @@ def test_each_run_of_code_has_an_id_that_stays() -> None:
 
 
 def test_other_items_of_an_earlier_run() -> None:
-    """A picture is sent as one; the rest stays as it was."""
     picture = {"type": "image_generation_call", "result": "iVBORw0KGgo="}
 
     [shown] = past_items(picture)
@@ -163,3 +143,228 @@ def test_other_items_of_an_earlier_run() -> None:
     [part] = shown["content"]
     assert (part["type"], part["detail"]) == ("input_image", "auto")
     assert part["image_url"].endswith("base64,iVBORw0KGgo=")
+
+
+CALL: Item = {
+    "type": "mcp_call",
+    "id": "mcp_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": '{"zone": "UTC"}',
+    "output": "12:00\n",
+    "error": None,
+    "approval_request_id": None,
+    "status": "completed",
+}
+CLOCK = {"server_label": "clocks", "name": "now"}
+REQUEST: Item = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    **CLOCK,
+    "arguments": "",
+}
+ANSWERED = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
+YES: Item = {**ANSWERED, "approve": True}
+NO: Item = {**ANSWERED, "approve": False, "reason": "Not today."}
+SAID: Item = {"type": "message", "role": "assistant", "content": "Done."}
+TOOL: Item = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+REMOTE = {"type": "function_call", "call_id": "mcp_1"}
+RAIN: Item = {"type": "function_call_output", "call_id": "c1", "output": "rain"}
+
+
+def test_a_call_and_its_output() -> None:
+    assert replay_items(CALL) == [
+        {**REMOTE, "name": "clocks_now", "arguments": '{"zone": "UTC"}'},
+        {"type": "function_call_output", "call_id": "mcp_1", "output": "12:00\n"},
+    ]
+    assert not remote_failed(CALL)
+    back = replay_output([SAID, CALL, TOOL], with_reasoning=True)
+    assert back == [SAID, *replay_items(CALL), TOOL]
+    # An output there has to be, and null arguments are none. Other servers' ids become
+    # like those of remote calls, which history knows by it.
+    for output in (None, ""):
+        other = {**CALL, "id": "x-1", "output": output, "arguments": None}
+        call, returned = remote_pair(other)
+        assert (call["arguments"], returned["output"]) == ("{}", "")
+        assert call["call_id"] == returned["call_id"] == "mcp_x-1"
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "prefix"),
+    [
+        ("clocks", "zones.list", "clocks_zones_list_"),
+        ("c" * 40, "n" * 40, f"{'c' * 40}_{'n' * 10}_"),
+    ],
+)
+def test_remote_name_is_stable_and_at_most_64_characters(
+    label: str, name: str, prefix: str
+) -> None:
+    item = {"server_label": label, "name": name}
+
+    assert remote_name(item).startswith(prefix)
+    assert len(remote_name(item)) <= 64
+    assert remote_name(item) == remote_name(dict(item))
+
+
+FAILED = {"type": "mcp_tool_execution_error"}
+ZONE = {"type": "text", "text": "Unknown zone."}
+BOTH = "Error: Unknown zone.\nTry UTC."
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            {"type": "mcp_protocol_error", "code": -32602, "message": "No such tool."},
+            "Error: No such tool.",
+        ),
+        ({**FAILED, "content": [ZONE, {**ZONE, "text": "Try UTC."}]}, BOTH),
+        ({**FAILED, "content": "Unknown zone."}, "Error: Unknown zone."),
+        ("Bad.", "Error: Bad."),
+        ({"type": "http_error", "code": 502}, "Error: the server did not say what"),
+    ],
+)
+def test_a_call_that_failed(error: Any, words: str) -> None:
+    """The model is told in the words of whoever failed, in all forms of the API."""
+    item = {**CALL, "output": None, "error": error, "status": "failed"}
+
+    assert remote_failed(item)
+    assert remote_pair(item)[1]["output"].startswith(words)
+
+
+def test_an_answer_that_was_not_acted_on_stays() -> None:
+    """The next response acts on it; outputs may be next to it."""
+    for answer in (YES, NO):
+        fresh = [REQUEST, TOOL, answer, RAIN]
+        assert drop_settled_approvals(fresh) == fresh
+
+
+def test_an_approval_goes_when_its_call_is_made() -> None:
+    """Without its call the API would make it again."""
+    pair = replay_items({**CALL, "approval_request_id": "mcpr_1"})
+
+    settled = drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID])
+    assert settled == [SAID, *pair, SAID]
+
+
+def test_a_refusal_becomes_a_call_that_failed() -> None:
+    after = drop_settled_approvals([REQUEST, TOOL, NO, RAIN, SAID])
+
+    assert after == [*refused_pair(REQUEST, "Not today."), TOOL, RAIN, SAID]
+    assert drop_orphans(after) == after
+
+
+def test_a_request_that_nobody_answered_goes() -> None:
+    """The API refuses an input that holds one."""
+    assert drop_settled_approvals([SAID, REQUEST]) == [SAID]
+    assert drop_settled_approvals([REQUEST, TOOL, RAIN]) == [TOOL, RAIN]
+
+
+def test_old_answers_go_and_new_ones_stay() -> None:
+    """The second question of a run is open while the first is over."""
+    second = {**REQUEST, "id": "mcpr_2"}
+    answer = {**YES, "approval_request_id": "mcpr_2"}
+    items = [REQUEST, YES, *replay_items(CALL), second, answer]
+
+    left = drop_settled_approvals(items)
+    assert left == [*replay_items(CALL), second, answer]
+    assert drop_settled_approvals(left) == left
+
+
+def test_outputs_stand_behind_their_calls() -> None:
+    """Whatever the order in which a host gives calls and outputs of one time."""
+    first = replay_items(CALL)
+    second = replay_items({**CALL, "id": "mcp_2", "output": "2"})
+    expected = [*first, *second]
+
+    for order in itertools.permutations([*first, *second]):
+        calls = [item for item in order if item in (first[0], second[0])]
+        if calls == [first[0], second[0]]:
+            assert reorder_remote_outputs(order) == expected
+
+
+def test_remote_call_without_an_output_stays_where_it_is() -> None:
+    """The host may have dropped the output."""
+    call, output = replay_items(CALL)
+    lonely = {**call, "call_id": "mcp_2"}
+
+    ordered = reorder_remote_outputs([lonely, call, TOOL, output])
+
+    assert ordered == [lonely, call, output, TOOL]
+
+
+def test_other_calls_keep_the_order_of_the_host() -> None:
+    other = {**TOOL, "call_id": "c2"}
+    items = [TOOL, other, {**RAIN, "call_id": "c2"}, RAIN]
+
+    assert reorder_remote_outputs(items) == items
+
+
+HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
+
+
+@pytest.mark.parametrize(
+    ("maker", "readable"),
+    [
+        (HERE, True),
+        (Origin("gpt-5.6-sol"), True),  # noted by an earlier writer
+        (Origin("gpt-5.6-sol", "api.openai.com"), True),
+        (Origin("gpt-5.6-sol", "api.openai.com", "theirs"), False),
+        (Origin("gpt-5.6-sol", "another.host"), False),
+        (Origin("gpt-5.6-luna", "api.openai.com"), False),
+        (Origin("gpt-5.6-luna"), False),
+    ],
+)
+def test_reasoning_is_readable_where_family_server_and_account_agree(
+    maker: Origin, readable: bool
+) -> None:
+    assert HERE.can_decrypt(maker) is readable
+
+
+@pytest.mark.parametrize("wire", [None, {"family": ""}, {"endpoint": "y"}])
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [("gpt-5.2-2025-12-11", "gpt-5.2"), ("gpt-5-thinking-high", "gpt-5")],
+)
+def test_origin_that_nobody_noted(wire: object, model: str, family: str) -> None:
+    """The name of the model tells the family, without date or alias."""
+    assert read_origin(wire, model) == Origin(family)
+
+
+def test_stored_origin_is_read_back() -> None:
+    """Values of a careless writer that are no texts become some."""
+    assert read_origin(HERE.wire(), "gpt-4o") == HERE
+    assert read_origin({"family": 7, "endpoint": None}, "y") == Origin("7")
+
+
+URL = "https://api.openai.com/v1"
+KEY = "sk-canary-77c1"
+ONE_KEY = Endpoint(URL, KEY)
+NAMED = Endpoint(URL, KEY, organization="org-1")
+
+
+@pytest.mark.parametrize(
+    ("maker", "reader", "readable"),
+    [
+        (ONE_KEY, Endpoint(f"{URL}/responses", f" {KEY} "), True),
+        (ONE_KEY, Endpoint(URL, "sk-canary-88d2"), False),
+        (NAMED, Endpoint(URL, "sk-canary-88d2", organization="org-1"), True),
+        (NAMED, Endpoint(URL, KEY, organization="org-2"), False),
+        (NAMED, Endpoint("https://eu.api.openai.com", KEY, "org-1"), False),
+    ],
+)
+def test_keys_of_one_organization_read_each_others(
+    maker: Endpoint, reader: Endpoint, readable: bool
+) -> None:
+    """Without its name only the key itself tells whose it is."""
+    made = origin_at("gpt-5.2", maker)
+    asked = origin_at("gpt-5.2", reader)
+
+    assert asked.can_decrypt(made) is readable
+
+
+def test_origin_contains_no_part_of_the_key() -> None:
+    """It is stored in the chat."""
+    stored = str(origin_at("gpt-5.2", ONE_KEY).wire())
+    assert "canary" not in stored
+    assert "77c1" not in stored

@@ -25,6 +25,7 @@ from simulator.checks.schemas import check_schemas
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
+SEARCH: Item = {"type": "web_search"}
 EMPTY = {"type": "object", "properties": {}}
 PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -51,16 +52,15 @@ FLAT = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
 def test_function_becomes_flat_with_all_that_the_api_wants(
     spec: Item, fields: Item
 ) -> None:
-    """No description where there is none; what only the API knows of it stays."""
-    assert responses_tools([spec]) == [{"type": "function", "strict": False, **fields}]
+    """No description where there is none; what only the API knows of it stays.
 
-
-def test_hosted_tool_is_copied_as_it_is() -> None:
-    """They stay as they are, in their order, and are not shared with the caller."""
+    A hosted tool is copied as it is, and is not shared with the caller.
+    """
     search = {"type": "web_search", "filters": {"allowed_domains": ["a.b"]}}
-    [tool] = responses_tools([search])
-    assert tool == search
-    assert tool is not search
+    function, copied = responses_tools([spec, search])
+    assert function == {"type": "function", "strict": False, **fields}
+    assert copied == search
+    assert copied is not search
 
 
 def test_functions_in_the_form_of_the_api() -> None:
@@ -107,24 +107,23 @@ def test_each_function_that_can_be_is_strict() -> None:
     assert tools[3]["parameters"]["additionalProperties"] is False
 
 
-def test_custom_tool_and_its_grammar_become_flat() -> None:
-    grammar = {"syntax": "lark", "definition": "start: /a/"}
-    chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
-    flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
-
-    assert responses_tools([{"type": "custom", "custom": chat}]) == [flat]
-    assert responses_tools([flat]) == [flat]
-
-
-def test_keys_of_a_custom_tool_that_the_api_does_not_have_never_leave() -> None:
+def test_custom_tool_becomes_flat_without_keys_that_the_api_does_not_have() -> None:
     """The API would quote them in its refusal."""
-    form = {"type": "grammar", "syntax": "lark", "tools[0].filters": 1}
-    asked = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
-    known = {"type": "grammar", "syntax": "lark"}
+    grammar = {"syntax": "lark", "definition": "start: /a/"}
+    form = {"type": "grammar", **grammar, "tools[0].filters": 1}
+    flat = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
+    chat_form = {"type": "grammar", "grammar": grammar}
 
-    read = responses_tools([asked, {"type": "custom", "custom": asked}])
+    read = responses_tools(
+        [
+            flat,
+            {"type": "custom", "custom": flat},
+            {"type": "custom", "custom": {"name": "c", "format": chat_form}},
+        ]
+    )
 
-    assert read == [{"type": "custom", "name": "c", "format": known}] * 2
+    known = {"type": "grammar", **grammar}
+    assert read == [{"type": "custom", "name": "c", "format": known}] * 3
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,6 @@ def test_keys_of_a_custom_tool_that_the_api_does_not_have_never_leave() -> None:
     ],
 )
 def test_tool_without_a_name(spec: Any) -> None:
-    """It is an error in words, before anything is sent."""
     with pytest.raises(InvalidRequest, match=r"^A tool (has no name|is not described)"):
         responses_tools([spec])
 
@@ -153,7 +151,6 @@ def test_api_takes_every_tool_of_the_corpus(strict: bool) -> None:
 
 
 def test_last_tool_of_a_name_counts_at_the_place_of_the_first() -> None:
-    """The last of its name, label or type counts, at the place of the first."""
     function: Item = {"type": "function", "name": "f", "strict": True}
     custom: Item = {"type": "custom", "name": "f"}
     search: Item = {"type": "web_search"}
@@ -177,7 +174,6 @@ def test_sent_name_is_allowed_distinct_and_found_again(names: list[str]) -> None
 
 
 def test_sent_name_does_not_depend_on_other_tools() -> None:
-    """What a name becomes does not hang on the other tools; a good one stays."""
     alone = ToolNames(("a.b",))
     among = ToolNames(("x", "ä" * 80, "a.b"))
 
@@ -191,7 +187,6 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
     ("called", "meant"),
     [
         ("functions.get_weather", "get_weather"),
-        ("Get_Weather", "get_weather"),
         ("users_list", "users.list"),
         ("Users.List", "users.list"),
         ("look up", "look up"),
@@ -210,7 +205,6 @@ def test_name_that_was_not_offered(called: str, meant: str) -> None:
 
 
 def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
-    """Names become those of their tools, ids fit; the same ones stay the same."""
     tool = ToolNames(("users.list",)).sent_name("users.list")
     call = {"type": "function_call", "arguments": "{}"}
     output = {"type": "function_call_output", "output": "1"}
@@ -252,29 +246,26 @@ def test_arguments_go_back_as_a_text(given: Item, sent: str) -> None:
 
 
 def test_no_name_is_sent_twice() -> None:
-    """Neither of two functions, nor of a function and what another one becomes."""
+    """Neither of two functions, nor of a function and what another one becomes.
+
+    A hosted tool has no name of ours.
+    """
     taken = ToolNames(("a.b",)).sent_name("a.b")
-    tools = merge_tools(
-        [{"type": "function", "name": n} for n in ("a.b", taken, "a.b")]
-    )
-    sent = ToolNames(tuple(tool["name"] for tool in tools)).rename_tools(tools)
-    assert len(sent) == len({tool["name"] for tool in sent}) == 2
-
-
-def test_only_functions_and_custom_tools_are_renamed() -> None:
-    """The others have no name of ours."""
-    names = ToolNames(("a.b",))
-    search = {"type": "web_search"}
-    tools = names.rename_tools([{"type": "function", "name": "a.b"}, search])
-    assert tools == [{"type": "function", "name": names.sent_name("a.b")}, search]
+    functions = [{"type": "function", "name": n} for n in ("a.b", taken, "a.b")]
+    tools = merge_tools(functions, [SEARCH])
+    names = ToolNames(tuple(tool["name"] for tool in tools[:2]))
+    first, second, hosted = names.rename_tools(tools)
+    assert (first["name"], second["name"]) == (names.sent_name("a.b"), taken)
+    assert first["name"] != taken
+    assert hosted == SEARCH
 
 
 FUNCTION: Item = {"type": "function", "name": "f"}
 CUSTOM: Item = {"type": "custom", "name": "c"}
 FILES: Item = {"type": "mcp", "server_label": "files"}
-SEARCH: Item = {"type": "web_search"}
 TOOLS = [FUNCTION, CUSTOM, FILES, SEARCH]
 NESTED = {"type": "function", "function": {"name": "f"}}
+REQUIRED = {"mode": "required"}
 
 
 @pytest.mark.parametrize(
@@ -292,17 +283,28 @@ NESTED = {"type": "function", "function": {"name": "f"}}
         ({"type": "none"}, "none"),
         ("any", "required"),
         (
-            {
-                "type": "allowed_tools",
-                "allowed_tools": {"mode": "required", "tools": [NESTED]},
-            },
-            {"type": "allowed_tools", "mode": "required", "tools": [FUNCTION]},
+            {"type": "allowed_tools", "allowed_tools": {**REQUIRED, "tools": [NESTED]}},
+            {"type": "allowed_tools", **REQUIRED, "tools": [FUNCTION]},
         ),
     ],
 )
 def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> None:
     """By its name alone, or as Chat Completions, Mistral and Anthropic have it."""
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        *(None, "required", FUNCTION, FILES, {**FILES, "name": "read"}),
+        {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, SEARCH]},
+    ],
+)
+def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
+    """One of the wrong type is the default, as with every parameter."""
+    assert responses_tool_choice(choice, TOOLS, ToolNames()) == choice
+    for odd in (7, ["f"]):
+        assert responses_tool_choice(odd, TOOLS, ToolNames()) is None
 
 
 def test_tool_may_have_the_name_of_a_choice() -> None:
@@ -312,19 +314,12 @@ def test_tool_may_have_the_name_of_a_choice() -> None:
     assert responses_tool_choice("auto", tools, ToolNames()) == "auto"
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        None,
-        "required",
-        FUNCTION,
-        FILES,
-        {**FILES, "name": "read"},
-        {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, SEARCH]},
-    ],
-)
-def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
-    assert responses_tool_choice(choice, TOOLS, ToolNames()) == choice
+def endless_choice() -> Item:
+    """Return a choice inside of very many choices."""
+    choice = FUNCTION
+    for _ in range(2_000):
+        choice = {"type": "allowed_tools", "tools": [choice]}
+    return choice
 
 
 @pytest.mark.parametrize(
@@ -335,12 +330,12 @@ def test_choice_in_the_form_of_the_api_stays(choice: object) -> None:
         ({"type": "function", "name": "c"}, "c"),
         ({"type": "mcp", "server_label": "mails"}, "mails"),
         ({"type": "allowed_tools", "tools": [{"type": "custom", "name": "x"}]}, "x"),
+        pytest.param(endless_choice(), "allowed_tools", id="very many"),
     ],
 )
 def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
-    """It is an error that names the tool."""
-    sentence = f"The tool choice asks for {named}, which this chat does not have."
-    with pytest.raises(InvalidRequest, match=f"^{re.escape(sentence)}$"):
+    message = f"The tool choice asks for {named}, which this chat does not have."
+    with pytest.raises(InvalidRequest, match=f"^{re.escape(message)}$"):
         responses_tool_choice(choice, TOOLS, ToolNames())
 
 
@@ -353,25 +348,7 @@ def test_choice_that_names_no_tool_is_refused(choice: object) -> None:
         responses_tool_choice(choice, TOOLS, ToolNames())
 
 
-def test_choice_inside_of_very_many_choices_is_refused() -> None:
-    choice: Item = {"type": "function", "name": "f"}
-    for _ in range(2_000):
-        choice = {"type": "allowed_tools", "tools": [choice]}
-
-    with pytest.raises(
-        InvalidRequest, match=r"^The tool choice asks for allowed_tools"
-    ):
-        responses_tool_choice(choice, TOOLS, ToolNames())
-
-
-@pytest.mark.parametrize("choice", [None, 7, ["f"]], ids=repr)
-def test_choice_of_the_wrong_type_is_the_default(choice: object) -> None:
-    """As with every parameter (docs/parameters.md)."""
-    assert responses_tool_choice(choice, TOOLS, ToolNames()) is None
-
-
 def test_choice_by_a_forbidden_name() -> None:
-    """A tool is chosen by its own name, and asked for by the one that is sent."""
     names = ToolNames(("a.b",))
     tools = names.rename_tools([{"type": "function", "name": "a.b"}])
     expected = {"type": "function", "name": names.sent_name("a.b")}
@@ -381,13 +358,8 @@ def test_choice_by_a_forbidden_name() -> None:
     assert responses_tool_choice(nested, tools, names) == expected
 
 
-CALLED: Item = {
-    "type": "function_call",
-    "name": "list_ships",
-    "call_id": "call_1",
-    "arguments": "{}",
-}
-RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
+CALLED: Item = {"type": "custom_tool_call", "name": "list_ships", "call_id": "c"}
+RETURNED: Item = {"type": "custom_tool_call_output", "call_id": "c", "output": "[]"}
 
 
 @pytest.mark.parametrize(
@@ -419,22 +391,10 @@ def test_call_of_an_added_tool_names_the_tool_as_its_namespace(
     assert sent == [declared, expected, RETURNED]
 
 
-@pytest.mark.parametrize(
-    ("choice", "later"),
-    [
-        ("none", "none"),
-        ("auto", None),
-        ("required", None),
-        (None, None),
-        ({"type": "function", "name": "look"}, None),
-        (
-            {"type": "allowed_tools", "mode": "required", "tools": [FLAT]},
-            {"type": "allowed_tools", "mode": "auto", "tools": [FLAT]},
-        ),
-    ],
-)
-def test_choice_demands_one_call_and_forbids_for_good(
-    choice: object, later: object
-) -> None:
+def test_choice_demands_one_call_and_forbids_for_good() -> None:
     """Else the model would call again and again."""
-    assert next_tool_choice(choice) == later
+    for choice in ("auto", "required", None, {"type": "function", "name": "look"}):
+        assert next_tool_choice(choice) is None, choice
+    assert next_tool_choice("none") == "none"
+    allowed = {"type": "allowed_tools", "mode": "required", "tools": [FLAT]}
+    assert next_tool_choice(allowed) == {**allowed, "mode": "auto"}

@@ -3,6 +3,7 @@
 import json
 import zlib
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,12 +11,7 @@ import pytest
 from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonBudget, JsonTooLarge
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.turns import (
-    Turn,
-    append_turns,
-    read_turn,
-    record_turn,
-)
+from openai_responses.requests.turns import Turn, append_turns, read_turn, record_turn
 
 Item = dict[str, Any]
 KINDS = {"additional_tools", "configuration_update"}
@@ -31,18 +27,24 @@ def request(offered: list[Item] | None = None, **more: Any) -> ResponsesRequest:
     return ResponsesRequest(model="m", input=[], tools=offered, **more)
 
 
-def test_stored_form_gives_the_turn_back() -> None:
-    """Text, tools and lists, as JSON has them."""
-    turn = record_turn(request(tools(0, description="é\n")), (), "medium")
+def recorded(
+    asked: ResponsesRequest, earlier: Sequence[Turn] = (), effort: str | None = None
+) -> Turn:
+    """Return what is stored of a question, of which something is."""
+    turn = record_turn(asked, earlier, effort)
     assert turn
+    return turn
+
+
+def test_stored_form_gives_the_turn_back() -> None:
+    turn = recorded(request(tools(0, description="é\n")), (), "medium")
     assert read_turn(turn.wire(), JsonBudget(10_000)) == turn._replace(items=[])
 
 
 def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
     """Earlier versions declared many tools so: the chat begins anew."""
     space = {"type": "namespace", "name": "f_1", "description": "", "tools": tools(1)}
-    turn = record_turn(request([*tools(0), {"type": "tool_search"}, space]), (), None)
-    assert turn
+    turn = recorded(request([*tools(0), {"type": "tool_search"}, space]))
 
     assert read_turn(turn.wire(), JsonBudget(10_000)) is None
 
@@ -50,11 +52,9 @@ def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
 @pytest.mark.parametrize(("held", "more", "begins"), [(127, 1, False), (127, 2, True)])
 def test_more_tools_than_a_chat_may_declare(held: int, more: int, begins: bool) -> None:
     """Those that went count as well, because they stay declared."""
-    first = record_turn(request(tools(*range(held))), (), None)
-    assert first
+    first = recorded(request(tools(*range(held))))
     asked = request(tools(*range(held, held + more)))
-    turn = record_turn(asked, [first], None)
-    assert turn
+    turn = recorded(asked, [first], None)
     assert bool(turn.base) == begins
     _, items = append_turns(asked, {"a": turn} if begins else {"a": first}, KINDS)
     assert items == {"a": []}
@@ -69,11 +69,8 @@ def test_turn_is_limited_by_what_it_unpacks_to() -> None:
     with pytest.raises(JsonTooLarge):
         read_turn(b64encode(packed).decode(), JsonBudget(10_000_000))
 
-
-def test_turns_of_a_chat_have_one_budget() -> None:
-    """Many of them, each small in the row, would send as much together."""
-    turn = record_turn(request(tools(0, description="x" * 1000)), (), None)
-    assert turn
+    # Many of them, each small in the row, would send as much together.
+    turn = recorded(request(tools(0, description="x" * 1000)))
     budget = JsonBudget(1500)
     assert read_turn(turn.wire(), budget)
     with pytest.raises(JsonTooLarge):
@@ -83,13 +80,14 @@ def test_turns_of_a_chat_have_one_budget() -> None:
 def test_turn_that_is_too_long_is_not_stored() -> None:
     """A chat's row is read and written whole; what compresses well fits."""
     noise = "".join(hex_digest(str(number)) for number in range(6_000))
-    first = record_turn(request(tools(0, description="x" * 300_000)), (), None)
-    assert first
+    first = recorded(request(tools(0, description="x" * 300_000)))
     assert record_turn(request(tools(0, description=noise)), (), None) is None
     assert record_turn(request(tools(1, description=noise)), [first], None) is None
 
 
 SCHEMA = {"type": "json_schema", "name": "a", "schema": {}}
+UPDATE = {"type": "configuration_update"}
+TEXT = {"type": "text"}
 MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example"}
 
 
@@ -98,29 +96,19 @@ MCP = {"type": "mcp", "server_label": "clocks", "server_url": "https://c.example
     [
         ({}, {}, []),
         ({}, {"reasoning": {"effort": "medium"}}, []),  # the model's own
-        ({}, {"text": {"format": {"type": "text"}}}, []),
+        ({}, {"text": {"format": TEXT}}, []),
         (
             {"reasoning": {"effort": "low"}},
             {"reasoning": {"effort": "high", "summary": "auto"}},
-            [{"type": "configuration_update", "reasoning": {"effort": "high"}}],
+            [{**UPDATE, "reasoning": {"effort": "high"}}],
         ),
         (
             {"reasoning": {"effort": "low"}, "text": {"format": SCHEMA}},
             {},
-            [
-                {
-                    "type": "configuration_update",
-                    "reasoning": {"effort": "medium"},
-                    "text": {"format": {"type": "text"}},
-                }
-            ],
+            [{**UPDATE, "reasoning": {"effort": "medium"}, "text": {"format": TEXT}}],
         ),
         ({}, {"text": {"format": {"type": "json_object"}}}, None),
-        (
-            {"offered": tools(0)},
-            {"offered": tools(0, description="Other words.")},
-            [],
-        ),
+        ({"offered": tools(0)}, {"offered": tools(0, description="Other words.")}, []),
         ({"offered": tools(0)}, {"offered": tools(0, parameters={"x": 1})}, None),
         ({"offered": tools(0)}, {"offered": [*tools(0), MCP]}, []),
         (
@@ -134,8 +122,7 @@ def test_what_a_later_turn_appends(
     first: dict[str, Any], then: dict[str, Any], items: list[Item] | None
 ) -> None:
     """None: the chat begins anew, because no item can state it."""
-    begun = record_turn(request(**first), (), "medium")
-    assert begun
+    begun = recorded(request(**first), (), "medium")
 
     turn = record_turn(request(**then), [begun], "medium")
 
@@ -144,15 +131,15 @@ def test_what_a_later_turn_appends(
     assert (turn.base is None) is (items is not None)
 
 
-def test_effort_without_a_default_cannot_be_taken_back() -> None:
-    """No item says that there is none, so the chat begins anew."""
-    begun = record_turn(request(reasoning={"effort": "low"}), (), None)
-    assert begun
-
-    turn = record_turn(request(), [begun], None)
-
-    assert turn
+def test_what_no_item_can_state() -> None:
+    """No item says that there is no effort, and the API refuses an empty list of tools."""
+    begun = recorded(request(reasoning={"effort": "low"}))
+    turn = recorded(request(), [begun], None)
     assert turn.base
+
+    plain = recorded(request())
+    changed, _ = append_turns(request(), {"a": plain}, KINDS)
+    assert changed.payload() == request().payload()
 
 
 def only_f1(mode: str) -> Item:
@@ -175,8 +162,7 @@ def test_tool_that_went_is_declared_and_not_offered(
     offered: list[Item] | None, choice: Any, sent: Any
 ) -> None:
     """Without its declaration the beginning would change."""
-    begun = record_turn(request(tools(0, 1)), (), None)
-    assert begun
+    begun = recorded(request(tools(0, 1)))
     asked = request(offered, tool_choice=choice)
 
     changed, _ = append_turns(asked, {"a": begun}, KINDS)
@@ -188,8 +174,7 @@ def test_tool_that_went_is_declared_and_not_offered(
 def test_fields_are_those_of_the_first_turn() -> None:
     """Servers keep their secrets: they come from the question that is asked now."""
     first = {"reasoning": {"effort": "low"}, "text": {"format": SCHEMA}}
-    begun = record_turn(request(tools(0), **first), (), None)
-    assert begun
+    begun = recorded(request(tools(0), **first))
     more = {"reasoning": {"effort": "high", "summary": "auto"}, "temperature": 1.0}
     asked = request([*tools(0), MCP], text={"verbosity": "low"}, **more)
 
@@ -206,24 +191,12 @@ def test_fields_are_those_of_the_first_turn() -> None:
 
 def test_in_pro_mode_the_configuration_stays_in_the_request() -> None:
     """The API refuses the item there; tools are appended all the same."""
-    begun = record_turn(request(tools(0), reasoning={"effort": "low"}), (), None)
-    assert begun
+    begun = recorded(request(tools(0), reasoning={"effort": "low"}))
     changed_effort = {"reasoning": {"effort": "high", "mode": "pro"}}
     asked = request(tools(0, 1), **changed_effort)
-    later = record_turn(asked, [begun], None)
-    assert later
+    later = recorded(asked, [begun], None)
 
     changed, items = append_turns(asked, {"a": begun, "b": later}, KINDS)
 
     assert changed.reasoning == changed_effort["reasoning"]
     assert [item["type"] for item in items["b"]] == ["additional_tools"]
-
-
-def test_chat_without_tools_has_no_empty_list() -> None:
-    """The API refuses one."""
-    begun = record_turn(request(), (), None)
-    assert begun
-
-    changed, _ = append_turns(request(), {"a": begun}, KINDS)
-
-    assert changed.payload() == request().payload()

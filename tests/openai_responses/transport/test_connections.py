@@ -31,6 +31,7 @@ from upstream.server import (
     Upstream,
     ask,
     breaking,
+    error_of,
     hang_up,
     post,
     replying,
@@ -42,25 +43,24 @@ from upstream.server import (
 pytestmark = pytest.mark.asyncio
 
 CANARY = "sk-proj-CANARY123"
-
-
-ANSWER = replying('{"output": []}')
+FIELDS = ("message", "code", "type", "param")
 
 
 @pytest.mark.parametrize("count", [1, 2500])
 async def test_request_is_one_post_with_key_and_payload(
     connections: Connections, count: int
 ) -> None:
-    """One POST with the key, the type and the payload as it is, however large it is."""
     item = {"role": "user", "content": 'Zürich 東京 🚀 "input": ['}
     payload = {"model": "m", "input": [item] * count, "instructions": '"input": ['}
-    async with Upstream(ANSWER) as upstream:
+    async with Upstream(replying('{"output": []}')) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
         await ask(connections, endpoint, payload)
         (request,) = upstream.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["Content-Type"] == "application/json"
+    # What is packed could be of any size.
+    assert request.headers["Accept-Encoding"] == "identity"
     assert upstream.bodies == [payload]
 
 
@@ -73,30 +73,26 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
             await upstream.left.wait()
 
 
-def error_body(**fields: str | None) -> str:
-    """Return an error body with a canary in its message."""
-    return json.dumps({"error": {"message": f"Sorry, {CANARY}", **fields}})
-
-
 @pytest.mark.parametrize(
     ("status", "text", "words"),
     [
-        (429, error_body(type="insufficient_quota"), "credit"),
-        (400, error_body(code=CANARY, type=CANARY, param=CANARY), "HTTP 400. An admin"),
+        (429, '{"error": {"type": "insufficient_quota"}}', "credit"),
+        (
+            400,
+            json.dumps({"error": dict.fromkeys(FIELDS, CANARY)}),
+            "HTTP 400. An admin",
+        ),
         (400, "[" * 70_000, "HTTP 400. An admin"),
-        (400, b"\xff\xfe\x00", "HTTP 400. An admin"),
     ],
 )
 async def test_bad_status_has_a_message_that_quotes_nothing(
     connections: Connections, status: int, text: str, words: str
 ) -> None:
-    async with Upstream(replying(text, status)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    assert words in str(refused.value)
-    assert refused.value.status == status
-    assert CANARY not in f"{refused.value} {refused.value!r}"
-    assert refused.value.__cause__ is None
+    refused = await error_of(connections, ApiRefused, replying(text, status))
+    assert words in str(refused)
+    assert refused.status == status
+    assert CANARY not in f"{refused} {refused!r}"
+    assert refused.__cause__ is None
 
 
 async def test_refusal_in_pieces(connections: Connections) -> None:
@@ -126,11 +122,8 @@ async def test_refusal_that_repeats_the_chat_is_read_up_to_a_megabyte(
     """FastAPI, and so vLLM, puts what it refuses into the body."""
     row = {"loc": ["body", "input", 0, "id"], "msg": "Bad.", "input": "x" * size}
     body = json.dumps({"detail": [row]})
-    async with Upstream(replying(body, 400)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-
-    assert refused.value.error.param == param
+    refused = await error_of(connections, ApiRefused, replying(body, 400))
+    assert refused.error.param == param
 
 
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
@@ -151,57 +144,6 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     assert sent < 16_000_000
 
 
-@pytest.mark.parametrize(
-    ("headers", "after", "wanted"),
-    [
-        ({}, None, None),
-        ({"Retry-After": "7"}, 7.0, None),
-        ({"Retry-After-Ms": "0"}, 0.0, None),
-        ({"Retry-After": "0.25"}, 0.25, None),
-        ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
-        ({"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0, None),
-        ({"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None, None),
-        ({"Retry-After": "soon"}, None, None),
-        ({"Retry-After": "-3"}, None, None),
-        ({"Retry-After": "nan"}, None, None),
-        ({"Retry-After": "inf"}, None, None),
-        ({"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None, None),
-        ({"Retry-After": f"Mon, 16 Nov 2026 13:06:50 +{'9' * 20}"}, None, None),
-        ({"X-Should-Retry": "false"}, None, False),
-        ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
-    ],
-)
-async def test_retry_headers_are_read_from_a_refusal(
-    connections: Connections,
-    headers: dict[str, str],
-    after: float | None,
-    wanted: bool | None,
-) -> None:
-    """Milliseconds, seconds or a date, with OpenAI's id; nonsense is no wish."""
-    refused = await refusal(connections, replying("", 503, headers=headers))
-    failure = refused.failure
-    assert failure.status == 503
-    assert failure.retry_after == after
-    assert failure.should_retry is wanted
-    assert refused.request_id == headers.get("X-Request-Id", "")
-
-
-async def test_date_without_a_zone_is_no_local_time(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its wait is the same on a server that is twelve hours away from UTC."""
-    in_2100 = "Fri, 01 Jan 2100 00:00:00"
-    waits: list[float] = []
-    monkeypatch.setenv("TZ", "Etc/GMT+12")
-    time.tzset()
-    for zone in (" GMT", " -0000", ""):
-        answer = replying("", 503, headers={"Retry-After": in_2100 + zone})
-        waits.append((await refusal(connections, answer)).failure.retry_after or 0)
-    monkeypatch.undo()
-    time.tzset()
-    assert max(waits) - min(waits) < 3600
-
-
 def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
     """OpenAI's headers: what remains of each limit, and when it is whole again."""
     headers: dict[str, str] = {}
@@ -214,6 +156,17 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("status", "headers", "after"),
     [
+        (503, {}, None),
+        (503, {"Retry-After": "7"}, 7.0),
+        (503, {"Retry-After-Ms": "0"}, 0.0),
+        (503, {"Retry-After": "0.25"}, 0.25),
+        (503, {"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5),
+        (503, {"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0),
+        (503, {"Retry-After": "16 Nov 2026 13:06:50 +9999999999999"}, None),
+        (503, {"Retry-After": f"Mon, 16 Nov {'9' * 20} 13:06:50 GMT"}, None),
+        (503, {"Retry-After": f"Mon, 16 Nov 2026 13:06:50 +{'9' * 20}"}, None),
+        *((503, {"Retry-After": odd}, None) for odd in ("soon", "-3", "nan", "inf")),
+        # Not a limit of which something remains, nor where no limit was reached.
         (429, rate_limits(requests=("0", "2s"), tokens=("900", "6m0s")), 2.0),
         (429, rate_limits(requests=("9", "2s"), tokens=("0", "6m0s")), 360.0),
         (429, rate_limits(requests=("0", "2s"), tokens=("0", "6m0s")), 360.0),
@@ -227,28 +180,53 @@ def rate_limits(**of: tuple[str, str]) -> dict[str, str]:
         (429, {"X-RateLimit-Remaining": "40", "X-RateLimit-Reset": "3600"}, None),
     ],
 )
-async def test_limit_of_which_nothing_remains_is_waited_for(
+async def test_wait_is_read_from_the_headers_of_a_refusal(
     connections: Connections, status: int, headers: dict[str, str], after: float | None
 ) -> None:
-    """Not one of which something does, nor where no limit was reached."""
-    refused = await refusal(connections, replying("", status, headers=headers))
+    """Milliseconds, seconds, a date, or what is left of a limit; nonsense is no wish."""
+    answer = replying("", status, headers=headers)
+    refused = await error_of(connections, ApiRefused, answer)
+    assert (refused.status, refused.failure.retry_after) == (status, after)
+    assert refused.failure.should_retry is None
+    assert refused.request_id == ""
 
-    assert refused.failure.retry_after == after
+
+@pytest.mark.parametrize(("word", "wanted"), [("false", False), ("True", True)])
+async def test_wish_of_the_server_and_the_id_of_its_answer(
+    connections: Connections, word: str, wanted: bool
+) -> None:
+    headers = {"X-Should-Retry": word, "X-Request-Id": "req_1"}
+    answer = replying("", 503, headers=headers)
+    refused = await error_of(connections, ApiRefused, answer)
+    assert (refused.failure.should_retry, refused.request_id) == (wanted, "req_1")
+
+
+async def test_date_without_a_zone_is_no_local_time(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its wait is the same on a server that is twelve hours away from UTC."""
+    in_2100 = "Fri, 01 Jan 2100 00:00:00"
+    waits: list[float] = []
+    monkeypatch.setenv("TZ", "Etc/GMT+12")
+    time.tzset()
+    for zone in (" GMT", " -0000", ""):
+        answer = replying("", 503, headers={"Retry-After": in_2100 + zone})
+        waits.append(
+            (await error_of(connections, ApiRefused, answer)).failure.retry_after or 0
+        )
+    monkeypatch.undo()
+    time.tzset()
+    assert max(waits) - min(waits) < 3600
+
+
+BUSY = '{"error": {"message": "Busy"}}'
 
 
 @pytest.mark.parametrize(
     ("error", "after"),
     [
         ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
-        (
-            {
-                "metadata": {
-                    "raw": '{"error": {"message": "Busy"}}',
-                    "headers": {"X-RateLimit-Reset": "9"},
-                }
-            },
-            9.0,
-        ),
+        ({"metadata": {"raw": BUSY, "headers": {"X-RateLimit-Reset": "9"}}}, 9.0),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
@@ -260,16 +238,8 @@ async def test_limit_in_the_error_is_waited_for(
 ) -> None:
     """OpenRouter, Codex's own server and gateways send no header."""
     answer = replying(json.dumps({"error": {"code": 429, **error}}), 429)
-    refused = await refusal(connections, answer)
+    refused = await error_of(connections, ApiRefused, answer)
     assert refused.failure.retry_after == after
-
-
-async def refusal(connections: Connections, answer: Answerer) -> ApiRefused:
-    """Return the error of a request that is refused."""
-    async with Upstream(answer) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    return refused.value
 
 
 @settings(max_examples=40)
@@ -286,7 +256,9 @@ async def test_any_header_gives_a_bounded_wait(
 ) -> None:
     """Whatever a server sends, the wait is within the limit or there is none."""
     connections = Connections()
-    refused = await refusal(connections, replying("", status, headers=headers))
+    refused = await error_of(
+        connections, ApiRefused, replying("", status, headers=headers)
+    )
     await connections.close()
     wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
     assert wait is None or 0 <= wait <= 60
@@ -295,7 +267,7 @@ async def test_any_header_gives_a_bounded_wait(
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a\r\nX-Evil: 1", "sk-\x00"])
 async def test_key_that_no_header_can_hold(connections: Connections, key: str) -> None:
     """A line break inside the key is told before anything is sent."""
-    async with Upstream(ANSWER) as upstream:
+    async with Upstream(replying("{}")) as upstream:
         with pytest.raises(InvalidRequest, match="invalid character") as refused:
             await ask(connections, Endpoint(upstream.base_url, key))
         assert upstream.requests == []
@@ -307,13 +279,9 @@ async def test_key_that_no_header_can_hold(connections: Connections, key: str) -
 async def test_host_that_no_name_server_takes(
     connections: Connections, host: str
 ) -> None:
-    """It is told as a setting to correct."""
     with pytest.raises(ResponsesError) as refused:
         await ask(connections, Endpoint(f"http://{host}/v1", KEY))
     assert "base_url" in refused.value.fault.settings
-
-
-NO_API = "did not answer like the Responses API"
 
 
 @pytest.mark.parametrize(
@@ -322,36 +290,37 @@ NO_API = "did not answer like the Responses API"
         (hang_up, ConnectionFailed, "cannot be reached"),
         (breaking(b'{"output": ['), ConnectionFailed, "broke"),
         (breaking(b'{"error"', status=429), ApiRefused, "rate limit"),
-        (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
-        (replying(""), UnreadableAnswer, NO_API),
-        (replying("[]"), UnreadableAnswer, NO_API),
-        (replying('{"code":0,"msg":"ok","data":{}}'), UnreadableAnswer, NO_API),
-        (replying('{"message":"Hello"}'), UnreadableAnswer, NO_API),
-        (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
-        (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
-        (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
     ],
-    ids=[
-        "hangs up",
-        "breaks off",
-        "a refusal breaks off",
-        "a page",
-        "nothing",
-        "a list",
-        "of another API",
-        "a greeting",
-        "Chat Completions",
-        "deep",
-        "no UTF-8",
+    ids=["hangs up", "breaks off", "a refusal breaks off"],
+)
+async def test_broken_connection(
+    connections: Connections, answer: Answerer, error: type[ResponsesError], words: str
+) -> None:
+    assert words in str(await error_of(connections, error, answer))
+
+
+@pytest.mark.parametrize(
+    ("body", "may_pass"),
+    [
+        pytest.param("", True, id="nothing"),
+        pytest.param(" \n", True, id="white space"),
+        pytest.param("{", False, id="cut off"),
+        pytest.param("<html>Hi</html>", False, id="a page"),
+        pytest.param("[]", False, id="a list"),
+        pytest.param('{"code":0,"msg":"ok","data":{}}', False, id="of another API"),
+        pytest.param('{"message":"Hello"}', False, id="a greeting"),
+        pytest.param('{"choices": [], "error": null}', False, id="Chat Completions"),
+        pytest.param('{"output":' + "[" * 500 + "]" * 500, False, id="deep"),
+        pytest.param(b"\xff\xff\xff", False, id="no UTF-8"),
     ],
 )
 async def test_answer_that_is_none(
-    connections: Connections, answer: Answerer, error: type[Exception], words: str
+    connections: Connections, body: str | bytes, may_pass: bool
 ) -> None:
-    """A broken connection is told as one, a page as a wrong address."""
-    async with Upstream(answer) as upstream:
-        with pytest.raises(error, match=words):
-            await ask(connections, upstream.endpoint)
+    """A proxy whose server went away writes an empty one, which is worth another try."""
+    error = await error_of(connections, UnreadableAnswer, replying(body))
+    assert "did not answer like the Responses API" in str(error)
+    assert (error.failure is not None) is may_pass
 
 
 @pytest.mark.parametrize(
@@ -367,11 +336,8 @@ async def test_answer_that_is_none(
 async def test_each_form_of_an_error_with_status_200(
     connections: Connections, body: dict[str, object]
 ) -> None:
-    """Such bodies are refusals, as they are in a stream."""
-    async with Upstream(replying(json.dumps(body))) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    assert refused.value.error == ApiError(message="No")
+    refused = await error_of(connections, ApiRefused, replying(json.dumps(body)))
+    assert refused.error == ApiError(message="No")
 
 
 @pytest.mark.parametrize(
@@ -382,7 +348,6 @@ async def test_each_form_of_an_error_with_status_200(
 async def test_drained_answer_frees_the_connection(
     connections: Connections, rest: Answerer, opened: int
 ) -> None:
-    """The rest is read for a moment; that it breaks or never ends does not matter."""
     now = asyncio.get_running_loop().time
     async with Upstream(rest) as upstream:
         for _ in range(2):
@@ -410,20 +375,6 @@ async def test_refusal_whose_body_never_ends_is_waited_for_a_moment(
             await ask(connections, upstream.endpoint)
         assert now() - began <= 1.1
     assert refused.value.status == 503
-
-
-@pytest.mark.parametrize(
-    ("body", "may_pass"), [("", True), (" \n", True), ("{", False), ("<p>", False)]
-)
-async def test_answer_without_a_body_is_worth_another_try(
-    connections: Connections, body: str, may_pass: bool
-) -> None:
-    """A proxy writes it whose server went away; a page stays a page."""
-    async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer) as refused:
-            await ask(connections, upstream.endpoint)
-
-    assert (refused.value.failure is not None) is may_pass
 
 
 @pytest.mark.parametrize("status", [202, 204, 206])
@@ -458,8 +409,6 @@ async def test_bytes_before_a_broken_connection_are_kept(
 
 
 async def test_server_that_never_shakes_hands(connections: Connections) -> None:
-    """The limit for a connection ends the wait for one."""
-
     async def nothing(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:

@@ -1,24 +1,26 @@
-"""What a body is, its first bytes say: a label may be wrong, and a body packed."""
+"""What a body is, its first bytes say, and no body fills the memory or sends the key on."""
 
 import asyncio
 import gzip
 import json
-import sys
+import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
-import brotli
 import pytest
-import zstandard
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ApiRefused, ConnectionFailed, UnreadableAnswer
-from openai_responses.transport.connections import Connections, container_file
+from openai_responses.errors import (
+    AnswerTooLarge,
+    ApiRefused,
+    ConnectionFailed,
+    UnreadableAnswer,
+)
+from openai_responses.json_input import MAX_JSON_BYTES
+from openai_responses.transport.connections import Connections, _encode, container_file
 from openai_responses.transport.deadlines import Deadlines, Timeouts
-from openai_responses.transport.uploads import upload_file
 from runs.against_server import end_of, limits, report, report_of
 from runs.disturbed import ANSWER, wire_of
 from runs.log import answer_text
@@ -29,6 +31,7 @@ from upstream.server import (
     Answerer,
     Upstream,
     ask,
+    error_of,
     in_turn,
     post,
     replying,
@@ -77,40 +80,28 @@ async def serving(
         yield Endpoint(f"http://127.0.0.1:{port}/v1", KEY)
 
 
-# ----------------------------------------------------------------------- labels
-
-
+@pytest.mark.parametrize(
+    ("body", "skipped"), [(STREAM, {"empty": 5}), (WHOLE, {})], ids=["stream", "whole"]
+)
 @pytest.mark.parametrize(
     ("label", "before"),
     [
         *((label, b"") for label in LABELS),
-        *((None, before) for before in (b"\xef\xbb\xbf", b"\n\r\n ", b": hi\n")),
+        *((None, before) for before in (b"\xef\xbb\xbf", b"\n\r\n ")),
     ],
 )
-async def test_stream_under_any_label(
-    connections: Connections, label: str | None, before: bytes
+async def test_answer_under_any_label(
+    connections: Connections,
+    label: str | None,
+    before: bytes,
+    body: bytes,
+    skipped: dict[str, int],
 ) -> None:
-    async with serving(before + STREAM, label) as endpoint:
+    async with serving(before + body, label) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "completed"
     assert answer_text(events) == ANSWER
-    assert end_of(events).trace.skipped == {"empty": 5}
-
-
-@pytest.mark.parametrize(
-    ("label", "before"),
-    [
-        *((label, b"") for label in LABELS),
-        *((None, before) for before in (b"\xef\xbb\xbf", b"\n\r\n  ")),
-    ],
-)
-async def test_whole_answer_under_any_label(
-    connections: Connections, label: str | None, before: bytes
-) -> None:
-    async with serving(before + WHOLE, label) as endpoint:
-        events = await report(connections, endpoint)
-    assert end_of(events).ending.kind == "completed"
-    assert answer_text(events) == ANSWER
+    assert end_of(events).trace.skipped == skipped
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -136,30 +127,51 @@ async def test_page_under_any_label(
     assert len(events) == 1
 
 
-@pytest.mark.parametrize("text", [b"Not here", b"data", b"ever"])
-async def test_words_under_another_label(connections: Connections, text: bytes) -> None:
+@pytest.mark.parametrize(
+    ("text", "is_stream"),
+    [(b"Not here", False), (b"data", False), (b"ever", False), (b": hi\n", True)],
+)
+async def test_words_under_another_label(
+    connections: Connections, text: bytes, is_stream: bool
+) -> None:
     """They are no stream, although some begin like one."""
     async with (
         Upstream(replying(text, content_type="text/plain")) as upstream,
         post(connections, upstream.endpoint) as answer,
     ):
-        assert not await answer.is_stream()
+        assert await answer.is_stream() is is_stream
         assert not answer.is_read
         assert await answer.read_any() == text
         assert await answer.read_any() == b""
         assert answer.is_read
 
 
-@pytest.mark.parametrize("label", ["text/event-stream", "text/plain"])
-async def test_first_event_does_not_wait(connections: Connections, label: str) -> None:
-    """It is read before anything follows it."""
+def flushing() -> Callable[[bytes], bytes]:
+    """Return a packer that gives each event as soon as it has it, like a proxy."""
+    packer = zlib.compressobj(wbits=31)
+    return lambda text: packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+
+@pytest.mark.parametrize(
+    ("headers", "pack"),
+    [
+        ({"Content-Type": "text/event-stream"}, bytes),
+        ({"Content-Type": "text/plain"}, bytes),
+        ({"Content-Encoding": "gzip"}, flushing()),
+    ],
+    ids=["stream", "text", "packed"],
+)
+async def test_event_does_not_wait_for_the_next_one(
+    connections: Connections, headers: dict[str, str], pack: Callable[[bytes], bytes]
+) -> None:
     release = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        stream = web.StreamResponse(headers={"Content-Type": label})
+        stream = web.StreamResponse(headers=headers)
         await stream.prepare(request)
-        await stream.write(b"data: 1\n\n")
+        await stream.write(pack(b"data: 1\n\n"))
         await release.wait()
+        await stream.write(pack(b"data: 2\n\n"))
         return stream
 
     async with (
@@ -171,47 +183,17 @@ async def test_first_event_does_not_wait(connections: Connections, label: str) -
         assert await opened.read_any() == b"data: 1\n\n"
         assert not opened.is_read
         release.set()
-        assert await opened.read_any() == b""
-        assert opened.is_read
+        assert await opened.read_any() == b"data: 2\n\n"
 
 
-# ----------------------------------------------------------------- packed bodies
+GZIP = {"Content-Encoding": "gzip"}
 
 
-def raw(body: bytes) -> bytes:
-    """Pack as deflate without the header of zlib."""
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(body) + packer.flush()
-
-
-def plain(body: bytes) -> bytes:
-    """Pack nothing, whatever the header says."""
-    return body
-
-
-PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-    "gzip": ("gzip", gzip.compress),
-    "raw deflate": ("deflate", raw),
-    "an old header": ("gzip", plain),
-    "an unknown kind of text": ("utf-8", plain),
-}
-each_packing = pytest.mark.parametrize("packing", PACKERS)
-
-
-def packed(body: bytes, packing: str) -> tuple[bytes, dict[str, str]]:
-    """Return a packed body with its header."""
-    encoding, pack = PACKERS[packing]
-    return pack(body), {"Content-Encoding": encoding}
-
-
-@each_packing
 @pytest.mark.parametrize("body", [STREAM, WHOLE], ids=["stream", "whole"])
-async def test_packed_answer_is_read(
-    connections: Connections, packing: str, body: bytes
-) -> None:
+async def test_packed_answer_is_read(connections: Connections, body: bytes) -> None:
     """Although it was not asked for."""
-    content, headers = packed(body, packing)
-    async with serving(content, "text/plain", *headers.items()) as endpoint:
+    packed = gzip.compress(body)
+    async with serving(packed, "text/plain", *GZIP.items()) as endpoint:
         events = await report(connections, endpoint)
     assert end_of(events).ending.kind == "completed"
     assert answer_text(events) == ANSWER
@@ -220,90 +202,10 @@ async def test_packed_answer_is_read(
 @pytest.mark.parametrize("status", [200, 429])
 async def test_packed_refusal_is_read(connections: Connections, status: int) -> None:
     """Repairs and messages depend on its code."""
-    content, headers = packed(ERROR, "gzip")
-    answer = replying(content, status, "application/json", headers)
-    async with Upstream(answer) as upstream:
-        with pytest.raises(ApiRefused, match="no credit") as refused:
-            await ask(connections, upstream.endpoint)
-    assert refused.value.error.code == "insufficient_quota"
-
-
-async def test_packed_answers_to_other_requests(connections: Connections) -> None:
-    """The list of models, a container's file, an upload."""
-    models = b'{"data": [{"id": "gpt-5.2"}]}'
-    replies = [
-        replying(content, 200, "application/json", headers)
-        for content, headers in (
-            packed(models, "gzip"),
-            packed(b'{"rain": 3}', "gzip"),
-            packed(b'{"id": "file-1"}', "gzip"),
-        )
-    ]
-    limit = Deadlines(Timeouts())
-    async with Upstream(in_turn(*replies)) as upstream:
-        endpoint = upstream.endpoint
-        assert await fetch_models(endpoint, connections) == {"gpt-5.2": ""}
-        ids = ("c", "f")
-        file = await container_file(endpoint, connections, ids, 99, limit)
-        assert file == b'{"rain": 3}'
-        assert (
-            await upload_file(endpoint, connections, "a.csv", b"a", limit) == "file-1"
-        )
-
-
-@pytest.mark.parametrize(
-    ("encoding", "pack"), [("br", brotli.compress), ("zstd", zstandard.compress)]
-)
-@pytest.mark.parametrize("has_package", [True, False])
-async def test_packing_that_needs_a_package(
-    connections: Connections,
-    monkeypatch: pytest.MonkeyPatch,
-    encoding: str,
-    pack: Callable[[bytes], bytes],
-    has_package: bool,
-) -> None:
-    """It is read where one is there, as in Open WebUI; else the answer says why not."""
-    if not has_package:
-        for package in ("brotli", "brotlicffi", "zstandard"):
-            monkeypatch.setitem(sys.modules, package, None)
-    headers = {"Content-Encoding": encoding}
-    answer = replying(pack(STREAM), headers=headers)
-    events = await report_of(connections, answer, limits(2))
-    if has_package:
-        assert answer_text(events) == ANSWER
-        assert end_of(events).ending.kind == "completed"
-    else:
-        assert len(events) == 1
-        assert "compressed answer" in end_of(events).ending.message
-
-
-async def test_packed_event_is_shown_as_soon_as_it_is_there(
-    connections: Connections,
-) -> None:
-    """A proxy flushes after each event."""
-    release = asyncio.Event()
-    packer = zlib.compressobj(wbits=31)
-
-    def flushed(text: bytes) -> bytes:
-        return packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        stream = web.StreamResponse(headers={"Content-Encoding": "gzip"})
-        await stream.prepare(request)
-        await stream.write(flushed(b"data: 1\n\n"))
-        await release.wait()
-        await stream.write(flushed(b"data: 2\n\n"))
-        return stream
-
-    async with (
-        asyncio.timeout(60),
-        Upstream(answer) as upstream,
-        post(connections, upstream.endpoint) as opened,
-    ):
-        assert await opened.is_stream()
-        assert await opened.read_any() == b"data: 1\n\n"
-        release.set()
-        assert await opened.read_any() == b"data: 2\n\n"
+    answer = replying(gzip.compress(ERROR), status, headers=GZIP)
+    refused = await error_of(connections, ApiRefused, answer)
+    assert "no credit" in str(refused)
+    assert refused.error.code == "insufficient_quota"
 
 
 @pytest.mark.parametrize("status", [200, 400])
@@ -334,9 +236,8 @@ async def test_body_that_is_damaged(
     """What came before is kept: the answer counts as cut."""
     packer = zlib.compressobj(wbits=31)
     good = b"".join(map(packer.compress, beginning)) + packer.flush(zlib.Z_SYNC_FLUSH)
-    headers = {"Content-Encoding": "gzip"}
     async with (
-        serving(good + b"\xff" * 20, None, *headers.items()) as endpoint,
+        serving(good + b"\xff" * 20, None, *GZIP.items()) as endpoint,
         post(connections, endpoint) as opened,
     ):
         read = [(await opened.read_any())[:1] for _ in beginning]
@@ -350,8 +251,7 @@ async def test_packed_body_that_is_cut_in_good_order(
     connections: Connections, lost: int
 ) -> None:
     """A file is not taken for whole; an answer is asked for again, if it is no JSON."""
-    content, headers = packed(WHOLE, "gzip")
-    cut = replying(content[:-lost], headers=headers)
+    cut = replying(gzip.compress(WHOLE)[:-lost], headers=GZIP)
     limit = Deadlines(Timeouts())
     async with Upstream(in_turn(cut, cut, replying(WHOLE))) as upstream:
         with pytest.raises(ConnectionFailed):
@@ -370,44 +270,251 @@ async def test_reason_of_a_packed_stream_that_was_refused(
     first = wire.ended("failed", error=None)
     error = {"type": "error", "error": {"code": "content_filter", "message": "No"}}
     body = gzip.compress(wire.on_the_wire(first, error))
-    answer = replying(body, headers={"Content-Encoding": "gzip"})
+    answer = replying(body, headers=GZIP)
     events = await report_of(connections, answer)
     assert end_of(events).ending.code == "content_filter"
 
 
-# --------------------------------------------------------------- lines of headers
-
-
 @pytest.mark.parametrize(
-    "headers",
+    ("headers", "kind"),
     [
-        [("Content-Security-Policy", "x" * 65_000)],
-        [(f"X-Header-{number}", "x" * 100) for number in range(490)],
+        ({"Content-Security-Policy": "x" * 65_000}, "completed"),
+        ({f"X-Header-{number}": "x" * 100 for number in range(490)}, "completed"),
+        ({"Content-Security-Policy": "x" * 70_000}, "unreachable"),
+        ({f"X-Header-{number}": "x" for number in range(600)}, "unreachable"),
     ],
-    ids=["a long line", "many lines"],
+    ids=["a long line", "many lines", "a line without an end", "lines without an end"],
 )
 async def test_long_headers_of_a_proxy(
-    connections: Connections, headers: list[tuple[str, str]]
+    connections: Connections, headers: dict[str, str], kind: str
 ) -> None:
-    """They are not read, so they must not end an answer."""
-    async with Upstream(replying(WHOLE, headers=dict(headers))) as upstream:
+    """They are not read, so they must not end an answer; but they have a limit."""
+    async with Upstream(replying(WHOLE, headers=headers)) as upstream:
         events = await report(connections, upstream.endpoint)
-    assert end_of(events).ending.kind == "completed"
+    assert end_of(events).ending.kind == kind
+
+
+MEGABYTE = 1 << 20
+
+
+EVENT = b'data: {"type":"keepalive"}\n\n'
+
+
+def bomb(megabytes: int, piece: bytes) -> bytes:
+    """Return that many megabytes of a piece in a few kilobytes."""
+    packer = zlib.compressobj(wbits=31)
+    text = piece * (MEGABYTE // len(piece))
+    packed = [packer.compress(text) for _ in range(megabytes)]
+    return b"".join([*packed, packer.flush()])
+
+
+@contextmanager
+def held_at_most(held: float) -> Iterator[None]:
+    """Say how many bytes what is done may hold at once."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < held
+    finally:
+        tracemalloc.stop()
+
+
+async def test_packed_stream_stops_at_its_limit(connections: Connections) -> None:
+    """Megabytes of events in a few kilobytes take no memory."""
+    packed = bomb(20, EVENT)
+    within = limits(2)._replace(most_bytes=2 * MEGABYTE)
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
+        with held_at_most(8 * MEGABYTE):
+            events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 1
+    assert "more data than is accepted" in end_of(events).ending.message
+    assert len(packed) < MEGABYTE
 
 
 @pytest.mark.parametrize(
-    "headers",
+    ("piece", "status", "error", "held"),
     [
-        {"Content-Security-Policy": "x" * 70_000},
-        {f"X-Header-{number}": "x" for number in range(600)},
+        pytest.param(
+            b'{"output": "', 200, AnswerTooLarge, 2 * MAX_JSON_BYTES, id="an object"
+        ),
+        pytest.param(b'{"error": "', 503, ApiRefused, 4 * MEGABYTE, id="a refusal"),
     ],
-    ids=["a line", "lines"],
 )
-async def test_headers_without_an_end(
-    connections: Connections, headers: dict[str, Any]
+async def test_packed_body_stops_at_its_limit(
+    connections: Connections,
+    piece: bytes,
+    status: int,
+    error: type[Exception],
+    held: float,
 ) -> None:
-    """They have a limit, as all that a server sends."""
-    answer: Answerer = replying(WHOLE, headers=headers)
+    """As one that is not packed: what it becomes counts."""
+    packed = bomb(80, piece)
+    async with Upstream(replying(packed, status, headers=GZIP)) as upstream:
+        with held_at_most(held), pytest.raises(error):
+            await ask(connections, upstream.endpoint)
+
+
+async def test_packed_white_space_stops_at_its_limit(connections: Connections) -> None:
+    """It is read until the first letter says what the body is."""
+    async with Upstream(replying(bomb(80, b" \n"), headers=GZIP)) as upstream:
+        with held_at_most(4 * MEGABYTE):
+            async with post(connections, upstream.endpoint) as answer:
+                with pytest.raises(AnswerTooLarge):
+                    await answer.is_stream()
+
+
+async def test_packed_rest_of_an_answer_stops_at_its_limit(
+    connections: Connections,
+) -> None:
+    """What follows the end is read for a moment only, and kept as little."""
+    packed = bomb(300, EVENT)
+    async with Upstream(replying(packed, headers=GZIP)) as upstream:
+        with held_at_most(4 * MEGABYTE):
+            async with (
+                asyncio.timeout(60),
+                post(connections, upstream.endpoint) as answer,
+            ):
+                rest = await answer.drain()
+    assert rest.startswith(EVENT.strip())
+
+
+async def test_others_run_while_a_bomb_is_unpacked(connections: Connections) -> None:
+    """Each piece takes a moment; a hundred of them would stop all chats."""
+    packed = bomb(50, EVENT)
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with (
+        Upstream(replying(packed, headers=GZIP)) as upstream,
+        post(connections, upstream.endpoint) as answer,
+    ):
+        assert await answer.is_stream()
+        other = asyncio.create_task(count())
+        pieces = 0
+        while await answer.read_any():
+            pieces += 1
+        other.cancel()
+    assert pieces >= 100
+    assert turns >= pieces - 5  # the first one of a chunk had to be waited for anyway
+
+
+async def test_empty_blocks_without_an_end(connections: Connections) -> None:
+    """A packed stream can go on without a word; what arrives counts, too."""
+    packer = zlib.compressobj(wbits=31)
+    begin = packer.compress(b"data: 1") + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(headers=GZIP)
+        await stream.prepare(request)
+        await stream.write(begin)
+        while True:
+            await stream.write(b"\x00\x00\x00\xff\xff" * 1_000_000)
+
     async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint)
-    assert end_of(events).ending.kind == "unreachable"
+        async with post(connections, upstream.endpoint) as opened:
+            assert await opened.read_any() == b"data: 1"
+            with pytest.raises(AnswerTooLarge):
+                await opened.read_any()
+        await upstream.left.wait()
+
+
+LONG = (b'{"output": [], "x": "', b"x", MAX_JSON_BYTES, b'"}')
+HEAVY = (b'{"output": [', b"[],", 10 * MEGABYTE, b"0]}")
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece", "count", "end"), [LONG, HEAVY], ids=["long", "heavy"]
+)
+async def test_oversized_object_is_refused_before_it_is_parsed(
+    connections: Connections, begin: bytes, piece: bytes, count: int, end: bytes
+) -> None:
+    """The parsed one would be many times as much."""
+    body = begin + piece * count + end
+    async with Upstream(replying(body)) as upstream:
+        # The server of the test and its buffers are in the same process.
+        with held_at_most(6 * len(body)), pytest.raises(AnswerTooLarge):
+            await ask(connections, upstream.endpoint)
+
+
+async def test_endless_list_of_models(connections: Connections) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        while True:
+            await stream.write(b'{"id":"m"},' * 10_000)
+
+    async with Upstream(endless) as upstream:
+        with pytest.raises(AnswerTooLarge):
+            await fetch_models(upstream.endpoint, connections)
+        await upstream.left.wait()
+
+
+def moved(location: str, status: int) -> Answerer:
+    """Send every request on."""
+    error = json.dumps({"error": {"code": "server_error", "message": "Moved."}})
+    return replying(error, status, headers={"Location": location})
+
+
+@pytest.mark.parametrize("status", [300, 302, 304, 307, 308])
+async def test_no_redirection_is_followed(
+    connections: Connections, status: int
+) -> None:
+    """Chat, key and headers go to its address alone; the error says what to check."""
+    async with Upstream(replying('{"output": []}')) as thief:
+        async with Upstream(moved(thief.base_url, status)) as upstream:
+            endpoint = Endpoint(
+                upstream.base_url, KEY, extra_headers={"X-Gateway-Key": "secret"}
+            )
+            with pytest.raises(ApiRefused) as refused:
+                await ask(connections, endpoint)
+            assert len(upstream.requests) == 1
+        assert thief.requests == []
+    assert f"redirects requests (HTTP {status})" in str(refused.value)
+    assert refused.value.fault.settings == ("base_url",)
+    assert refused.value.failure.error.code is None
+    assert "127.0.0.1" not in str(refused.value)
+
+
+async def test_redirected_cancellation_is_not_followed(
+    connections: Connections,
+) -> None:
+    """A request whose result no one reads has the key, too."""
+    async with Upstream(replying("{}")) as thief:
+        async with Upstream(moved(thief.base_url, 307)) as upstream:
+            connections.do_later(
+                connections.post_quietly(upstream.endpoint, "/responses/resp_1/cancel")
+            )
+            await connections.close()
+            assert len(upstream.requests) == 1
+        assert thief.requests == []
+
+
+async def test_large_document_is_copied_once_to_be_sent() -> None:
+    """A document of 45 MB took 240 MB while its request was written."""
+    document = "x" * 8_000_000
+    part = {"type": "input_file", "filename": "a.pdf", "file_data": document}
+    items = [{"role": "user", "content": [part]}]
+    with held_at_most(2.5 * len(document)):
+        body = await _encode({"model": "m", "input": items})
+
+    assert json.loads(body)["input"] == items
+
+
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2500])
+async def test_request_of_any_length_is_whole(count: int) -> None:
+    """It is written in pieces, between which others run."""
+    items = [
+        {"role": "user", "content": f"Äß\ud800 {number}"} for number in range(count)
+    ]
+
+    body = await _encode({"model": "m", "input": items, "stream": True})
+
+    sent = json.loads(body)
+    assert (sent["model"], sent["stream"]) == ("m", True)
+    texts = [item["content"] for item in sent["input"]]
+    assert texts == [f"Äß? {number}" for number in range(count)]

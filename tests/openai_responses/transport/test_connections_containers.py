@@ -21,7 +21,6 @@ def soon() -> Deadlines:
 
 
 async def test_a_file_is_fetched(connections: Connections) -> None:
-    """With the key, from the container that has it."""
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, sim.api_key)
         assert await container_file(endpoint, connections, IDS, 1000, soon()) == TABLE
@@ -59,7 +58,6 @@ async def test_refused_container_file_raises(
 async def test_a_large_file_is_not_read_on(
     connections: Connections, size: int, is_read: bool
 ) -> None:
-    """Up to the limit it is; one byte more is too much."""
     async with Upstream(replying(bytes(size))) as upstream:
         asked = container_file(upstream.endpoint, connections, IDS, 1000, soon())
         if is_read:
@@ -70,10 +68,14 @@ async def test_a_large_file_is_not_read_on(
 
 
 async def test_ids_cannot_lead_anywhere_else(connections: Connections) -> None:
-    """What a server writes into its answer is one step of a path, whatever it is."""
+    """What a server writes into its answer is one step of a path, whatever it is.
+
+    What is packed could be of any size, so it is not asked for.
+    """
     async with Upstream(replying(b"x")) as upstream:
         ids = ("../../models", "a?b#c/d")
         await container_file(upstream.endpoint, connections, ids, 10, soon())
     (asked,) = upstream.requests
     path = "/v1/containers/..%2F..%2Fmodels/files/a%3Fb%23c%2Fd/content"
     assert asked.raw_path == path
+    assert asked.headers["Accept-Encoding"] == "identity"

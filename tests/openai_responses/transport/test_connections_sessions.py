@@ -20,12 +20,16 @@ ANSWER = replying('{"output": []}')
 
 
 async def test_one_connection_for_many_requests(connections: Connections) -> None:
-    """It is reused as long as answers are read to their ends."""
+    """It is reused as long as answers are read to their ends; closing may be repeated."""
+    await connections.close()
     async with Upstream(ANSWER) as upstream:
         for _ in range(20):
             await ask(connections, upstream.endpoint)
         assert len(upstream.requests) == 20
         assert len(upstream.connections) == 1
+        await connections.close()
+        await connections.close()
+        await until(lambda: upstream.open_connections == 0)
 
 
 async def test_what_a_session_keeps(
@@ -99,16 +103,6 @@ async def test_session_of_a_run_under_way_stays_open(
         await connections.close()
 
 
-async def test_close_without_anything_open(connections: Connections) -> None:
-    """There is nothing to do, also the second time."""
-    await connections.close()
-    async with Upstream(ANSWER) as upstream:
-        await ask(connections, upstream.endpoint)
-        await connections.close()
-        await connections.close()
-        await until(lambda: upstream.open_connections == 0)
-
-
 async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that was closed by hand is not closed again by the clock."""
     monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
@@ -121,7 +115,6 @@ async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_each_loop_has_a_session_of_its_own(connections: Connections) -> None:
-    """Another thread's loop is served too."""
     async with Upstream(ANSWER) as upstream:
 
         async def elsewhere() -> Any:

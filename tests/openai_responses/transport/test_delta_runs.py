@@ -50,48 +50,29 @@ def delta(text: str, **fields: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("data", "joined"),
+    ("form", "fields", "joined"),
     [
-        pytest.param(
-            [OPENAI % (9, "One ", "x"), OPENAI % (10, "two.", "yz")],
-            OPENAI % (9, "One two.", "x"),
-            id="as OpenAI sends it",
-        ),
-        pytest.param(
-            [SORTED % ("One ", "x", 9), SORTED % ("two.", "", 10)],
-            SORTED % ("One two.", "x", 9),
-            id="with sorted names",
-        ),
-        pytest.param(
-            [VLLM % ("One ", 0), VLLM % ("two", 1), VLLM % (".", 2)],
-            VLLM % ("One two.", 0),
-            id="without obfuscation",
-        ),
-        pytest.param(
-            [BARE % "One ", BARE % "two."],
-            BARE % "One two.",
-            id="without a number",
-        ),
-        pytest.param(
-            [BARE % r"a\"\n", BARE % "東 ", BARE % "", BARE % r"\\u0041"],
-            BARE % r"a\"\n東 \\u0041",
-            id="with escapes",
-        ),
+        (OPENAI, [(9, "One ", "x"), (10, "two.", "yz")], (9, "One two.", "x")),
+        (SORTED, [("One ", "x", 9), ("two.", "", 10)], ("One two.", "x", 9)),
+        (VLLM, [("One ", 0), ("two", 1), (".", 2)], ("One two.", 0)),
+        (BARE, [("One ",), ("two.",)], ("One two.",)),
+        (BARE, [(r"a\"\n",), ("東 ",), ("",), (r"\\u0041",)], (r"a\"\n東 \\u0041",)),
     ],
+    ids=["OpenAI", "sorted names", "no obfuscation", "no number", "escapes"],
 )
-def test_run_becomes_one_event(data: list[str], joined: str) -> None:
-    """It has the texts of all, and all else of the first; events around it stay."""
+def test_run_becomes_one_event(
+    form: str, fields: list[tuple[Any, ...]], joined: tuple[Any, ...]
+) -> None:
     before = event('{"type":"response.in_progress"}', "response.in_progress")
     after = event('{"type":"response.completed","response":{}}', "response.completed")
-    run = "".join(event(row) for row in data)
+    run = "".join(event(form % row) for row in fields)
 
     text = join_delta_runs(before + run + after)
 
-    assert text == before + event(joined) + after
+    assert text == before + event(form % joined) + after
 
 
 def test_other_text_begins_another_run() -> None:
-    """Each item and each part has its own."""
     events = [delta("a"), delta("b"), delta("c", content_index=1), delta("d")]
 
     text = join_delta_runs("".join([*events, delta("e")]))
@@ -122,26 +103,15 @@ ESCAPED = '{"type":"response.output_text.delta","\\u0064elta":"a","delta":"%s"}'
         pytest.param([event(BARE % "a\t"), event(BARE % "b\t")], id="control sign"),
         pytest.param([event(BARE % r"\x"), event(BARE % r"\x")], id="no escape"),
         pytest.param(
-            [delta("a", sequence_number=0), event(OPENAI % (1, "b", ""))],
-            id="other fields",
+            [delta("a", n=0), event(OPENAI % (1, "b", ""))], id="other fields"
         ),
-        pytest.param(
-            [event(row.replace("%s", "1").replace('"1"', "1")) for row in (BARE, BARE)],
-            id="a delta that is a number",
-        ),
-        pytest.param(
-            [delta("a", logprobs=[{"token": "a"}]), delta("b", logprobs=[{}])],
-            id="logprobs",
-        ),
-        pytest.param(
-            [f"data: {delta('a')}", delta("b")],
-            id="inside of a line",
-        ),
+        pytest.param([event(BARE.replace('"%s"', "1"))] * 2, id="a number"),
+        pytest.param([delta("a", logprobs=[{}]), delta("b", logprobs=[{}])], id="logs"),
+        pytest.param([f"data: {delta('a')}", delta("b")], id="inside of a line"),
         pytest.param([": a comment\n", delta("a"), ": a comment\n"], id="comments"),
     ],
 )
 def test_unusual_events_stay_for_the_parser(events: list[str]) -> None:
-    """What might mean something else is as it was."""
     text = "".join(events)
 
     assert join_delta_runs(text) == text
@@ -160,32 +130,15 @@ _JSON_TEXTS = st.sampled_from(
 )
 _ODD_JSON = st.sampled_from(
     [
-        r'"\ud83d"',
-        r'"\ude80"',
-        r'"\x"',
-        '"\t"',
-        '"',
-        "1",
-        "null",
-        '["a"]',
-        '{"a":1}',
-        "01",
+        *(r'"\ud83d"', r'"\ude80"', r'"\x"', '"\t"', '"'),
+        *("1", "null", '["a"]', '{"a":1}', "01"),
     ]
 )
 _DELTA_VALUES = st.one_of(_JSON_TEXTS, _JSON_TEXTS, _JSON_TEXTS, _ODD_JSON)
 _SHARED_FIELDS = [
-    '"item_id":"msg_1"',
-    '"output_index":0',
-    '"logprobs":[]',
-    '"delta":"x"',
-    '"delta":1',
-    r'"\u0064elta":"x"',
-    '"x":{"delta":"y"}',
-    '"x":{"y":0}',
-    '"x":["delta"]',
-    f'"type":"{SUMMARY}"',
-    '"type":"error"',
-    '"output_index":"0"',
+    *('"item_id":"msg_1"', '"output_index":0', '"logprobs":[]', '"delta":"x"'),
+    *('"delta":1', r'"\u0064elta":"x"', '"x":{"delta":"y"}', '"x":{"y":0}'),
+    *('"x":["delta"]', f'"type":"{SUMMARY}"', '"type":"error"', '"output_index":"0"'),
     "x",
 ]
 """What some servers send, and then what none should."""
@@ -219,12 +172,8 @@ _OTHERS = st.sampled_from(
     [
         delta("x"),
         event('{"type":"response.in_progress"}', "response.in_progress"),
-        event("[DONE]"),
-        event("{"),
-        event(BARE % "x", ""),
-        "data: 1\n",
-        ": a comment\n\n",
-        "\n",
+        *(event("[DONE]"), event("{"), event(BARE % "x", "")),
+        *("data: 1\n", ": a comment\n\n", "\n"),
     ]
 )
 
@@ -240,20 +189,16 @@ def read(events: Iterable[ServerSentEvent]) -> list[StreamEvent | str]:
     return list(join_deltas(parsed))
 
 
-def without_repeated_unknown(
-    events: list[StreamEvent | str],
-) -> list[StreamEvent | str]:
+def known_once(events: list[StreamEvent | str]) -> list[StreamEvent | str]:
     """Return the events, with unknown ones in a row as one: they say the same."""
     return [
         row
-        for index, row in enumerate(events)
-        if row is not None or index == 0 or events[index - 1] is not None
+        for row, before in zip(events, ["", *events], strict=False)
+        if row is not None or before is not None
     ]
 
 
-@given(
-    runs=st.lists(_runs() | st.lists(_OTHERS, max_size=2), max_size=4),
-)
+@given(runs=st.lists(_runs() | st.lists(_OTHERS, max_size=2), max_size=4))
 @example(runs=[[delta("a"), delta("b")], [delta("c", output_index=1)]])
 def test_joined_runs_mean_what_their_events_mean(runs: list[list[str]]) -> None:
     """Whatever a server sends, the parser reads the same texts of the same items."""
@@ -264,4 +209,4 @@ def test_joined_runs_mean_what_their_events_mean(runs: list[list[str]]) -> None:
     expected = read([*plain.feed(text), *plain.close()])
     joined = read([*joining.feed(text), *joining.close()])
 
-    assert without_repeated_unknown(joined) == without_repeated_unknown(expected)
+    assert known_once(joined) == known_once(expected)

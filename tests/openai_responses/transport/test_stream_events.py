@@ -37,21 +37,15 @@ def typed(**fields: Any) -> StreamEvent:
     return parse_event(ServerSentEvent("", json.dumps(fields)))
 
 
-def type_names_of_the_sdk() -> set[str]:
-    """Return the types of all events that the openai package knows."""
+def test_all_types_are_known() -> None:
+    """The list of names is the openai package's.
+
+    An event without fields is unknown to us, an empty error or end, or malformed.
+    """
     union, *_ = get_args(ResponseStreamEvent)
     names = [get_args(m.model_fields["type"].annotation) for m in get_args(union)]
-    return {name for literals in names for name in literals}
-
-
-def test_all_types_are_known() -> None:
-    """The list of names is the openai package's."""
+    assert {name for literals in names for name in literals} == KNOWN_TYPES
     assert len(KNOWN_TYPES) == 59
-    assert type_names_of_the_sdk() == KNOWN_TYPES
-
-
-def test_known_event_needs_its_fields_or_none() -> None:
-    """An event without fields is unknown to us, an empty error or end, or malformed."""
     for name in KNOWN_TYPES:
         event = None
         with suppress(MalformedEvent):
@@ -77,7 +71,6 @@ def test_known_event_needs_its_fields_or_none() -> None:
 def test_text_grows_by_deltas_and_ends_whole(
     name: str, part: str | None, field: str, kind: str
 ) -> None:
-    """Calls have one text, the others one for each part; its end has a field."""
     position = {"output_index": 3, part: 2} if part else {"output_index": 3}
     number = 2 if part else 0
 
@@ -88,22 +81,27 @@ def test_text_grows_by_deltas_and_ends_whole(
     assert done == TextDone(3, kind, number, "all")
 
 
-@pytest.mark.parametrize("name", ["output_text", "function_call_arguments"])
-def test_text_that_is_null_is_none(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("output_text", "text"), ("function_call_arguments", "arguments")],
+)
+def test_text_that_is_null_is_none(name: str, field: str) -> None:
     """A gateway leaves the text to the deltas or to the item."""
-    field = "text" if name == "output_text" else "arguments"
     assert typed(**{"type": f"response.{name}.done", field: None}) is None
     assert typed(type=f"response.{name}.delta", delta=None) is None
 
 
 def test_text_without_a_place_is_the_first() -> None:
-    """Some gateways write null for what they do not know."""
-    grown = typed(type="response.output_text.delta", content_index=None, delta="Hi")
-    assert grown == TextDelta(-1, "text", 0, "Hi")
+    """Some gateways write null for what they do not know.
+
+    Code may have more brackets than JSON may have levels.
+    """
+    delta = "[" * 200
+    grown = typed(type="response.output_text.delta", content_index=None, delta=delta)
+    assert grown == TextDelta(-1, "text", 0, delta)
 
 
 def test_arguments_that_are_an_object() -> None:
-    """They become the text of it; no other text may be one."""
     ended = {"type": "response.function_call_arguments.done", "output_index": 0}
     event = typed(**ended, arguments={"city": "Zürich"})
     assert event == TextDone(0, "arguments", 0, '{"city": "Zürich"}')
@@ -111,24 +109,11 @@ def test_arguments_that_are_an_object() -> None:
         typed(type="response.output_text.done", text={"city": "Zürich"})
 
 
-@pytest.mark.parametrize("body", [None, [], "done"])
-@pytest.mark.parametrize("status", ["completed"])
-def test_end_without_a_response(status: str, body: object) -> None:
-    assert typed(type=f"response.{status}", response=body) == FinalResponse(status, {})
-
-
 @pytest.mark.parametrize(("word", "made"), [("added", ItemAdded), ("done", ItemDone)])
 def test_items_stay_the_dicts_that_came(word: str, made: Any) -> None:
-    """Unknown fields stay, too."""
     item = {**ITEM, "tomorrow": {"a": [1]}}
     event = typed(type=f"response.output_item.{word}", output_index=9, item=item)
     assert event == made(9, item)
-
-
-@pytest.mark.parametrize("status", ["incomplete", "failed"])
-def test_response_has_three_ways_to_end(status: str) -> None:
-    event = typed(type=f"response.{status}", response=RESPONSE)
-    assert event == FinalResponse(status, RESPONSE)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +123,7 @@ def test_response_has_three_ways_to_end(status: str) -> None:
         ("completed", "failed", "failed"),
         ("completed", "in_progress", "completed"),
         ("incomplete", "completed", "incomplete"),
+        ("failed", None, "failed"),
         ("done", "completed", "completed"),
         ("done", "incomplete", "incomplete"),
         ("done", None, "completed"),
@@ -153,14 +139,25 @@ def test_end_under_another_name_is_what_the_response_says(
     assert event == FinalResponse(status, response)
 
 
-def test_both_shapes_of_error() -> None:
-    """The flat one's `type` says nothing about the cause; the nested one's does."""
-    fields = {"code": "c", "message": "m", "param": "p"}
-    assert typed(type="error", **fields) == StreamError(ApiError("c", None, "p", "m"))
-    nested = {**fields, "type": "server_error"}
-    assert typed(type="error", error=nested) == StreamError(
-        ApiError("c", "server_error", "p", "m")
-    )
+@pytest.mark.parametrize("body", [None, [], "done"])
+def test_end_without_a_response(body: object) -> None:
+    event = typed(type="response.completed", response=body)
+    assert event == FinalResponse("completed", {})
+
+
+def test_name_on_the_event_line() -> None:
+    """It counts where `type` is not in the JSON; an item keeps its integers."""
+    named = ServerSentEvent("response.completed", json.dumps({"response": RESPONSE}))
+    assert parse_event(named) == FinalResponse("completed", RESPONSE)
+    item = {"type": "function_call", "large": 2**70}
+    wire = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    misnamed = ServerSentEvent("response.output_text.delta", json.dumps(wire))
+    assert parse_event(misnamed) == ItemDone(0, item)
+
+
+FIELDS = {"code": "c", "message": "m", "param": "p"}
+NESTED = {**FIELDS, "type": "t"}
+CAUSE = {"error": {"code": "c"}}
 
 
 @pytest.mark.parametrize(
@@ -173,18 +170,17 @@ def test_both_shapes_of_error() -> None:
         ("error", {"type": "t", "message": "m"}, ApiError(None, "t", message="m")),
         ("error", {"message": "m"}, ApiError(message="m")),
         ("", {"type": "response.error", "error": {"code": "c"}}, ApiError("c")),
-        (
-            "",
-            {"type": "response.error", "response": {"error": {"code": "c"}}},
-            ApiError("c"),
-        ),
+        ("", {"type": "response.error", "response": CAUSE}, ApiError("c")),
         ("", {"object": "chat.completion.chunk", "error": "m"}, ApiError(message="m")),
+        # The flat one's `type` says nothing about the cause; the nested one's does.
+        ("", {"type": "error", **FIELDS}, ApiError("c", None, "p", "m")),
+        ("", {"type": "error", "error": NESTED}, ApiError("c", "t", "p", "m")),
     ],
 )
-def test_error_of_a_gateway_has_other_names(
+def test_error_has_many_names(
     name: str, wire_event: dict[str, Any], error: ApiError
 ) -> None:
-    """No type at all, one of the cause, or only that of the event."""
+    """At a gateway no type at all, one of the cause, or only that of the event."""
     event = ServerSentEvent(name, json.dumps(wire_event))
     assert parse_event(event) == StreamError(error)
 
@@ -200,9 +196,8 @@ def test_error_without_json(text: str) -> None:
         parse_event(event._replace(data=" "))
 
 
-@pytest.mark.parametrize(
-    "wire_event",
-    [
+def test_event_that_is_no_error() -> None:
+    events: list[dict[str, Any]] = [
         {"error": None},
         {"error": {}, "message": "m"},
         {"type": "keepalive", "error": None},
@@ -211,10 +206,8 @@ def test_error_without_json(text: str) -> None:
         {"object": "response"},
         {"object": ["chat.completion.chunk"]},
         {"message": "m", "code": "c"},
-    ],
-)
-def test_event_that_is_no_error(wire_event: dict[str, Any]) -> None:
-    assert not isinstance(typed(**wire_event), StreamError)
+    ]
+    assert [row for row in events if isinstance(typed(**row), StreamError)] == []
 
 
 @pytest.mark.parametrize("kind", ["chat.completion", "chat.completion.chunk"])
@@ -225,6 +218,9 @@ def test_event_of_chat_completions(kind: str) -> None:
     assert other.value.fault.settings == ("base_url",)
     assert "Chat Completions" in str(other.value)
     assert "canary" not in str(other.value)
+
+
+ODD = "with odd fields"
 
 
 @pytest.mark.parametrize(
@@ -238,19 +234,34 @@ def test_event_of_chat_completions(kind: str) -> None:
         ("ping", "no JSON"),
         ('{"type": "secret', "no JSON"),
         ("[" * 100_000, "no JSON"),
-        ('{"type": "response.output_item.done", "item": 1}', "with odd fields"),
+        ("1" * 5000, "no JSON"),
+        ('{"type": "response.queued"} and more', "no JSON"),
+        ('\ufeff{"type": "response.queued"}', "no JSON"),
+        ('{"type": "response.output_item.done", "item": 1}', ODD),
+        ('{"type": "response.output_item.done", "output_index": 0, "item": []}', ODD),
+        ('{"type": "response.output_text.delta"}', ODD),
+        ('{"type": "response.output_text.delta", "output_index": 0}', ODD),
+        ('{"type": "response.output_text.delta", "output_index": 0, "delta": 1}', ODD),
+        (
+            '{"type": "response.output_text.delta", "output_index": "0", "delta": ""}',
+            ODD,
+        ),
+        (
+            '{"type": "response.output_text.delta", "output_index": 1e9, "delta": ""}',
+            ODD,
+        ),
     ],
 )
-def test_kind_of_what_cannot_be_read(text: str, kind: str) -> None:
-    """A word of ours, whatever is there."""
+def test_unreadable_event_is_refused_without_a_quotation(text: str, kind: str) -> None:
+    """A word of ours says what it is."""
     event = ServerSentEvent("", text)
-    with pytest.raises(MalformedEvent):
+    with pytest.raises(MalformedEvent) as refused:
         parse_event(event)
+    assert len(str(refused.value)) < 120
     assert describe_unreadable(event) == kind
 
 
 def test_annotation_has_the_place_of_its_text() -> None:
-    """Its place is that of the text it is about; the type allows it to be null."""
     name = "response.output_text.annotation.added"
     note = {"type": "url_citation", "url": "https://a.example"}
     position = {"output_index": 2, "content_index": 1}
@@ -260,7 +271,6 @@ def test_annotation_has_the_place_of_its_text() -> None:
 
 
 def test_partial_picture_has_its_format() -> None:
-    """A picture as far as it is drawn, with its format where it is told."""
     name = "response.image_generation_call.partial_image"
     drawn = {"output_index": 2, "partial_image_index": 1, "partial_image_b64": "aGk="}
 
@@ -277,62 +287,19 @@ def test_unknown_events_mean_nothing(name: str) -> None:
     assert typed(type=name) is None
 
 
-def test_name_on_the_event_line() -> None:
-    """A server that leaves `type` out of the JSON is understood by it."""
-    wire_text = json.dumps({"response": RESPONSE})
-    event = parse_event(ServerSentEvent("response.completed", wire_text))
-    assert event == FinalResponse("completed", RESPONSE)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        '"text"',
-        '{"type": "response.queued"} and more',
-        '\ufeff{"type": "response.queued"}',
-        "1" * 5000,
-        "[" * 100_000,
-        '{"type": "response.output_text.delta"}',
-        '{"type": "response.output_text.delta", "output_index": 0}',
-        '{"type": "response.output_text.delta", "output_index": 0, "delta": 1}',
-        '{"type": "response.output_text.delta", "output_index": "0", "delta": ""}',
-        '{"type": "response.output_text.delta", "output_index": 1e9, "delta": ""}',
-        '{"type": "response.output_item.done", "output_index": 0, "item": []}',
-    ],
-)
-def test_unreadable_event_is_refused_without_a_quotation(text: str) -> None:
-    with pytest.raises(MalformedEvent) as refused:
-        parse_event(ServerSentEvent("", text))
-    assert len(str(refused.value)) < 120
-
-
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=12,
 )
+KEYS = (
+    "output_index content_index summary_index delta text refusal arguments input item "
+    "response error code message"
+)
 _FIELDS = st.fixed_dictionaries(
     {"type": st.sampled_from(sorted(KNOWN_TYPES)) | _JSON},
-    optional={
-        name: _JSON
-        for name in (
-            "output_index",
-            "content_index",
-            "summary_index",
-            "delta",
-            "text",
-            "refusal",
-            "arguments",
-            "input",
-            "item",
-            "response",
-            "error",
-            "code",
-            "message",
-        )
-    },
+    optional={name: _JSON for name in KEYS.split()},
 )
 
 
@@ -341,7 +308,6 @@ _FIELDS = st.fixed_dictionaries(
 @example(wire_event={"type": {"a": 1}}, name="")
 @example(wire_event={"type": 1}, name="")
 def test_any_json_is_an_event_or_malformed(wire_event: Any, name: str) -> None:
-    """Nothing that a server can send raises anything else."""
     try:
         event = parse_event(ServerSentEvent(name, json.dumps(wire_event)))
     except MalformedEvent:
@@ -351,28 +317,11 @@ def test_any_json_is_an_event_or_malformed(wire_event: Any, name: str) -> None:
 
 @pytest.mark.parametrize("blank", [" ", "\t\n\r "])
 def test_blank_around_an_event(blank: str) -> None:
-    """What JSON allows around a value is no part of it; no other blank is."""
     text = '{"type": "response.queued"}'
 
     assert parse_event(ServerSentEvent("", blank + text + blank)) is None
     with pytest.raises(MalformedEvent):
         parse_event(ServerSentEvent("", f"{text}\u00a0"))
-
-
-def test_brackets_in_a_text_are_no_levels() -> None:
-    """Code may have more of them than JSON may have levels."""
-    brackets = "[" * 200
-    event = typed(type="response.output_text.delta", delta=brackets)
-
-    assert event == TextDelta(-1, "text", 0, brackets)
-
-
-def test_item_under_the_name_of_a_delta() -> None:
-    """The type decides what an event is, and an item keeps its integers."""
-    item = {"type": "function_call", "large": 2**70}
-    wire = {"type": "response.output_item.done", "output_index": 0, "item": item}
-    event = ServerSentEvent("response.output_text.delta", json.dumps(wire))
-    assert parse_event(event) == ItemDone(0, item)
 
 
 def test_message_that_is_no_event_may_be_the_cause() -> None:
@@ -393,16 +342,12 @@ def test_response_as_it_was_opened_needs_no_parser(name: str) -> None:
     assert parse_event(ServerSentEvent(kind, data)) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
+def test_type_alone_says_whether_an_event_is_parsed() -> None:
+    for name, kind in (
         ("response.created", "response.output_item.added"),
         ("response.created", "error"),
         ("", "response.created"),
         ("response.completed", "response.completed"),
-    ],
-)
-def test_type_alone_says_whether_an_event_is_parsed(name: str, kind: str) -> None:
-    data = json.dumps({"type": kind, "item": ITEM}, separators=(",", ":"))
-
-    assert not is_opening(ServerSentEvent(name, data))
+    ):
+        data = json.dumps({"type": kind, "item": ITEM}, separators=(",", ":"))
+        assert not is_opening(ServerSentEvent(name, data)), (name, kind)

@@ -1,6 +1,9 @@
-"""Bytes become events by the rules of the standard, however they are cut."""
+"""Bytes become events by the rules of the standard, however they are cut, within limits."""
 
-from collections.abc import Iterator
+import gc
+import json
+import tracemalloc
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -8,7 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from measures.work_count import count_joins
-from openai_responses.transport.stream import EventStreamDecoder, ServerSentEvent
+from openai_responses.errors import AnswerTooLarge, MalformedEvent
+from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ServerSentEvent,
+    TextDelta,
+    join_deltas,
+    parse_event,
+)
 
 
 def decoded(*chunks: bytes) -> list[ServerSentEvent]:
@@ -30,7 +41,6 @@ def bytewise(text: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_all_three_line_ends_are_read(end: bytes) -> None:
-    """All three line ends of the standard are read, whole and byte by byte."""
     text = end.join([b"event: a", b"data: 1", b"", b"data: 2", b"", b""])
     expected = [event("1", "a"), event("2")]
     assert decoded(text) == expected
@@ -56,16 +66,8 @@ def test_all_three_line_ends_are_read(end: bytes) -> None:
     ],
 )
 def test_each_kind_of_line_does_what_the_standard_says(text: bytes, data: str) -> None:
-    """Each kind of line does what the standard says, and only its line ends count."""
     assert decoded(text) == [event(data)]
     assert decoded(*bytewise(text)) == [event(data)]
-
-
-def test_chunk_ends_inside_a_character() -> None:
-    """A character of four bytes survives any cut."""
-    text = "data: 東京 🚀\n\n".encode()
-    for cut in range(len(text)):
-        assert decoded(text[:cut], text[cut:]) == [event("東京 🚀")]
 
 
 def test_bytes_that_are_no_utf8() -> None:
@@ -81,24 +83,18 @@ def test_crlf_in_two_chunks(between: tuple[bytes, ...]) -> None:
 
 
 def test_event_is_there_with_its_blank_line() -> None:
-    """Nothing waits for the byte after a carriage return."""
+    """Nothing waits for the byte after a carriage return; then nothing is left to say."""
     decoder = EventStreamDecoder()
     assert decoder.feed(b"data: a\r\r") == [event("a")]
     assert decoder.feed(b"\n") == []
     assert decoder.feed(b"data: b\n\n") == [event("b")]
+    assert [*decoder.close(), *decoder.close()] == []
 
 
 @pytest.mark.parametrize("rest", [b"data: a", b"data: a\r\n"])
 def test_end_without_a_blank_line(rest: bytes) -> None:
     """The last event counts although the stream ended too early for the standard."""
     assert decoded(rest) == [event("a")]
-
-
-def test_close_of_a_clean_stream() -> None:
-    """There is nothing left to say, also the second time."""
-    decoder = EventStreamDecoder()
-    assert decoder.feed(b"data: a\n\n") == [event("a")]
-    assert [*decoder.close(), *decoder.close()] == []
 
 
 @pytest.mark.parametrize(
@@ -175,17 +171,10 @@ def test_chunks_do_not_matter(
 
 _USUAL = "event: response.output_text.delta\ndata: {}\n\n"
 _UNUSUAL = [
-    ": a comment\n",
-    "\n",
-    "event: a\n",
-    "event: a\n\n",
+    *(": a comment\n", "\n", "event: a\n", "event: a\n\n"),
     "event:  a b \ndata:  東🚀\n\n",
     "event: a\ndata: 1\ndata: 2\n\n",
-    "data: 1\n\n",
-    "data: x\n",
-    "x",
-    "x\u2028",
-    "event: a\r\ndata: 1\r\n\r\n",
+    *("data: 1\n\n", "data: x\n", "x", "x\u2028", "event: a\r\ndata: 1\r\n\r\n"),
 ]
 _PARTS = st.one_of(st.just(_USUAL), st.sampled_from(_UNUSUAL))
 
@@ -199,46 +188,164 @@ def test_usual_events_are_read_as_line_by_line(parts: list[str], tail: str) -> N
     assert decoded(text) == decoded(*bytewise(text))
 
 
-class Glue:
-    """Counts the bytes of a stream that a decoder glues with a plus."""
+class Glued(bytes):
+    """A piece of a stream that says how many bytes are glued to others with a plus."""
 
-    def __init__(self) -> None:
-        self.glued = 0
+    glued = 0
 
-    def pieces(self, text: bytes, size: int) -> Iterator[bytes]:
-        """Yield `text` in pieces that report when they are glued."""
-        glue = self
+    def __add__(self, other: object) -> bytes:
+        Glued.glued += len(self)
+        return Glued(bytes(self) + bytes(other))  # type: ignore[call-overload]
 
-        class Piece(bytes):
-            def __add__(self, other: object) -> bytes:
-                glue.glued += len(self)
-                return Piece(bytes(self) + bytes(other))  # type: ignore[call-overload]
-
-            def __radd__(self, other: object) -> bytes:
-                glue.glued += len(self)
-                return Piece(bytes(other) + bytes(self))  # type: ignore[call-overload]
-
-        for start in range(0, len(text), size):
-            yield Piece(text[start : start + size])
+    def __radd__(self, other: object) -> bytes:
+        Glued.glued += len(self)
+        return Glued(bytes(other) + bytes(self))  # type: ignore[call-overload]
 
 
 def joins_for(megabytes: int) -> int:
     """Return the joins for one line of that length in pieces of 64 kB; none is glued."""
-    glue = Glue()
+    Glued.glued = 0
     decoder = EventStreamDecoder()
     events: list[ServerSentEvent] = []
     text = b"data: " + b"x" * (megabytes << 20) + b"\n\n"
 
     def read() -> None:
-        for piece in glue.pieces(text, 1 << 16):
-            events.extend(decoder.feed(piece))
+        for start in range(0, len(text), 1 << 16):
+            events.extend(decoder.feed(Glued(text[start : start + (1 << 16)])))
 
     joins = count_joins(read)
     assert [len(e.data) for e in events] == [megabytes << 20]
-    assert glue.glued == 0
+    assert Glued.glued == 0
     return joins
 
 
 def test_long_line_is_joined_once() -> None:
     """A line of megabytes costs one copy, not one for each piece that arrives."""
     assert joins_for(1) == joins_for(4) <= 3
+
+
+MEGABYTE = 1 << 20
+
+
+def fed(piece: bytes, most: int) -> tuple[int, int]:
+    """Feed copies of a piece until one is refused: how many bytes, and the peak held."""
+    decoder = EventStreamDecoder(most)
+    taken = 0
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with suppress(AnswerTooLarge):
+            while taken <= 8 * most:
+                taken += len(piece)
+                decoder.feed(bytes(bytearray(piece)))  # as a connection gives another
+        return taken, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("piece", "most"),
+    [
+        pytest.param(b"x" * 65_536, MEGABYTE // 4, id="a line"),
+        pytest.param(b"xy", MEGABYTE // 64, id="a line in tiny pieces"),
+        pytest.param(b"data: x\n" * 8_192, MEGABYTE // 4, id="many lines"),
+        pytest.param(b"data\n" * 8_192, MEGABYTE // 4, id="empty lines"),
+    ],
+)
+def test_event_without_an_end_is_refused(piece: bytes, most: int) -> None:
+    """At its limit, with no more memory than a few times that."""
+    taken, held = fed(piece, most)
+
+    assert taken <= most + 2 * len(piece)
+    assert held < 8 * most
+
+
+def test_comments_hold_nothing() -> None:
+    """They are counted by the limit of the answer alone."""
+    decoder = EventStreamDecoder(MEGABYTE)
+    tracemalloc.start()
+    for _ in range(20):
+        assert decoder.feed(b": still here\n\n" * 4_096) == []
+    assert tracemalloc.get_traced_memory()[1] < MEGABYTE
+    tracemalloc.stop()
+
+
+def test_events_in_front_of_the_endless_one_are_told() -> None:
+    """The refusal comes with the next bytes."""
+    decoder = EventStreamDecoder(1_000)
+
+    events = decoder.feed(b"data: kept\n\ndata: " + b"x" * 2_000)
+
+    assert events == [ServerSentEvent("", "kept")]
+    with pytest.raises(AnswerTooLarge):
+        decoder.feed(b"x")
+
+
+@pytest.mark.parametrize(("begin", "size"), [(b"data: ", 900), (b"id: 1\ndata: ", 700)])
+def test_event_of_the_largest_size_is_read(begin: bytes, size: int) -> None:
+    """The limit is for one event: it begins anew with each, and counts no byte twice."""
+    decoder = EventStreamDecoder(1_000)
+    for _ in range(5):
+        events = decoder.feed(begin + b"x" * size) + decoder.feed(b"\n\n")
+        assert [len(event.data) for event in events] == [size]
+
+
+LISTS = "[%s]"
+OBJECTS = '{"a":%s}'
+BOTH = '[{"a":%s}]'
+
+
+def nested(depth: int, form: str) -> str:
+    """Return JSON of this depth."""
+    text = "0"
+    for _ in range(depth):
+        text = form % text
+    return text
+
+
+@pytest.mark.parametrize("form", [LISTS, OBJECTS])
+def test_depth_of_json_has_a_limit(form: str) -> None:
+    """Python's parser may read more, but whoever walks through it would fail."""
+    deepest = nested(MAX_JSON_DEPTH - 1, form)
+    assert load_json(deepest) == json.loads(deepest)
+    parse_event(ServerSentEvent("", f'{{"type":"response.created","x":{deepest}}}'))
+    with pytest.raises(MalformedEvent):
+        parse_event(ServerSentEvent("", f'{{"type":"x","x":{form % deepest}}}'))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, nested(400, BOTH)])
+def test_deep_json_is_refused(text: str) -> None:
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match="too deep"):
+            load_json(form)
+
+
+def test_wide_json_is_not_deep() -> None:
+    """The limit is on nesting, not on the number of values."""
+    assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
+
+
+@pytest.mark.parametrize(
+    "unit", ["[],", "{},", '{"a":1},', "1.5,", '"ab",', "[[[0]]],", '"€",', "1,"]
+)
+def test_weight_is_the_order_of_the_memory(unit: str) -> None:
+    """A text of little bytes that becomes much is counted as much."""
+    text = f"[{unit * 20_000}0]"
+    gc.collect()
+    tracemalloc.start()
+    value = json.loads(text)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert len(value) == 20_001
+    assert held <= 3 * json_weight(text.encode())
+    assert json_weight(text) <= json_weight(text.encode())
+
+
+@pytest.mark.parametrize("count", [50_000, 100_000])
+def test_tiny_deltas_are_joined_once(count: int) -> None:
+    events = [TextDelta(0, "text", 0, "x")] * count
+    joined: list[object] = []
+
+    assert count_joins(lambda: joined.extend(join_deltas(events))) == 1
+    assert joined == [TextDelta(0, "text", 0, "x" * count)]

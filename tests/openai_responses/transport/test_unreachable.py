@@ -32,7 +32,7 @@ REQUEST = aiohttp.RequestInfo(
 )
 
 
-def connector_error(number: int) -> aiohttp.ClientConnectorError:
+def system_error(number: int) -> aiohttp.ClientConnectorError:
     """What aiohttp says about a connection that the system refused."""
     return aiohttp.ClientConnectorError(TO_HOST, OSError(number, "CANARY"))
 
@@ -49,63 +49,36 @@ def untrusted(reason: str) -> aiohttp.ClientConnectorCertificateError:
     return aiohttp.ClientConnectorCertificateError(TO_HOST, cause)
 
 
-def other_protocol() -> aiohttp.ClientConnectorSSLError:
-    """What it says about a server that does not speak TLS."""
-    cause = ssl.SSLError(1, "CANARY")
-    cause.reason = "WRONG_VERSION_NUMBER"
-    return aiohttp.ClientConnectorSSLError(TO_HOST, cause)
+def proxy_error(status: int) -> aiohttp.ClientHttpProxyError:
+    """What it says about the answer of a proxy."""
+    return aiohttp.ClientHttpProxyError(REQUEST, (), status=status, message="CANARY")
+
+
+NO_TLS = ssl.SSLError(1, "CANARY")
+NO_TLS.reason = "WRONG_VERSION_NUMBER"
 
 
 SERVER = f"The model's server at {HOST} cannot be reached: "
 PROXY = "http://user:CANARY@127.0.0.1:{}"
 
 
+NOT_IN_TIME = "it did not accept the connection in time"
+CLOSED = "it closed the connection without an answer"
+
+
 @pytest.mark.parametrize(
     ("failure", "words", "settings"),
     [
         (name_error(socket.EAI_NONAME), "its name is not found", "base_url"),
-        (
-            name_error(socket.EAI_AGAIN),
-            "the name server does not answer",
-            "base_url",
-        ),
-        (
-            connector_error(errno.ECONNREFUSED),
-            "it refused the connection",
-            "base_url",
-        ),
-        (
-            connector_error(errno.EHOSTUNREACH),
-            "there is no route to it",
-            "base_url proxy",
-        ),
-        (
-            connector_error(errno.ETIMEDOUT),
-            "it did not accept the connection in time",
-            "base_url proxy",
-        ),
-        (
-            aiohttp.ConnectionTimeoutError("CANARY"),
-            "it did not accept the connection in time",
-            "base_url proxy",
-        ),
-        (
-            aiohttp.ServerDisconnectedError("CANARY"),
-            "it closed the connection without an answer",
-            "base_url",
-        ),
-        (
-            ConnectionResetError(errno.ECONNRESET, "CANARY"),
-            "it closed the connection without an answer",
-            "base_url",
-        ),
-        (
-            aiohttp.ClientPayloadError("CANARY"),
-            "ClientPayloadError",
-            "base_url",
-        ),
+        (name_error(socket.EAI_AGAIN), "the name server does not answer", "base_url"),
+        (system_error(errno.ECONNREFUSED), "it refused the connection", "base_url"),
+        (system_error(errno.EHOSTUNREACH), "there is no route to it", "base_url proxy"),
+        (system_error(errno.ETIMEDOUT), NOT_IN_TIME, "base_url proxy"),
+        (aiohttp.ConnectionTimeoutError("CANARY"), NOT_IN_TIME, "base_url proxy"),
+        (aiohttp.ServerDisconnectedError("CANARY"), CLOSED, "base_url"),
+        (ConnectionResetError(errno.ECONNRESET, "CANARY"), CLOSED, "base_url"),
+        (aiohttp.ClientPayloadError("CANARY"), "ClientPayloadError", "base_url"),
     ],
-    ids=lambda value: getattr(value, "__name__", None),
 )
 async def test_each_cause_has_its_words(
     connections: Connections, failure: Exception, words: str, settings: str
@@ -122,32 +95,27 @@ async def test_each_cause_has_its_words(
     assert failed.value.__cause__ is None
 
 
+CERTIFICATE = "base_url ca_bundle verify_ssl"
+
+
 @pytest.mark.parametrize(
     ("failure", "words", "settings"),
     [
         (
             untrusted("certificate has expired"),
             f"The certificate of {HOST} is not trusted: certificate has expired.",
-            "base_url ca_bundle verify_ssl",
+            CERTIFICATE,
         ),
+        (untrusted(""), f"The certificate of {HOST} is not trusted.", CERTIFICATE),
         (
-            untrusted(""),
-            f"The certificate of {HOST} is not trusted.",
-            "base_url ca_bundle verify_ssl",
-        ),
-        (
-            other_protocol(),
+            aiohttp.ClientConnectorSSLError(TO_HOST, NO_TLS),
             f"The model's server at {HOST} does not use TLS, which its address asks "
             "for with https.",
             "base_url",
         ),
+        (proxy_error(407), "The HTTP proxy rejected the request.", "proxy"),
         (
-            aiohttp.ClientHttpProxyError(REQUEST, (), status=407, message="CANARY"),
-            "The HTTP proxy rejected the request.",
-            "proxy",
-        ),
-        (
-            aiohttp.ClientHttpProxyError(REQUEST, (), status=502, message="CANARY"),
+            proxy_error(502),
             f"The HTTP proxy does not connect to {HOST} (HTTP 502).",
             "proxy base_url",
         ),
@@ -162,7 +130,6 @@ async def test_each_cause_has_its_words(
 async def test_what_does_not_pass(
     connections: Connections, failure: Exception, words: str, settings: str
 ) -> None:
-    """Certificates, and what a proxy answers."""
     endpoint = Endpoint(ADDRESS, KEY, proxy="http://127.0.0.1:1")
     with aioresponses() as network:
         network.post(f"{ADDRESS}/responses", exception=failure)
@@ -261,15 +228,12 @@ async def test_the_oldest_aiohttp_has_the_same_words() -> None:
     assert "name" in name[0]
 
 
-@pytest.mark.parametrize(
-    ("proxy", "settings"), [(None, ("base_url", "proxy")), ("http://p", ("base_url",))]
-)
-async def test_who_has_a_proxy_is_not_told_to_set_one(
-    proxy: str | None, settings: tuple[str, ...]
-) -> None:
+async def test_who_has_a_proxy_is_not_told_to_set_one() -> None:
     """The proxy did not help, so only the address can be wrong."""
     endpoint = Endpoint(ADDRESS, KEY)
-
-    error = unreachable_error(connector_error(errno.EHOSTUNREACH), endpoint, proxy)
-
-    assert error.fault.settings == settings
+    without, behind = (
+        unreachable_error(system_error(errno.EHOSTUNREACH), endpoint, proxy)
+        for proxy in (None, "http://p")
+    )
+    assert without.fault.settings == ("base_url", "proxy")
+    assert behind.fault.settings == ("base_url",)
