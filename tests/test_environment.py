@@ -1,11 +1,8 @@
 """Setting up the checkout's environments."""
 
-import io
 import shutil
-import socket
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ from hosts.servers.offline import BootError
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, needs_of
-from progress import Progress
 from setup_environment import NO_KEY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -117,43 +113,19 @@ def test_without_a_network_there_is_one_sentence(checkout: Checkout, said: str) 
 
 
 @pytest.mark.parametrize(
-    ("said", "state"),
+    "said",
     [
-        ("", "2 packages installed"),
-        ("Collecting one==1\nCollecting two==2\n", "2 of 2 packages installed"),
-        ("Collecting one==1\nProcessing /w/two-2.whl\n", "2 of 2 packages installed"),
-        ("Resolved 2 packages in 3ms\n", "2 of 2 packages installed"),
+        pytest.param("Collecting one==1\nProcessing /w/two-2.whl\n", id="pip"),
+        pytest.param("Resolved 2 packages in 3ms\n", id="uv"),
     ],
 )
-def test_progress_counts_what_is_for_this_system(
-    checkout: Checkout, said: str, state: str
-) -> None:
+def test_progress_counts_what_is_for_this_system(checkout: Checkout, said: str) -> None:
     """Some lines of the requirements are for others: 208 of 215 would end at 210."""
-    checkout.environment.requirements.write_text("one==1\ntwo==2\nw==1 ; x == 'y'\n")
     packages = checkout.environment.directory / "lib/python/site-packages"
-    for name in ("one", "two"):
+    for name in ("pip", "one", "two"):
         (packages / f"{name}.dist-info").mkdir(parents=True)
     checkout.environment.log.write_text(said)
-    assert checkout.environment._so_far(0) == state
-
-
-def test_the_end_counts_what_was_asked_for(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new environment has pip in it, which the progress did not count."""
-    printed = io.StringIO()
-    monkeypatch.setattr("environment.Progress", partial(Progress, output=printed))
-    create = Environment._create
-
-    def create_with_pip(environment: Environment, uv: str | None) -> None:
-        create(environment, uv)
-        [packages] = environment.directory.glob("lib/*/site-packages")
-        (packages / "pip-24.dist-info").mkdir()
-
-    monkeypatch.setattr(Environment, "_create", create_with_pip)
-    checkout.make_current()
-
-    assert "uv: 2 packages" in printed.getvalue()
+    assert checkout.environment._so_far(1) == "2 of 2 packages installed"
 
 
 def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
@@ -170,15 +142,13 @@ def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
     assert needed == ["Open WebUI 0.12.4", "postgresql", "redis-server"]
 
 
-def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
-    """A misspelled mark would never be asked for."""
+def test_every_need_has_its_mark(
+    pytestconfig: pytest.Config, request: pytest.FixtureRequest
+) -> None:
+    """A misspelled mark would never be asked for; a test without its own is refused."""
     declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
 
     assert set(MARKS) <= set(declared)
-
-
-def test_a_test_without_its_mark_is_refused(request: pytest.FixtureRequest) -> None:
-    """On this machine, too, which has everything; a script may use it."""
     with pytest.raises(UnmarkedTestError, match=r"@pytest\.mark\.host on it"):
         require_mark("host")
 
@@ -288,85 +258,47 @@ async def test_missing_databases_fail_with_what_to_install(
             pass
 
 
-def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
-    """It runs where there is neither an environment nor a network."""
-    scripts = tmp_path / "scripts"
-    shutil.copytree(SCRIPTS, scripts)
-
-    done = subprocess.run(
-        [shutil.which("bash") or "", str(scripts / "demo"), "--help"],
-        env={
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "NO_UV": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--keep-data" in done.stdout
-    assert "takes a minute" in done.stdout
-    assert not (tmp_path / ".venv").exists()
-
-
-BARE = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-
-
-def start(tmp_path: Path, *command: str, **variables: str) -> tuple[int, str]:
+def start(tmp_path: Path, *command: str) -> tuple[int, str, str]:
     """Start a command where nothing is installed; return its end and its words."""
-    scripts = tmp_path / "scripts"
-    if not scripts.exists():
-        shutil.copytree(SCRIPTS, scripts)
+    scripts = shutil.copytree(SCRIPTS, tmp_path / "scripts")
     name, *options = command
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
         [shutil.which("bash") or "", str(scripts / name), *options],
-        env={"PATH": BARE, "HOME": str(tmp_path), "NO_UV": "1", **variables},
+        env={"PATH": path, "HOME": str(tmp_path), "NO_UV": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert not (tmp_path / ".venv").exists()
-    return done.returncode, done.stderr.strip().splitlines()[-1]
+    return done.returncode, done.stdout, done.stderr
 
 
-def test_wrong_options_of_the_demo_download_nothing(tmp_path: Path) -> None:
-    """Each ends with a message, before anything else."""
-    file = tmp_path / "file"
-    file.write_text("")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        ended = {
-            "'99999' is no port: 1 to 65535": start(
-                tmp_path, "demo", "--port", "99999"
-            ),
-            f"port {port} is in use": start(tmp_path, "demo", "--port", port),
-            "unrecognized arguments: --tuor": start(tmp_path, "demo", "--tuor"),
-            "is a file: a folder is needed": start(
-                tmp_path, "demo", "--keep-data", str(file / "chats")
-            ),
-            "only the simulator understands": start(
-                tmp_path, "demo", "--tour", OPENAI_API_KEY="sk-1"
-            ),
-            "leave out --tour": start(tmp_path, "demo", "--check", "--tour"),
-            "No server answers at http://127.0.0.1:9/v1": start(
-                tmp_path, "demo", "--server", "http://127.0.0.1:9/v1", "--model", "m"
-            ),
-        }
-    for words, (status, line) in ended.items():
-        assert status == 2
-        assert words in line
+def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
+    status, shown, problems = start(tmp_path, "demo", "--help")
+
+    assert (status, problems) == (0, "")
+    assert "--keep-data" in shown
+    assert "takes a minute" in shown
 
 
-def test_check_of_the_real_api_asks_for_the_key_first(tmp_path: Path) -> None:
-    """Who has none is not sent through an installation."""
-    status, line = start(tmp_path, "live")
-    assert (status, line) == (2, NO_KEY)
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("demo", "--tuor"), "demo: error: unrecognized arguments: --tuor"),
+        (("live",), NO_KEY),
+    ],
+    ids=["wrong option", "no key"],
+)
+def test_what_cannot_start_downloads_nothing(
+    tmp_path: Path, command: tuple[str, ...], words: str
+) -> None:
+    """It ends with a message before anything else."""
+    status, shown, problems = start(tmp_path, *command)
+
+    assert (status, shown) == (2, "")
+    assert problems.strip().splitlines()[-1].endswith(words)
 
 
 def test_two_demos_at_once(tmp_path: Path) -> None:
