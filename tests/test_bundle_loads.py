@@ -197,25 +197,6 @@ def test_every_name_is_in_the_oldest_libraries(bundle: Bundle) -> None:
     assert names
 
 
-def test_library_names_lists_every_form_of_use() -> None:
-    source = """
-import aiohttp
-from aiohttp import web
-from pydantic.alias_generators import to_camel
-from os import path
-
-def close(error: aiohttp.ClientError) -> None:
-    match error:
-        case aiohttp.ClientSSLError():
-            aiohttp.TCPConnector().close()
-"""
-
-    assert library_names(source) == {
-        *("aiohttp.ClientError", "aiohttp.ClientSSLError", "aiohttp.TCPConnector"),
-        *("aiohttp.web", "pydantic.alias_generators.to_camel"),
-    }
-
-
 def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
     """Open WebUI's editor formats by Black in its default mode, at every save.
 

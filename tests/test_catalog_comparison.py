@@ -45,24 +45,19 @@ def test_a_fact_that_differs_is_found(name: str, value: Any, fact: str) -> None:
     assert "gpt-5.2" in missing
 
 
-def test_prices_of_pictures_are_compared() -> None:
-    """Under the names that the list has for them."""
-    listed = {"gpt-image-2": {"output_cost_per_image_token": 4e-5}}
-    compared, _ = compare_catalog(listed)
-    found = {comparison.fact: comparison.listed for comparison in compared}
-    assert found["output"] == 40
-
-
 def test_what_differs_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And the command ends with 1."""
+    """Also a price of pictures; and the command ends with 1."""
     file = tmp_path / "prices.json"
-    file.write_text(json.dumps({"gpt-6.1-sol": {**SOL, "max_input_tokens": 5}}))
+    pictures = {"output_cost_per_image_token": 4.1e-5}
+    listed = {"gpt-6.1-sol": {**SOL, "max_input_tokens": 5}, "gpt-image-2": pictures}
+    file.write_text(json.dumps(listed))
     monkeypatch.setattr(sys, "argv", ["compare.py", str(file)])
 
     assert main() == 1
 
     printed = capsys.readouterr().out
     assert "gpt-6.1-sol: max_input_tokens is 922000 here, 5 in the list" in printed
-    assert "7 facts of 1 models compared, 1 differ" in printed
+    assert "gpt-image-2: output is 30 here, 41.0 in the list" in printed
+    assert "12 facts of 2 models compared" in printed

@@ -56,23 +56,3 @@ def test_every_name_has_its_row() -> None:
 
     looked_up = {row for row in PROMISED if not row.startswith(RETURNED)}
     assert set().union(*map(host_names, sources)) == looked_up
-
-
-def test_host_names_lists_every_form_of_use() -> None:
-    """Called at once, kept in a variable, or used as they are."""
-    source = """
-async def many():
-    files = host_name("models.files", "Files")
-    await files.insert(1)
-    files.get(2)
-    form = host_name("models.files", "FileForm")
-    return form(host_name("env", "VERSION"), host_name("config", "A").b)
-
-async def other(files):
-    files.not_the_hosts()
-"""
-
-    assert host_names(source) == {
-        *("models.files:Files.insert", "models.files:Files.get"),
-        *("models.files:FileForm", "env:VERSION", "config:A.b"),
-    }
