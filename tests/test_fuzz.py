@@ -57,9 +57,6 @@ PROFILE = settings.default or settings()
 many = settings(max_examples=PROFILE.max_examples * 5)
 
 
-# ---------------------------------------------------------------- from the server
-
-
 def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
     """What a run reports of a body, up to where it cannot be read."""
     decoder = EventStreamDecoder()
@@ -267,8 +264,6 @@ def test_hostile_body_takes_linear_work(name: str, size: int) -> None:
         count_work(read, MAX_CALLS)
 
 
-# ---------------------------------------------------------------- from the chat
-
 ULIDS = ["A" * 26, "B" * 26]
 STORED = [
     {
@@ -389,8 +384,6 @@ def test_hostile_chat_takes_linear_work(name: str) -> None:
     with within(ENDLESS):
         count_work(partial(input_of, HOSTILE_CHATS[name]), MAX_CALLS)
 
-
-# ---------------------------------------------------------------- markers
 
 _BITS = "\u200b\u200c" * 104
 WRITTEN = [

@@ -126,9 +126,6 @@ async def pipeline(
     await made.on_shutdown()
 
 
-# ---------------------------------------------------------------- what there is
-
-
 async def test_table_lists_all_that_is_kept(
     pipe: Pipe, pipeline: Pipeline, filter_: Filter, tmp_path: Path
 ) -> None:
@@ -149,9 +146,6 @@ async def test_functions_remember_as_many_results_as_the_table_says() -> None:
     """Without a number they would keep all."""
     for name, function in caches().items():
         assert function.cache_parameters()["maxsize"] == BOUNDS[name].number
-
-
-# ---------------------------------------------------------------- what grows
 
 
 async def ask_pipe(pipe: Pipe, number: int) -> None:

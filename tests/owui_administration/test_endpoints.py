@@ -136,8 +136,6 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
     assert given.get("base_url", valves.BASE_URL) == applied.BASE_URL
 
 
-# ---------------------------------------------------------------- one call
-
 EAST: Json = {"base_url": "https://east.example/v1", "api_key": "sk-east"}
 WEST: Json = {"base_url": "https://west.example/v1", "api_key": "sk-west"}
 NORTH: Json = {"base_url": "https://north.example/v1", "api_key": "sk-north"}

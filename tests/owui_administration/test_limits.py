@@ -77,9 +77,6 @@ def reached(limited: UserLimits) -> str:
     return limited.count("gpt-5.2", ResponseCounts(0, 0, 0, 0), 0)
 
 
-# ---------------------------------------------------------------- periods
-
-
 @pytest.mark.parametrize(
     ("per", "today", "start", "begins"),
     [
@@ -100,9 +97,6 @@ def test_periods_begin_with_day_week_or_month(
     assert period_start(per, now).isoformat() == start
     assert f"resets on {begins} at 00:00 UTC" in refusal(limited)
     assert longest_ago(now) <= start
-
-
-# ---------------------------------------------------------------- amounts
 
 
 def test_limit_is_used_up_when_it_is_reached() -> None:
@@ -217,9 +211,6 @@ def test_own_key_has_no_amounts() -> None:
 
     assert not limited.count("gpt-5.2", ResponseCounts(1, 5, 0, 5), 1)
     assert (refusal(limited), limited.notices(), table.taken) == ("", [], [])
-
-
-# ---------------------------------------------------------------- models, efforts, tools
 
 
 @pytest.mark.parametrize(

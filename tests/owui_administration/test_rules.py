@@ -7,8 +7,6 @@ import pytest
 
 from owui_administration.rules import LimitRule, UnreadableRule, read_limits, rules_of
 
-# ---------------------------------------------------------------- reading
-
 
 def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
     """Whoever wants no limits gets no table."""
@@ -92,9 +90,6 @@ def test_message_names_nine_rules() -> None:
     assert rules is not None
     assert [type(rule) for rule in rules] == [UnreadableRule] * 10
     assert problem.count("USER_LIMITS_JSON") == 9
-
-
-# ---------------------------------------------------------------- whom it names
 
 
 def test_all_rules_hold_that_name_somebody() -> None:

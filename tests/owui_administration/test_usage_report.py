@@ -82,9 +82,6 @@ def day_ago(days: int) -> str:
     return (TODAY - timedelta(days)).isoformat()
 
 
-# ---------------------------------------------------------------- pictures
-
-
 async def test_it_begins_with_a_picture(database: UsageDatabase) -> None:
     """Of a user's own days; an administrator sees those of all, and the users."""
     rows = (ROW, ROW._replace(user_id="user-2", money=3_000_000))
@@ -196,9 +193,6 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
 
 
-# ---------------------------------------------------------------- the cache
-
-
 async def test_what_the_cache_saved(database: UsageDatabase) -> None:
     """In a sentence, and as a line in the picture."""
     bought = Purchases(itemized=10, itemized_money=2_000_000, saved=1_500_000)
@@ -282,9 +276,6 @@ async def test_few_requests_say_nothing_of_the_cache(
     assert ("docs/history.md" in text) is is_told
 
 
-# ---------------------------------------------------------------- what was bought
-
-
 async def test_what_the_money_bought(database: UsageDatabase) -> None:
     """The parts are all of it."""
     bought = Purchases(
@@ -321,9 +312,6 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
         "| of these: titles and other tasks | 4 requests | 0.0500 |",
         "| of these: agents | 5 requests | 0.7000 |",
     ]
-
-
-# ---------------------------------------------------------------- words
 
 
 async def test_words_that_it_does_not_know(database: UsageDatabase) -> None:
@@ -386,9 +374,6 @@ async def test_one_user(database: UsageDatabase) -> None:
     assert "|" not in other
 
 
-# ---------------------------------------------------------------- CSV
-
-
 async def test_csv_is_a_file(database: UsageDatabase) -> None:
     """With a column for the user and one for the model; own days for a user."""
     database.add_users(("user-1", "=cmd|@school.example"))
@@ -423,8 +408,6 @@ async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None
     assert '"2026-11-28, gpt-5.2","2.0000","10","1000","400","100"' in own
     assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
 
-
-# ---------------------------------------------------------------- bounds
 
 USERS = 200
 """More than a report names; a thousand take five times as long, and show no more."""

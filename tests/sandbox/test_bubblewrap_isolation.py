@@ -181,9 +181,6 @@ async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
     assert seen == {case: expected for case, (_, expected) in SEEN.items()}
 
 
-# ---------------------------------------------------------------- the network
-
-
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
     """A server of the host on its loopback interface."""
@@ -213,9 +210,6 @@ async def test_every_namespace_is_its_own(chat: Chat) -> None:
 
     outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in kinds]
     assert not set(inside) & set(outside)
-
-
-# ---------------------------------------------------------------- files of the host
 
 
 async def test_root_holds_what_python_needs(chat: Chat) -> None:
@@ -263,9 +257,6 @@ def target(path):
     assert kinds <= {"", "/dev/null", "pipe", "anon_inode"}
 
 
-# ---------------------------------------------------------------- the environment
-
-
 async def test_environment_of_the_server_is_not_there(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,9 +274,6 @@ seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
     assert processes == 2
     assert CANARY not in seen
     assert "PATH" not in seen
-
-
-# ---------------------------------------------------------------- rights
 
 
 async def test_no_way_to_more_rights(chat: Chat) -> None:

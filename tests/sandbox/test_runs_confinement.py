@@ -152,9 +152,6 @@ async def test_bubblewrap_is_tried_before_containers(
     assert log == [f"The tools of the sandbox are not offered: {'; '.join(missing)}."]
 
 
-# ---------------------------------------------------------------- bubblewrap itself
-
-
 @pytest.fixture
 def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A program in the place of bubblewrap that knows none of its options."""

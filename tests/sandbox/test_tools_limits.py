@@ -24,8 +24,6 @@ except BlockingIOError:
     pass
 """
 
-# ---------------------------------------------------------------- processes
-
 
 async def test_processes_and_threads_are_counted(chat: Chat) -> None:
     """At the limit the kernel refuses the next; the code itself is one of them.
@@ -69,8 +67,6 @@ os.wait()
     assert sandboxed_processes() == []
 
 
-# ---------------------------------------------------------------- what never ends
-
 ENDLESS = {
     "loop": "while True: pass",
     "sleep": "import time\ntime.sleep(10_000)",
@@ -106,9 +102,6 @@ async def test_endless_code_is_stopped_and_its_work_kept() -> None:
         assert last.told["stdout"] == "begun\n"
         assert [file.path.read_text("utf-8") for file in last.answer.files] == ["x"]
         assert (await busy.file("read", path="kept")).text == "x"
-
-
-# ---------------------------------------------------------------- memory
 
 
 async def test_memory_of_one_process(chat: Chat) -> None:
@@ -248,9 +241,6 @@ async def test_open_files_are_counted(chat: Chat) -> None:
     assert await chat.still_works()
 
 
-# ---------------------------------------------------------------- disk
-
-
 async def test_size_of_one_file_is_limited(chat: Chat) -> None:
     """Whether it is written or only made long."""
     code = f"""
@@ -338,9 +328,6 @@ async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None
     )
     assert ran.answer.files == ()
     assert (await chat.run("import os\nos.listdir()")).result == ["before"]
-
-
-# ---------------------------------------------------------------- output
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,6 @@ async def test_closing_ends_all_runs() -> None:
     assert not folder.parent.exists()
 
 
-# ---------------------------------------------------------------- many at once
-
-
 @dataclass
 class Meeting:
     """Bubblewrap, whose cells wait for each other before they begin."""

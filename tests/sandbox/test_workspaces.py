@@ -236,9 +236,6 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
     run_scene(scene)
 
 
-# ---------------------------------------------------------------- the folder
-
-
 async def opened() -> WorkspacePool:
     """Return a pool that has its folder."""
     workspaces = WorkspacePool(LIMITS)

@@ -117,9 +117,6 @@ async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
     assert (await client.simulator.closed_early()).finished is False
 
 
-# ---------------------------------------------------------------- refused parts
-
-
 @pytest.mark.parametrize(
     ("form", "delivery"),
     [
@@ -148,9 +145,6 @@ async def test_refusal_names_its_part_where_the_form_has_it(
     written = reply.raw.decode()
     assert ("input[0]" in written) == (form not in ("id", "phrase"))
     assert ("call_1" in written) == (form == "id")
-
-
-# ---------------------------------------------------------------- leaks
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,6 @@ def cached(reply: Any) -> int:
     return int(reply.body["usage"]["input_tokens_details"]["cached_tokens"])
 
 
-# ---------------------------------------------------------------- reasoning
-
-
 async def test_reasoning_that_cannot_be_read_is_refused(client: Client) -> None:
     """Changed, of another organization, of another series, with its own text."""
     output = await first_turn(client, OLD)
@@ -186,9 +183,6 @@ async def test_which_turns_are_read(
     assert f"I was given {count} reasoning item" in reply.text
 
 
-# ---------------------------------------------------------------- settings and tools
-
-
 async def test_configuration_update_applies_until_the_next(client: Client) -> None:
     """An effort of none ends the reasoning; at request level it costs cache and more."""
     first = await client.ask([LONG], model=NEW, reasoning={"effort": "low"})
@@ -246,9 +240,6 @@ async def test_the_model_calls_only_what_is_allowed(
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
 
 
-# ---------------------------------------------------------------- compaction
-
-
 @pytest.mark.parametrize("keeps_all", [True, False])
 async def test_compaction_replaces_what_came_before(
     client: Client, keeps_all: bool
@@ -299,9 +290,6 @@ async def test_compaction_of_another_organization_is_refused(client: Client) -> 
     assert reply.error["code"] == "invalid_encrypted_content"
 
 
-# ---------------------------------------------------------------- the cache's diagnosis
-
-
 async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any:
     """Return the diagnosis of a request next to an earlier one."""
     options = {"comparison_response_id": earlier}
@@ -349,9 +337,6 @@ async def test_where_the_input_changed_or_nothing_did(client: Client) -> None:
     assert unknown == {"type": "comparison_response_not_found"}
     older = await compared(client, first["id"], [LONG], model="gpt-5.5")
     assert older == {"type": "unavailable"}
-
-
-# ---------------------------------------------------------------- remote calls, code
 
 
 @pytest.mark.parametrize("approve", [True, False])
