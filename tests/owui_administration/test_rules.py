@@ -14,33 +14,15 @@ def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
     assert read_limits("[]") == ([], "")
 
 
-BROKEN = {
-    "an unknown key": ({"user": "ann", "mony": 5}, "the key `mony` is unknown (known"),
-    "an amount without a period": ({"user": "ann", "money": 5}, "`per` is missing"),
-    "a negative amount": (
-        {"user": "ann", "tokens": -1, "per": "day"},
-        "`tokens` has to be at least 0",
-    ),
-    "an amount that no total reaches": (
-        {"user": "ann", "tokens": 10**309, "per": "day"},
-        "`tokens` has a wrong value",
-    ),
-    "a text as an amount": (
-        {"user": "ann", "money": "5", "per": "day"},
-        "`money` has a wrong value",
-    ),
-    "true as an amount": (
-        {"user": "ann", "tokens": True, "per": "day"},
-        "`tokens` has a wrong value",
-    ),
-    "an unknown period": (
-        {"user": "ann", "money": 5, "per": "year"},
-        "`per` has to be '', 'day', 'week' or 'month'",
-    ),
-    "a text as a list": (
-        {"user": "ann", "models": "gpt-5.2"},
-        "`models` has a wrong value",
-    ),
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown key": ({"mony": 5}, "the key `mony` is unknown (known"),
+    "an amount without a period": ({"money": 5}, "`per` is missing"),
+    "a negative amount": ({"tokens": -1}, "`tokens` has to be at least 0"),
+    "an amount that no total reaches": ({"tokens": 10**309}, "`tokens` has a wrong"),
+    "a text as an amount": ({"money": "5"}, "`money` has a wrong value"),
+    "true as an amount": ({"tokens": True}, "`tokens` has a wrong value"),
+    "an unknown period": ({"per": "year"}, "`per` has to be '', 'day', 'week' or"),
+    "a text as a list": ({"models": "gpt-5.2"}, "`models` has a wrong value"),
 }
 
 
@@ -49,7 +31,8 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     given: dict[str, Any], mistake: str
 ) -> None:
     """No one else is touched, and administrators are told which key it is."""
-    rules, problem = read_limits(json.dumps([{"role": "user"}, given]))
+    named = {"user": "ann", **given}
+    rules, problem = read_limits(json.dumps([{"role": "user"}, named]))
 
     first, second = rules or ()
     assert first == LimitRule(role="user")
