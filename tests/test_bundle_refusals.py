@@ -372,18 +372,19 @@ def test_method_that_only_looks_like_it_is_built(method: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("old", "new", "words"),
     [
-        ("import open_webui.env", "imports open_webui; a bundle has"),
-        ("from owui_manifold.pipe import Pipe", "imports owui_manifold"),
+        ("\nfrom", "\nimport open_webui.env\nfrom", "imports open_webui; a bundle has"),
+        ("\nfrom", "\nfrom owui_manifold.pipe import Pipe\nfrom", "imports owui_mani"),
+        ("license: MIT", "license: MIT\nrequirements: mcp", "in this order, title, au"),
     ],
+    ids=["the host's package", "the pipe", "requirements"],
 )
-def test_import_that_the_pipelines_server_lacks_is_refused(
-    line: str, words: str, tmp_path: Path
+def test_what_the_pipelines_server_lacks_is_refused(
+    old: str, new: str, words: str, tmp_path: Path
 ) -> None:
-    entry = PIPELINE_ENTRY.replace(
-        "from openai_responses.words", f"{line}\nfrom openai_responses.words"
-    )
+    """The file loads without anything to install: pip can break that server for good."""
+    entry = PIPELINE_ENTRY.replace(old, new, 1)
 
     refused = refusals(tmp_path, {PIPELINE_PATH: entry}, PIPELINE)
 

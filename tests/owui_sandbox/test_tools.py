@@ -94,31 +94,6 @@ async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
 
 
 @pytest.mark.asyncio
-async def test_edit_requires_exactly_one_match(tools: Tools) -> None:
-    """Else the file stays as it is."""
-    await tools.sandbox_fs_write("a", "aaa", **asked())
-
-    for old, reason in (
-        *(("b", "does not occur"), ("aa", "more than once"), ("", "is empty")),
-    ):
-        answer = await tools.sandbox_fs_edit("a", old, "c", **asked())
-        assert answer.startswith("Error: ")
-        assert reason in answer
-    assert await tools.sandbox_fs_read("a", **asked()) == "aaa"
-
-
-@pytest.mark.asyncio
-async def test_edit_keeps_the_line_ends_of_a_file(tools: Tools) -> None:
-    """Of Windows, which a model does not see, and would write as its own."""
-    await tools.sandbox_fs_write("a", "one\r\ntwo\r\nsix", **asked())
-
-    edited = await tools.sandbox_fs_edit("a", "one\ntwo", "1\n2\n3", **asked())
-
-    assert edited == "Replaced the passage. The file has 12 bytes now."
-    assert await tools.sandbox_fs_read("a", **asked()) == "1\r\n2\r\n3\r\nsix"
-
-
-@pytest.mark.asyncio
 async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     """And no packages are installed by default: only those of `wheels` (R40)."""
     command = "ls -d /packages; no-such-program"

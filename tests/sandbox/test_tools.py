@@ -380,14 +380,37 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 
 
 async def test_passage_is_replaced_wherever_it_is(chat: Chat) -> None:
-    """At both ends as well, and although a part of it comes twice."""
+    """At both ends as well, and although a part of it comes twice.
+
+    A file keeps the line ends of Windows, which a model does not see.
+    """
     await chat.file("write", path="a", content="one two two three")
+    await chat.file("write", path="b", content="one\r\ntwo\r\nsix")
 
     for old, new in (("one ", "1 "), ("two two", "2 2"), (" three", "")):
         answer = await chat.file("edit", path="a", old=old, new=new)
         assert not answer.failed, answer.text
+    edited = await chat.file("edit", path="b", old="one\ntwo", new="1\n2\n3")
 
     assert (await chat.file("read", path="a")).text == "1 2 2"
+    assert edited.text == "Replaced the passage. The file has 12 bytes now."
+    assert (await chat.file("read", path="b")).text == "1\r\n2\r\n3\r\nsix"
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [("b", "does not occur"), ("aa", "more than once"), ("", "is empty")],
+)
+async def test_edit_requires_exactly_one_match(
+    chat: Chat, old: str, reason: str
+) -> None:
+    await chat.file("write", path="a", content="aaa")
+
+    answer = await chat.file("edit", path="a", old=old, new="c")
+
+    assert answer.text.startswith("Error: ")
+    assert reason in answer.text
+    assert (await chat.file("read", path="a")).text == "aaa"
 
 
 async def test_tools_are_described(chat: Chat) -> None:
