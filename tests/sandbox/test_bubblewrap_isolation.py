@@ -202,22 +202,17 @@ async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> N
 
 
 async def test_every_namespace_is_its_own(chat: Chat) -> None:
-    """Network, processes, users, mounts, messages, names, control groups."""
+    """And the root has no home, and no folder of the server but that of its Python."""
     kinds = ("net", "pid", "user", "mnt", "ipc", "uts", "cgroup")
     code = f"import os\n[os.readlink('/proc/self/ns/' + kind) for kind in {kinds}]"
 
     inside = (await chat.run(code)).result
+    root = (await chat.run("import os\nos.listdir('/')")).result
 
     outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in kinds]
     assert not set(inside) & set(outside)
-
-
-async def test_root_holds_what_python_needs(chat: Chat) -> None:
-    """No home, and no folder of the server but that of its Python."""
-    found = (await chat.run("import os\nos.listdir('/')")).result
-
     system = {"dev", "etc", "lib", "lib64", "proc", "tmp", "usr", "work"}
-    assert set(found) <= system | {find_interpreters()[-1].parts[1]}
+    assert set(root) <= system | {find_interpreters()[-1].parts[1]}
 
 
 async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> None:
@@ -298,37 +293,30 @@ async def test_no_way_to_more_rights(chat: Chat) -> None:
 MACHINE = list(_ARCHITECTURES).index(platform.machine())
 
 
+VALUES = [
+    "fcntl(os.pipe()[1], 1031, 1 << 20)",  # F_SETPIPE_SZ
+    "fcntl(os.open('/work', 0), 1026, 1)",  # F_NOTIFY
+    "fcntl(os.open('/usr/lib/os-release', 0), 1024, 0)",  # F_SETLEASE
+    "prctl(22, 2, 0)",  # PR_SET_SECCOMP
+    "prctl(62, 1, 0, 0, 0)",  # PR_SCHED_CORE
+    "prctl(78, 1, 16, 0, 0)",  # PR_FUTEX_HASH
+    "mmap(None, 4096, 3, 0x21, -1, 0)",  # MAP_SHARED, MAP_ANONYMOUS
+    "mmap(None, 4096, 3, 0x23, -1, 0)",  # MAP_SHARED_VALIDATE
+    "mmap(None, 4096, 3, 0x40022, -1, 0)",  # MAP_HUGETLB, MAP_PRIVATE
+    "socketpair(30, 5, 0, 0)",  # AF_TIPC, whose module the kernel would load
+]
+"""The rest of the same calls is what programs need."""
+NEWER = "syscall(470, 0, 0, 0, 0, 0, 0)"
+"""Newer than the list: programs know how to do without."""
+
+
 async def test_kernel_refuses_each_call_of_the_list(chat: Chat) -> None:
     """Memory that no one counts, other processes, the log and the disks of the host."""
     numbers = [numbers[MACHINE] for numbers in _REFUSED_CALLS.values()]
     calls = [f"syscall({n}, 0, 0, 0, 0, 0, 0)" for n in numbers if n is not None]
 
-    assert await refusals(chat, calls) == dict.fromkeys(calls, "EPERM")
-
-
-async def test_kernel_refuses_calls_with_these_values(chat: Chat) -> None:
-    """And only with these; the rest of the same calls is what programs need."""
-    calls = (
-        "fcntl(os.pipe()[1], 1031, 1 << 20)",  # F_SETPIPE_SZ
-        "fcntl(os.open('/work', 0), 1026, 1)",  # F_NOTIFY
-        "fcntl(os.open('/usr/lib/os-release', 0), 1024, 0)",  # F_SETLEASE
-        "prctl(22, 2, 0)",  # PR_SET_SECCOMP
-        "prctl(62, 1, 0, 0, 0)",  # PR_SCHED_CORE
-        "prctl(78, 1, 16, 0, 0)",  # PR_FUTEX_HASH
-        "mmap(None, 4096, 3, 0x21, -1, 0)",  # MAP_SHARED, MAP_ANONYMOUS
-        "mmap(None, 4096, 3, 0x23, -1, 0)",  # MAP_SHARED_VALIDATE
-        "mmap(None, 4096, 3, 0x40022, -1, 0)",  # MAP_HUGETLB, MAP_PRIVATE
-        "socketpair(30, 5, 0, 0)",  # AF_TIPC, whose module the kernel would load
-    )
-
-    assert await refusals(chat, calls) == dict.fromkeys(calls, "EPERM")
-
-
-async def test_calls_that_are_newer_than_the_list_are_not_there(chat: Chat) -> None:
-    """Programs know how to do without."""
-    newer = "syscall(470, 0, 0, 0, 0, 0, 0)"
-
-    assert await refusals(chat, [newer]) == {newer: "ENOSYS"}
+    refused = {**dict.fromkeys([*calls, *VALUES], "EPERM"), NEWER: "ENOSYS"}
+    assert await refusals(chat, list(refused)) == refused
 
 
 async def test_usual_programs_find_what_they_need(chat: Chat) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -149,24 +149,6 @@ class MeetingCell:
         """Close it."""
         self._cell.close()
         self._meeting.open -= 1
-
-
-async def test_endless_calls_of_one_user_delay_nobody_else() -> None:
-    """However many chats they come from; those of the other user take their time."""
-    async with sandboxed() as chat:
-        greedy = [replace(chat, name=str(n), user="greedy") for n in range(12)]
-        endless = [
-            asyncio.create_task(greedy_chat.run(ENDLESS)) for greedy_chat in greedy
-        ]
-        await until(lambda: len(sandboxed_processes()) >= 2 * INSIDE)
-
-        other = replace(chat, name="other", user="patient")
-        assert (await other.run("6 * 7")).result == 42
-
-        assert not any(task.done() for task in endless)
-        for task in endless:
-            task.cancel()
-        await asyncio.gather(*endless, return_exceptions=True)
 
 
 FORK = """
