@@ -241,9 +241,8 @@ def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     limited = limits(rule(models=["gpt-6.1-sol"]), facts=facts)
 
     assert not refusal(limited, "gpt-6.1-sol")
-    assert "gpt-6.1-sol-pro is not available to you" in refusal(
-        limited, "gpt-6.1-sol-pro"
-    )
+    pro = "gpt-6.1-sol-pro"
+    assert f"{pro} is not available to you" in refusal(limited, pro)
 
 
 _LUNA = "openai_responses.gpt-6-luna"
