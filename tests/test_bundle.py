@@ -25,7 +25,6 @@ PIPE, PIPELINE, *_ = TARGETS
 
 
 def format_by_editor(text: str) -> str:
-    """Return a text as the editor of Open WebUI saves it."""
     return black.format_str(text, mode=black.Mode())
 
 
@@ -75,7 +74,6 @@ class Valves(BaseModel):
 
 
 def test_packages_are_not_mixed(tmp_path: Path) -> None:
-    """A package is finished before the next begins, whoever needs its last module."""
     late = '"""A late word."""\n\nLATE = "late"\n'
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom openai_responses.zebra import LATE\n"
@@ -142,7 +140,6 @@ def test_black_in_the_editors_mode_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
-    """The Pipelines bundle takes modules of both folders."""
     files = SAMPLE | {"pipelines/gpt5_agent/pipeline.py": PIPELINE_ENTRY}
 
     text = build(PIPELINE, write(tmp_path, files))
@@ -175,7 +172,6 @@ def test_command_builds_what_has_an_entry_and_check_names_what_is_stale(
 
 
 def test_command_reports_module_line_and_reason(tmp_path: Path) -> None:
-    """A refusal fails the command with module, line and reason; nothing is written."""
     entry = ENTRY.replace("import asyncio\n", "import asyncio\nimport requests\n")
     write(tmp_path, SAMPLE | {"pipes/owui_manifold/pipe.py": entry})
 

@@ -62,18 +62,15 @@ class Bundle:
 
     @property
     def path(self) -> Path:
-        """The built file."""
         return ROOT / self.target.output
 
     @property
     def text(self) -> str:
-        """What is in it."""
         return self.path.read_text("utf-8")
 
 
 @pytest.fixture(params=TARGETS, ids=lambda t: Path(t.output).stem)
 def bundle(request: pytest.FixtureRequest) -> Bundle:
-    """Each of the built files."""
     return Bundle(request.param)
 
 
@@ -103,7 +100,6 @@ def own(module: types.ModuleType) -> Iterator[typing.Any]:
 
 
 def test_version_is_the_projects(bundle: Bundle) -> None:
-    """The frontmatter carries the version of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
     assert f"\nversion: {project['project']['version']}\n" in bundle.text

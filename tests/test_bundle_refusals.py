@@ -27,7 +27,6 @@ PIPELINE_PATH = "pipelines/gpt5_agent/pipeline.py"
 def refusals(
     root: Path, files: dict[str, str], target: Target = PIPE
 ) -> list[tuple[str, int, str]]:
-    """Build the sample with some files replaced: what was refused."""
     with pytest.raises(BundleRefused) as caught:
         build(target, write(root, SAMPLE | files))
     return [(each.module, each.line, each.reason) for each in caught.value.refusals]
@@ -132,7 +131,6 @@ IN_ONE_MODULE = {
 
 @pytest.mark.parametrize("case", IN_ONE_MODULE)
 def test_forbidden_code_is_refused_at_its_line(case: str, tmp_path: Path) -> None:
-    """Each thing a module must not do is refused at its line."""
     source, line, words = IN_ONE_MODULE[case]
     text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
@@ -157,7 +155,6 @@ FINE = {
 
 @pytest.mark.parametrize("case", FINE)
 def test_allowed_lookalikes_are_built(case: str, tmp_path: Path) -> None:
-    """What only looks like something refused is built."""
     text = f'"""Words."""\n{FINE[case]}\nWORD = Greeting = "word"\n'
 
     assert "WORD" in build(PIPE, write(tmp_path, SAMPLE | {WORDS_PATH: text}))
@@ -202,7 +199,6 @@ ACROSS_MODULES = {
 
 @pytest.mark.parametrize("case", ACROSS_MODULES)
 def test_refused_across_modules(case: str, tmp_path: Path) -> None:
-    """Each thing that separate files allow, but one file does not, is refused."""
     source, line, words = ACROSS_MODULES[case]
     above = len(REPLIES.splitlines()) + 1
 
@@ -258,7 +254,6 @@ WHOLE_FILES = {
 
 @pytest.mark.parametrize("case", WHOLE_FILES)
 def test_file_is_refused_as_a_whole(case: str, tmp_path: Path) -> None:
-    """What a file must be, whatever else is in it."""
     files, module, line, reason = WHOLE_FILES[case]
 
     assert refusals(tmp_path, files) == [(module, line, reason)]

@@ -22,7 +22,6 @@ SHARED = ROOT / "pipes/shells/administration.py"
 
 
 def released_source() -> str:
-    """The readable text of the filter in the last release."""
     packed = ROOT / "release" / packed_name(ADMINISTRATION_ID)
     return unpack(read_packed(packed), READABLE[ADMINISTRATION_ID])
 
@@ -43,7 +42,6 @@ def members(source: str, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def released_contract(source: str) -> int:
-    """The number in the filter of the last release."""
     for name in ("ADMINISTRATION_CONTRACT", "CONTRACT"):
         for node in ast.walk(ast.parse(source)):
             match node:

@@ -66,7 +66,6 @@ def test_options_that_do_not_fit_end_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """They end it before anything is started."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     with pytest.raises(SystemExit):
         read_demo_options(options.split())
@@ -83,7 +82,6 @@ def test_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("suffix", ["", "/", "/responses"])
 def test_start_says_what_does_not_work(suffix: str) -> None:
-    """And whether the server has the model."""
     with server_that_lists(200, LISTED) as (url, seen):
         known = describe_server(url + suffix, "smollm2")
         other = describe_server(url + suffix, "qwen3")

@@ -25,7 +25,6 @@ def test_table_has_the_digests_of_a_pages_words_in_order() -> None:
 
 
 def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
-    """In every host that is installed."""
     folder = tmp_path / directives.CHUNKS.replace("*", "1") / "chunks"
     folder.mkdir(parents=True)
     (folder / "a.js").write_text(CHUNK, "utf-8")
@@ -37,7 +36,6 @@ def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
 def test_changed_words_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check fails, and says what to run; running it writes the table."""
     table = tmp_path / "directive_words.py"
     table.write_text("", "utf-8")
     monkeypatch.setattr(directives, "TABLE", table)

@@ -52,12 +52,10 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """Nothing is installed yet."""
     return Checkout(tmp_path)
 
 
 def test_a_current_environment_is_left_alone(checkout: Checkout) -> None:
-    """The second start installs nothing."""
     assert not checkout.environment.is_current()
 
     checkout.make_current()
@@ -68,7 +66,6 @@ def test_a_current_environment_is_left_alone(checkout: Checkout) -> None:
 
 
 def test_changed_requirements_remake_it(checkout: Checkout) -> None:
-    """What is no longer asked for goes; environments inside stay."""
     checkout.make_current()
     inner = checkout.environment.directory / "hosts/inner"
     inner.mkdir(parents=True)
@@ -110,22 +107,6 @@ def test_without_a_network_there_is_one_sentence(checkout: Checkout, said: str) 
     assert sentence.startswith("two packages cannot be downloaded: this machine does")
     assert str(checkout.environment.log) in sentence
     assert "\n" not in sentence
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param("Collecting one==1\nProcessing /w/two-2.whl\n", id="pip"),
-        pytest.param("Resolved 2 packages in 3ms\n", id="uv"),
-    ],
-)
-def test_progress_counts_what_is_for_this_system(checkout: Checkout, said: str) -> None:
-    """Some lines of the requirements are for others: 208 of 215 would end at 210."""
-    packages = checkout.environment.directory / "lib/python/site-packages"
-    for name in ("pip", "one", "two"):
-        (packages / f"{name}.dist-info").mkdir(parents=True)
-    checkout.environment.log.write_text(said)
-    assert checkout.environment._so_far(1) == "2 of 2 packages installed"
 
 
 def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
@@ -186,7 +167,6 @@ class Machine:
         self._monkeypatch = monkeypatch
 
     def add(self, name: str, program: str) -> None:
-        """Put a program on PATH."""
         path = self.programs / name
         path.write_text(f"#!/bin/sh\n{program}\n")
         path.chmod(0o755)
@@ -213,7 +193,6 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine that has next to nothing."""
     return Machine(tmp_path, monkeypatch)
 
 
@@ -232,7 +211,6 @@ def test_missing_packages_are_installed_by_root(machine: Machine) -> None:
 def test_who_may_not_install_is_told_what_to_run(
     machine: Machine, sudo: str | None
 ) -> None:
-    """Without sudo, or where it refuses."""
     machine.add_apt()
     if sudo:
         machine.add("sudo", sudo)
@@ -294,7 +272,6 @@ def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
 def test_what_cannot_start_downloads_nothing(
     tmp_path: Path, command: tuple[str, ...], words: str
 ) -> None:
-    """It ends with a message before anything else."""
     status, shown, problems = start(tmp_path, *command)
 
     assert (status, shown) == (2, "")

@@ -116,7 +116,6 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
 
 
 def is_text(chunk: Json) -> bool:
-    """Say whether a chunk carries more of the answer."""
     return chunk.get("type") == "response.output_text.delta"
 
 
@@ -250,7 +249,6 @@ HOSTILE_BODIES = dict(_hostile_bodies())
 @pytest.mark.parametrize("size", [100, LARGE * 2])
 @pytest.mark.parametrize("name", HOSTILE_BODIES)
 def test_hostile_body_takes_linear_work(name: str, size: int) -> None:
-    """In one piece or in two thousand."""
     text = HOSTILE_BODIES[name]
 
     def read() -> None:
@@ -322,7 +320,6 @@ CHATS.append({"messages": CHATS[0]["messages"][2:4], **_kept(STORED[0])})
 
 
 def input_of(chat: Json) -> list[Item]:
-    """The input that a chat's JSON comes to."""
     messages = chat.get("messages")
     rows = messages if isinstance(messages, list) else []
     _, parts = parse_messages(rows)

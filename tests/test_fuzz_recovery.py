@@ -13,7 +13,6 @@ CHATS = range(8)
 
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
-    """The built pipe."""
     return load_pipe(BUILT_PIPE)
 
 

@@ -37,7 +37,6 @@ def names_within(function: ast.AST) -> Iterator[str]:
 
 
 def is_look_up(node: ast.AST) -> bool:
-    """Whether this is a call of `host_name`."""
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "host_name"
 
 

@@ -80,7 +80,6 @@ def bound_of(name: str) -> str:
 
 
 def assert_bounded(containers: Mapping[str, list[Any]]) -> None:
-    """Each container holds no more than its line says."""
     for name, held in containers.items():
         bound = BOUNDS[bound_of(name)]
         for container in held:
@@ -117,7 +116,6 @@ async def pipe(
 async def pipeline(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[Pipeline]:
-    """The agents."""
     monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
     monkeypatch.setenv("GPT5_AGENT_ALLOW", SIMULATORS)
     made = Pipeline()
@@ -178,7 +176,6 @@ async def ask_pipe(pipe: Pipe, number: int) -> None:
 
 
 def ask_pipeline(pipeline: Pipeline, number: int) -> None:
-    """The same for the agents, from a thread of the server."""
     new = f"{number:03}" + "x" * LONG
     messages = [{"role": "user", "content": f"{new} sim:short"}]
     body: Json = {"model": new, "messages": messages, "stream": True, "user": {}}

@@ -25,7 +25,6 @@ class _Steps:
         self.count = 0
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        """Be told of every step, for `sys.settrace`."""
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         if event == "opcode":
@@ -34,7 +33,6 @@ class _Steps:
 
 
 def steps_of(work: Callable[[], object]) -> int:
-    """Return the steps of some work."""
     steps = _Steps()
     before = sys.gettrace()
     sys.settrace(steps.trace)

@@ -157,12 +157,10 @@ class Source:
 
     @property
     def tops(self) -> set[str]:
-        """The top-level packages it imports."""
         return {name.partition(".")[0] for name in self.imports}
 
 
 def sources(root: Path) -> list[Source]:
-    """All modules in the packages under a root."""
     return [
         read_source(path, ".".join(path.relative_to(root / folder).parts))
         for folder in FOLDERS
@@ -173,7 +171,6 @@ def sources(root: Path) -> list[Source]:
 
 
 def read_source(path: Path, name: str) -> Source:
-    """A module, read from its file."""
     text = path.read_text("utf-8")
     tree = ast.parse(text)
     name = name.removesuffix(".py")
@@ -193,7 +190,6 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def named(tree: ast.Module) -> Iterator[str]:
-    """Every name or attribute that occurs."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -204,13 +200,11 @@ def named(tree: ast.Module) -> Iterator[str]:
 
 
 def rooms_without_arrows(source: Source) -> Iterator[str]:
-    """A room that is not drawn."""
     if source.room not in ARROWS:
         yield f"{source.name} lies in a room that is not drawn"
 
 
 def undrawn_imports(source: Source) -> Iterator[str]:
-    """Imports between rooms that follow no arrow."""
     packages = {room.partition(".")[0] for room in ARROWS}
     for name in sorted(source.imports):
         room = name.rpartition(".")[0] or name
@@ -274,7 +268,6 @@ RULES = (
 
 @pytest.fixture(scope="module")
 def modules() -> list[Source]:
-    """All modules of the project."""
     return sources(ROOT)
 
 
@@ -282,7 +275,6 @@ def modules() -> list[Source]:
 def test_sources_keep_the_rule(
     rule: Callable[[Source], Iterator[str]], modules: list[Source]
 ) -> None:
-    """No module of the project breaks it."""
     assert [broken for module in modules for broken in rule(module)] == []
 
 
@@ -390,7 +382,6 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_layers_are_found(case: str, tmp_path: Path) -> None:
-    """Each rule finds the module that breaks it."""
     name, text, message = BROKEN[case]
     path = tmp_path / name
     path.parent.mkdir(parents=True)

@@ -31,7 +31,6 @@ def test_a_changed_default_is_noticed(
 
 @pytest.mark.parametrize("valves", [Valves, UserValves])
 def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
-    """In a sentence that ends."""
     for name, field in valves.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name

@@ -31,13 +31,11 @@ def stream_of(*items: dict[str, Any], **final: Any) -> str:
 
 
 def row(body: str, url: str = "https://api.openai.com/v1/responses") -> dict[str, Any]:
-    """One line of a file."""
     fixed = {"status": 200, "req": None, "form": "wire", "repo": "a/b"}
     return {**fixed, "url": url, "body": body}
 
 
 def write_rows(path: Path, *rows: dict[str, Any]) -> Path:
-    """Write a file of recordings."""
     path.parent.mkdir(exist_ok=True)
     with gzip.open(path, "wt", encoding="utf-8") as lines:
         lines.writelines(json.dumps(each) + "\n" for each in rows)
@@ -45,7 +43,6 @@ def write_rows(path: Path, *rows: dict[str, Any]) -> Path:
 
 
 def read_one(folder: Path, body: str) -> Recording:
-    """The recording of one body."""
     (recording,) = read_recordings(write_rows(folder / "a.jsonl.gz", row(body)))
     return recording
 
@@ -70,23 +67,20 @@ def test_a_folder_stands_for_all_of_its_files(tmp_path: Path) -> None:
     ]
 
 
-def test_output_of_a_final_object_without_any(tmp_path: Path) -> None:
-    """The finished items in their order are the output, as for the pipe."""
-    recording = read_one(tmp_path, stream_of(MESSAGE, CALL))
+def test_output_of_a_final_object(tmp_path: Path) -> None:
+    """The finished items in their order, as for the pipe, unless it has its own."""
+    without, own = [
+        read_one(tmp_path, stream_of(MESSAGE, CALL, **final))
+        for final in ({}, {"output": [CALL]})
+    ]
 
-    assert recording.final
-    assert recording.final["output"] == [MESSAGE, CALL]
-    facts = facts_of_response(recording.final)
+    assert without.final
+    assert own.final
+    assert without.final["output"] == [MESSAGE, CALL]
+    facts = facts_of_response(without.final)
     assert (facts.text, facts.calls) == ("Hello", ("look_up({})",))
-    assert compare_streams([recording]) == []
-
-
-def test_output_of_the_final_object_counts(tmp_path: Path) -> None:
-    """Where it has one, a finished item that it lacks is a difference."""
-    recording = read_one(tmp_path, stream_of(MESSAGE, CALL, output=[CALL]))
-
-    assert recording.final
-    assert recording.final["output"] == [CALL]
+    assert compare_streams([without]) == []
+    assert own.final["output"] == [CALL]
 
 
 def test_a_server_with_its_port_is_the_server(tmp_path: Path) -> None:

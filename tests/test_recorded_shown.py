@@ -27,12 +27,10 @@ THOUGHT = {
 
 
 def delta(text: str) -> dict[str, Any]:
-    """Return a chunk that makes the text of the first item grow."""
     return {"type": "response.output_text.delta", "output_index": 0, "delta": text}
 
 
 def done(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
-    """Return the chunk that ends an item."""
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
@@ -69,23 +67,21 @@ def test_commentary_and_joined_summaries_are_no_difference() -> None:
     assert read_native(chunks) == expected
 
 
-def test_an_early_end_is_a_failure_to_a_plain_client() -> None:
-    """It has no error, but a reason of its own to finish."""
+def test_an_early_end_is_a_failure() -> None:
+    """A plain client gets a reason of its own to finish, a page a last line.
+
+    That of a good answer says how long it took.
+    """
     chunks: list[dict[str, Any]] = [
         {"choices": [{"delta": {"content": "Hi"}, "finish_reason": None}]},
         {"choices": [{"delta": {}, "finish_reason": "length"}]},
     ]
-
-    assert read_plain(chunks).failure == "length"
-
-
-def test_an_early_end_is_a_failure_to_a_page() -> None:
-    """Where there is a text, its last line says so; a good one says how long it took."""
     early = "The answer reached its length limit. (Error id: 81DWQADJWM)"
-    lines: list[dict[str, Any]] = [
+    good, failed = (
         {"event": {"type": "status", "data": {"description": text, "done": True}}}
         for text in ("Finished in 2 s", early)
-    ]
+    )
 
-    assert read_native([done(MESSAGE), lines[0]]).failure == ""
-    assert read_native([done(MESSAGE), lines[1]]).failure == early
+    assert read_plain(chunks).failure == "length"
+    assert read_native([done(MESSAGE), good]).failure == ""
+    assert read_native([done(MESSAGE), failed]).failure == early

@@ -46,7 +46,6 @@ READABLE_PIPE = READABLE[PIPE_ID]
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, str]:
-    """The files of a release made of the built files of this checkout."""
     return release_files()
 
 
@@ -54,7 +53,6 @@ def files() -> dict[str, str]:
 def built_folder(
     files: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The same, written."""
     folder = tmp_path_factory.mktemp("built")
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
@@ -64,13 +62,11 @@ def built_folder(
 
 @pytest.fixture
 def folder(built_folder: Path, tmp_path: Path) -> Path:
-    """A copy, which a test may change."""
     return shutil.copytree(built_folder, tmp_path / "release")
 
 
 @pytest.fixture(scope="module")
 def pipe() -> str:
-    """The readable pipe."""
     return (release.ROOT / READABLE_PIPE).read_text("utf-8")
 
 
@@ -172,7 +168,6 @@ CHANGES = {
 
 
 def reason_against(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return why `--verify` refuses a file with this text."""
     file = folder / "file"
     file.write_text(text, "utf-8")
     assert release.main(["--verify", str(file)]) == 1
@@ -328,14 +323,12 @@ def test_version_is_released_once(
 
 
 def no_packages(folder: str, names: list[str]) -> list[str]:
-    """Leave out all folders of the sources."""
     return [name for name in names if Path(folder, name).is_dir()]
 
 
 def test_version_of_development_is_not_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No file is written."""
     built = tmp_path / READABLE_PIPE
     built.parent.mkdir()
     built.write_text(SMALL.replace("1.0.0", "1.2.0.dev"), "utf-8")
@@ -425,7 +418,6 @@ CONTRADICTIONS = {
 def test_check_names_contradicting_files(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file of the release that does not fit the others, or itself."""
     name, old, new, message = CONTRADICTIONS[case]
     text = (folder / name).read_text("utf-8")
     assert old in text

@@ -46,7 +46,6 @@ QUESTION: Json = {"type": "message", "role": "user", "content": "Hi"}
 
 
 def sound_answer() -> SoundAnswer:
-    """Return an answer with a thought, a text and a call."""
     items = [THOUGHT, SAID, CALL]
     response = {"status": "completed", "output": items, "usage": {"total_tokens": 3}}
     deltas = {
@@ -72,7 +71,6 @@ def sound_answer() -> SoundAnswer:
 
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
-    """The built pipe."""
     return load_pipe(BUILT_PIPE)
 
 
@@ -102,19 +100,7 @@ def test_kind_disturbs_a_sound_answer(kind: Kind) -> None:
     assert answer == sound_answer()
 
 
-@pytest.mark.parametrize(
-    "name", ["no-arguments", "argument-objects", "empty-final", "ended-early"]
-)
-def test_kind_needs_its_subject(name: str) -> None:
-    """An answer without calls, or without a text, comes as it is."""
-    [kind] = [kind for kind in KINDS if kind.name == name]
-    response = {"status": "completed", "output": [THOUGHT], "usage": {}}
-    answer = SoundAnswer([{"type": "response.completed", "response": response}])
-    assert kind.make(answer, random.Random(1)) is None
-
-
 def exchange(turn: int = 1, *sent: Json, **more: Any) -> Exchange:
-    """Return a request of one question and these items, and its sound answer."""
     response = sound_answer().response
     request = {"stream": True, "input": [QUESTION, *sent]}
     sealed = [{"sealed-1", "sealed-2"}]
@@ -123,7 +109,6 @@ def exchange(turn: int = 1, *sent: Json, **more: Any) -> Exchange:
 
 
 def page(stored: str = "It rains.", shown: str = "It rains.", tokens: int = 3) -> Any:
-    """Return what the page gets of an answer with one message."""
     item = {**SAID, "content": [{"type": "output_text", "text": stored}]}
     return [
         {"type": "response.output_text.delta", "output_index": 0, "delta": shown},

@@ -28,12 +28,10 @@ WORKS_WITH: dict[str, Any] = {
 
 
 def name_of(kind: ToolKind) -> str:
-    """The type, which is the name of a test's case."""
     return kind.type
 
 
 def offered(valves: Valves) -> list[Item]:
-    """What a request offers with these valves."""
     call = call_of(chat("Hi"), valves)
     tools, _ = hosted_tools(read_config(valves), call.model)
     return tools

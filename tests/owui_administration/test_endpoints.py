@@ -34,7 +34,6 @@ SHARED: Json = {
 
 
 def entry(**given: Any) -> EndpointEntry:
-    """One entry, as it is read."""
     [read] = read_endpoints(json.dumps([given])) or ()
     return read
 
@@ -151,7 +150,6 @@ def choice(
 
 
 def first_of(chosen: EndpointChoice) -> str:
-    """The address that is asked."""
     return chosen.valves()["BASE_URL"]
 
 

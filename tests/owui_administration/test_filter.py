@@ -36,38 +36,32 @@ USED: Json = {
 
 @pytest.fixture
 def limited(database: UsageDatabase) -> Filter:
-    """The filter, with a limit."""
     made = Filter()
     limit(made, {"tokens": 1000, "per": "day"})
     return made
 
 
 def limit(made: Filter, *rules: Json) -> None:
-    """Set the rules as an administrator does."""
     made.valves = made.Valves(USER_LIMITS_JSON=json.dumps(rules))
 
 
 async def ask(made: Filter, model: Json = AGENT, **given: Any) -> Json:
-    """A question, as the host passes it on."""
     body: Json = given.pop("body", {"stream": True})
     given = {"__user__": ANN, "__model__": model, "__request__": REQUEST, **given}
     return dict(await made.inlet(body, **given))
 
 
 def report(made: Filter, model: Json, **event: Any) -> None:
-    """An event of the answer."""
     given: Json = {"__user__": ANN, "__model__": model, "__request__": REQUEST}
     assert made.stream(event, **given) == event
 
 
 async def counted(made: Filter) -> list[UsageRow]:
-    """What the table has."""
     return await made._usage.user_rows("u-1", "2026")
 
 
 @pytest.mark.parametrize("model", [AGENT, WORKSPACE])
 async def test_agent_is_counted_and_refused(limited: Filter, model: Json) -> None:
-    """Also as a model of the workspace."""
     await ask(limited, model)
     report(limited, model, delta="Hi")
     report(limited, model, usage=USED)
@@ -81,7 +75,6 @@ async def test_agent_is_counted_and_refused(limited: Filter, model: Json) -> Non
 
 
 def odd(value: Any) -> Json:
-    """What a server may report as well."""
     counts = dict.fromkeys(("input_tokens", "output_tokens", "cost"), value)
     return {**counts, "input_tokens_details": value}
 
@@ -118,7 +111,6 @@ async def test_what_other_pipelines_report_is_counted(
 
 
 async def test_models_of_the_pipe_are_left_to_it(limited: Filter) -> None:
-    """They would be counted twice."""
     limit(limited, {"tokens": 0, "per": "day"}, {"models": []})
 
     await ask(limited, OWN_MODEL)
@@ -128,7 +120,6 @@ async def test_models_of_the_pipe_are_left_to_it(limited: Filter) -> None:
 
 
 async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
-    """With the server's id or without it."""
     limit(limited, {"models": ["gpt5_react"]}, {"models": ["gpt5_agent_*"]})
     await ask(limited)
     limit(limited, {"models": ["gpt-6-*"]})
@@ -228,7 +219,6 @@ async def test_unwritten_usage_is_one_row_a_day(
 async def test_sum_that_cannot_be_read_refuses(
     limited: Filter, database: UsageDatabase
 ) -> None:
-    """Without the words of the database."""
     database.failing = 1
 
     with pytest.raises(LimitReached, match="cannot be read at the moment") as caught:
@@ -278,7 +268,6 @@ async def test_stream_is_a_boolean_for_host_and_pipe(
 async def test_without_rules_nothing_is_counted(
     limited: Filter, database: UsageDatabase
 ) -> None:
-    """The database is not touched."""
     limited.valves = limited.Valves()
 
     await ask(limited)
@@ -288,7 +277,6 @@ async def test_without_rules_nothing_is_counted(
 
 
 async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) -> None:
-    """The pipe would not find it."""
     statuses: list[Json] = []
 
     async def emit(event: Json) -> None:

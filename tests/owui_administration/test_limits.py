@@ -25,7 +25,6 @@ TODAY = date(2026, 11, 25)  # a Wednesday
 
 
 def rule(**given: Any) -> LimitRule:
-    """A rule as it is read."""
     rules, problem = read_limits(json.dumps([given]))
     assert not problem
     assert rules
@@ -54,7 +53,6 @@ class Table(UsageTable):
 
 
 def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
-    """What somebody used on a day."""
     micro = round(dollars * 1e6)
     return UsageRow("u", day, "gpt-5.2", 1, tokens, 0, 0, micro)
 
@@ -62,18 +60,15 @@ def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
 def limits(
     *rules: LimitRule, rows: tuple[UsageRow, ...] = (), **given: Any
 ) -> UserLimits:
-    """What somebody may use whom these rules name."""
     given = {"table": Table(), "today": TODAY, **given}
     return UserLimits(rules, list(rows), **given)
 
 
 def refusal(limited: UserLimits, model: str = "gpt-5.2") -> str:
-    """Why a first request is not sent."""
     return limited.refusal(model, has_price=True)
 
 
 def reached(limited: UserLimits) -> str:
-    """Why a run ends."""
     return limited.count("gpt-5.2", ResponseCounts(0, 0, 0, 0), 0)
 
 
@@ -90,7 +85,6 @@ def reached(limited: UserLimits) -> str:
 def test_periods_begin_with_day_week_or_month(
     per: str, today: str, start: str, begins: str
 ) -> None:
-    """A week begins on Monday, a month on its first day."""
     now = date.fromisoformat(today)
     limited = limits(rule(tokens=0, per=per), today=now)
 
@@ -100,7 +94,6 @@ def test_periods_begin_with_day_week_or_month(
 
 
 def test_limit_is_used_up_when_it_is_reached() -> None:
-    """The message has the limit, what was used and when it resets."""
     five = rule(money=5, per="month")
     before = (row("2026-10-31", 50), row("2026-11-01", 2), row("2026-11-25", 2.99))
 
@@ -315,7 +308,6 @@ def test_effort_is_lowered_to_an_allowed_one(
 
 
 def test_model_without_an_allowed_effort_is_refused() -> None:
-    """A refusal says so before anything is sent."""
     limited = limits(rule(efforts=["low"]), rule(efforts=["high"]))
 
     assert effort_of(limited, "high", "gpt-5.2") == ""
@@ -323,7 +315,6 @@ def test_model_without_an_allowed_effort_is_refused() -> None:
 
 
 def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
-    """What is sent instead."""
     facts = resolve_model(name).facts
     known = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
     return limited.nearest_allowed_effort(asked, known)

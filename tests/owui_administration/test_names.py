@@ -23,7 +23,6 @@ def group(host: StandInHost) -> None:
 
 
 async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
-    """What is above the answer to somebody."""
     facts = call_facts(
         user_id=user["id"],
         role=user["role"],
@@ -34,7 +33,6 @@ async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
 
 
 def ruled(endpoints: str = "", *rules: Any) -> Filter:
-    """A filter with these settings."""
     made = Filter()
     text = json.dumps(rules) if rules else ""
     made.valves = made.Valves(USER_LIMITS_JSON=text, ENDPOINTS_JSON=endpoints)
@@ -42,7 +40,6 @@ def ruled(endpoints: str = "", *rules: Any) -> Filter:
 
 
 async def test_known_names_are_not_reported() -> None:
-    """By id, by name, and by address in any case."""
     rules = [{"group": "Staff"}, {"group": "id of Staff"}, {"user": "u-1"}]
 
     assert await lines_above(ruled("", *rules, {"user": "Ann@example.com"})) == []
@@ -79,7 +76,6 @@ async def test_names_that_cannot_be_looked_up_cost_no_answer(
 async def test_names_are_looked_up_once_a_minute(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And at once when the rules change."""
     now = [1000.0]
     monkeypatch.setattr(names, "monotonic_seconds", lambda: now[0])
     made = ruled(ENTRIES)
@@ -96,7 +92,6 @@ async def test_names_are_looked_up_once_a_minute(
 
 
 async def test_thousands_of_names_cost_a_bounded_time(host: StandInHost) -> None:
-    """The rest is not looked up."""
     rules = [{"group": f"group {number}"} for number in range(3000)]
 
     [line] = await lines_above(ruled("", *rules))

@@ -57,7 +57,6 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     ],
 )
 def test_unreadable_rule_blocks_everybody(text: str) -> None:
-    """The message says what to do."""
     rules, problem = read_limits(text)
 
     [rule] = rules or ()
@@ -67,7 +66,6 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
 
 
 def test_message_names_nine_rules() -> None:
-    """All others block, too."""
     rules, problem = read_limits(json.dumps([5] * 10))
 
     assert rules is not None

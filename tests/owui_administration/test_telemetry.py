@@ -40,12 +40,10 @@ DURATION = "gen_ai.client.operation.duration"
 
 @pytest.fixture
 def memory(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> Memory:
-    """What a collector gets."""
     return remember(monkeypatch)
 
 
 async def run_of(*events: RunEvent) -> AsyncGenerator[RunEvent, None]:
-    """A run that says these."""
     for event in events:
         yield event
 
@@ -65,7 +63,6 @@ async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
 
 
 def ask_nothing(_: Any) -> Any:
-    """Where nothing is measured, nothing is asked."""
     raise AssertionError
 
 
@@ -81,7 +78,6 @@ async def test_nothing_is_imported_or_measured_where_it_is_off() -> None:
 
 
 async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
-    """And its numbers go into counters and histograms."""
     texts: list[RunEvent] = [
         TextDelta(0, "summary", 0, "…"),
         *[TextDelta(1, "text", 0, "canary")] * 2,
@@ -243,8 +239,6 @@ async def test_stop_ends_the_span(memory: Memory) -> None:
 
 
 async def test_error_inside_is_named_and_raised(memory: Memory) -> None:
-    """What is no ending, but a mistake."""
-
     async def breaking() -> AsyncGenerator[RunEvent, None]:
         yield Status("Again.")
         raise ValueError("canary")
@@ -259,7 +253,6 @@ async def test_error_inside_is_named_and_raised(memory: Memory) -> None:
 
 
 def look(city: str) -> str:
-    """The weather."""
     return f"canary of {city}"
 
 
@@ -309,7 +302,6 @@ async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
 
 
 async def test_failed_or_stopped_tool_names_its_type_only(memory: Memory) -> None:
-    """The type of what happened, never its text."""
     telemetry = await account()
     begun = asyncio.Event()
 

@@ -107,7 +107,6 @@ USERS: Json = json.loads(r"""
 
 
 def block(text: str) -> Json:
-    """What the page draws."""
     begin, picture, end = text.splitlines()
     assert (begin, end) == ("```vega-lite", "```")
     drawn: Json = json.loads(picture)

@@ -73,12 +73,10 @@ async def told(
 
 
 def pictures(text: str) -> list[Json]:
-    """The pictures in an answer."""
     return [json.loads(block) for block in re.findall(r"```vega-lite\n(.*)\n```", text)]
 
 
 def day_ago(days: int) -> str:
-    """So many days ago."""
     return (TODAY - timedelta(days)).isoformat()
 
 
@@ -178,7 +176,6 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
 
 
 async def test_what_the_cache_saved(database: UsageDatabase) -> None:
-    """In a sentence, and as a line in the picture."""
     bought = Purchases(itemized=10, itemized_money=2_000_000, saved=1_500_000)
     text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
 
@@ -257,7 +254,6 @@ async def test_few_requests_say_nothing_of_the_cache(
 
 
 async def test_what_the_money_bought(database: UsageDatabase) -> None:
-    """The parts are all of it."""
     bought = Purchases(
         itemized=9,
         itemized_money=1_900_000,
@@ -295,7 +291,6 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
 
 
 async def test_words_that_it_does_not_know(database: UsageDatabase) -> None:
-    """It says which it knows."""
     text = await told("/usage last month")
 
     assert "does not know the word “last”" in text
@@ -324,7 +319,6 @@ async def test_words_are_read_as_a_phone_writes_them(
 
 @pytest.mark.parametrize("word", ["0d", "1000d", "x" * 10_000, "<b>"])
 async def test_a_word_is_told_briefly(database: UsageDatabase, word: str) -> None:
-    """Long words and tags are not repeated whole."""
     text = await told(f"/usage {word}")
     assert "does not know" in text
     assert len(text) < 600
@@ -370,7 +364,6 @@ async def test_csv_is_a_file(database: UsageDatabase) -> None:
 
 
 async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None:
-    """Then it is in the chat, as programs get it."""
     refused = await told("/usage csv", files=Files(full=True), rows=(ROW,))
     program = await told("/usage csv", program=True)
     own = await told("/usage csv", MEMBER, program=True)
@@ -429,7 +422,6 @@ async def test_a_year_of_many_users(database: UsageDatabase) -> None:
 
 
 async def test_csv_in_a_chat_has_a_limit(database: UsageDatabase) -> None:
-    """A file has all lines."""
     rows = tuple(ROW._replace(model=f"m-{number}") for number in range(5001))
     program = await told("/usage csv", rows=rows, program=True)
     files = Files()

@@ -27,7 +27,6 @@ ROW = UsageRow("u", "2026-11-23", "m", 1, 30, 20, 5, 7_000)
 
 
 def stored(database: UsageDatabase, table: str) -> list[tuple[object, ...]]:
-    """The rows of a table."""
     return database.connection.execute(f"SELECT * FROM {table}").fetchall()
 
 

@@ -113,7 +113,6 @@ async def test_files_are_stored_and_shown_below_the_answer(
 async def test_call_without_a_page_is_told_that_files_are_not_shown(
     tmp_path: Path, request_of: Callable[[], Any] | None, has_page: bool
 ) -> None:
-    """Nothing is stored for it."""
     page = Page()
     call = read_sandbox_call(
         {"id": "user-1"},

@@ -32,7 +32,6 @@ def store(folder: Path) -> StoredWorkspaces:
 
 
 def found(folder: Path, pattern: str) -> list[Path]:
-    """The files and folders below a folder whose names fit."""
     return list(folder.rglob(pattern))
 
 

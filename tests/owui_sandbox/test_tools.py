@@ -54,13 +54,11 @@ def host(
 
 
 def asked(user: str = "ada", chat: str = "chat") -> dict[str, Any]:
-    """Open WebUI's reserved parameters of a call."""
     metadata = {"chat_id": chat, "message_id": "message"}
     return {"__user__": {"id": user}, "__metadata__": metadata}
 
 
 def files_below(folder: Path, pattern: str) -> list[Path]:
-    """The files and folders whose names fit."""
     return list(folder.rglob(pattern))
 
 
@@ -77,7 +75,6 @@ def test_open_webui_reads_each_parameter() -> None:
 
 @pytest.mark.asyncio
 async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
-    """What is written is edited, run from the shell, and read by Python."""
     who = asked()
     made = await tools.sandbox_fs_mkdir("data", **who)
     await tools.sandbox_fs_write("data/a.txt", "one two\n", **who)
@@ -173,7 +170,6 @@ async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) ->
 
 @pytest.mark.asyncio
 async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
-    """A workspace of a single call is removed with it."""
     await tools.sandbox_fs_write("a", "secret", **asked(chat=""))
 
     assert files_below(tmp_path, "*/*/*/*") == []
@@ -324,7 +320,6 @@ async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) 
 
 
 def asked_with_file(file_id: str) -> dict[str, Any]:
-    """A call from a chat to which the user attached a file."""
     who = asked(user="user-1")
     who["__metadata__"]["files"] = [{"type": "file", "id": file_id, "name": "a.csv"}]
     return who

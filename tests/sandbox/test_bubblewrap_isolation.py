@@ -173,7 +173,6 @@ def last_value(text):
 
 
 async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
-    """Whatever it asks the kernel."""
     codes = {case: code for case, (code, _) in SEEN.items()}
 
     seen = (await chat.run(TOGETHER.format(codes=codes))).result
@@ -183,14 +182,12 @@ async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A server of the host on its loopback interface."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
 
 
 async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> None:
-    """A server on 127.0.0.1 of the host is not met."""
     port = listener.getsockname()[1]
     code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))"
 
@@ -272,7 +269,6 @@ seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
 
 
 async def test_no_way_to_more_rights(chat: Chat) -> None:
-    """No new namespaces, no mounts, no other user."""
     calls = (
         "unshare(0x10000000)",  # CLONE_NEWUSER
         "unshare(0x00020000)",  # CLONE_NEWNS
@@ -320,7 +316,6 @@ async def test_kernel_refuses_each_call_of_the_list(chat: Chat) -> None:
 
 
 async def test_usual_programs_find_what_they_need(chat: Chat) -> None:
-    """Event loops, child processes, pools, pipes, databases, locks and signals."""
     code = """
 import asyncio, concurrent.futures, fcntl, multiprocessing, sqlite3, subprocess, sys
 async def echo():
@@ -367,7 +362,6 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
 
 
 async def test_setuid_marks_are_not_kept(chat: Chat) -> None:
-    """A workspace never hands on such a file."""
     await chat.run("import os\nopen('tool', 'w')\nos.chmod('tool', 0o6755)")
 
     assert (

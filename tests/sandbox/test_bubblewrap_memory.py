@@ -67,7 +67,6 @@ def test_files_of_proc_are_counted_one_by_one() -> None:
 
 
 def test_locks_are_counted(tmp_path: Path) -> None:
-    """Each of a file, of both kinds."""
     before, _ = counted()
     with (tmp_path / "file").open("w") as file:
         for place in (0, 10, 20):

@@ -54,12 +54,10 @@ class Client:
     name: str
 
     def told(self) -> list[tuple[list[str], dict[str, str]]]:
-        """Return the arguments and the environment of each start."""
         lines = (self.folder / "told").read_text().splitlines()
         return [tuple(json.loads(line)) for line in lines]
 
     def tools(self, wheels: str = "") -> SandboxTools:
-        """Return tools that use it."""
         return SandboxTools(
             LIMITS,
             wheels,
@@ -72,7 +70,6 @@ class Client:
 def client(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Client:
-    """A client for containers on the PATH of this server."""
     path = tmp_path / request.param
     path.write_text(CLIENT.format(python=sys.executable, confined=json.dumps(CONFINED)))
     path.chmod(0o755)
@@ -138,7 +135,6 @@ only_docker = pytest.mark.parametrize("client", ["docker"], indirect=True)
 
 @only_docker
 async def test_packages_can_only_be_read(client: Client) -> None:
-    """All runs share them, so no run may change them."""
     wheels = client.folder / "wheels"
     wheels.mkdir()
     tools = client.tools(str(wheels))

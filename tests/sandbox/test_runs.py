@@ -46,7 +46,6 @@ async def ask(
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
-    """Where the answer goes."""
     return tmp_path / "spool"
 
 
@@ -119,7 +118,6 @@ async def test_sandbox_that_does_not_end_is_ended(spool: Path, program: str) -> 
 
 
 async def test_flood_is_ended(spool: Path) -> None:
-    """No more is taken than an honest answer could have."""
     with pytest.raises(RunStopped, match="it wrote more than fits"):
         await ask(Pretended("while True: print('x' * 9999)"), spool)
 
@@ -127,7 +125,6 @@ async def test_flood_is_ended(spool: Path) -> None:
 
 
 async def test_memory_is_watched(spool: Path) -> None:
-    """While it runs, not only once."""
     sizes = iter([0, 0, PATIENT.memory, PATIENT.memory + 1])
     backend = Pretended("import signal\nsignal.pause()", lambda: next(sizes))
 

@@ -118,7 +118,6 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
 
 
 async def test_without_a_sandbox_nothing_runs() -> None:
-    """Not on the bare host, never."""
     backend = Pretended("", missing="none")
     tools = SandboxTools(make_backends=lambda _: [backend])
 
@@ -165,7 +164,6 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 async def wrapped() -> list[str]:
-    """Return what the log says of bubblewrap with this interpreter."""
     log: list[str] = []
     backend = BubblewrapBackend(find_interpreters()[-1])
     tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
@@ -198,7 +196,6 @@ async def test_bubblewrap_that_does_not_confine_is_not_used(
 async def test_machine_without_a_syscall_filter_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without a filter there is no sandbox."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
 
     assert await wrapped() == ["there is no system call filter for riscv64."]

@@ -25,23 +25,19 @@ MANIFEST = b'[["file", "a.txt", 384, 5]]\n'
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
-    """Where an answer is written."""
     return tmp_path / "spool"
 
 
 async def read(spool: Path, answer: object, rest: bytes = b"") -> SandboxReply:
-    """Read an answer with what follows it."""
     return await read_bytes(spool, json.dumps(answer).encode() + b"\n" + rest)
 
 
 async def read_bytes(spool: Path, content: bytes) -> SandboxReply:
-    """Read whatever a sandbox writes."""
     program = f"import sys\nsys.stdout.buffer.write({compact(content)})"
     return await Sandbox(Pretended(program), LIMITS).run({}, None, spool)
 
 
 def content_of(spool: Path) -> bytes:
-    """Return what was stored of an answer."""
     return spool.read_bytes()
 
 
@@ -71,13 +67,11 @@ async def test_answer_with_a_workspace(spool: Path) -> None:
     [b"", b"\n", b"no json\n", b"[]\n", b'"text"\n', b"[" * 100_000, b"\xff\n"],
 )
 async def test_malformed_reply_counts_as_missing(spool: Path, content: bytes) -> None:
-    """Silence, whatever it was meant to be."""
     with pytest.raises(SandboxReplyMissing):
         await read_bytes(spool, content)
 
 
 def reply_in(spool: Path, line: bytes) -> SandboxReply | None:
-    """Read a line as an answer."""
     spool.write_bytes(line + b"\n")
     return _read_reply(spool, LIMITS)
 
@@ -198,7 +192,6 @@ async def test_senseless_answers_are_told_all_the_same(
 
 
 async def called(answer: object, rest: bytes = b"") -> SandboxResult:
-    """Call a tool of a sandbox that gives an answer."""
     backends = [Pretended(confined_answering(answer, rest))]
     tools = SandboxTools(LIMITS, make_backends=lambda _: backends)
     result = await execute(tools)

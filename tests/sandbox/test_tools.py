@@ -163,8 +163,6 @@ class Watched(Workspace):
 
 
 class OneWorkspace:
-    """Lends the same workspace to all."""
-
     def __init__(self, workspace: Workspace) -> None:
         self.runs = RunQueue(SharedLimits())
         self._workspace = workspace
@@ -184,7 +182,6 @@ class OneWorkspace:
 
 
 def tools_of(workspace: Workspace) -> SandboxTools:
-    """The tools of a server with one workspace, in which each run writes one file."""
     answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
     changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
     return SandboxTools(
@@ -226,7 +223,6 @@ async def test_server_goes_on_while_files_are_copied(tmp_path: Path) -> None:
 
 
 async def test_only_some_files_are_handed_out(chat: Chat) -> None:
-    """The rest stays in the workspace, and the model knows how many there are."""
     ran = await chat.run("for n in range(30): open(f'{n:02}', 'w').write('x')")
 
     assert len(ran.answer.files) == TIGHT.returned_files
@@ -283,7 +279,6 @@ async def test_workspace_lasts_but_nothing_else(chat: Chat) -> None:
 
 
 async def test_chats_are_apart(chat: Chat) -> None:
-    """No one sees another chat's files; without a chat every call is alone."""
     other = Chat(chat.tools, chat.name + " of somebody else")
     nobody = Chat(chat.tools, "")
     await chat.run("open('mine', 'w')")
@@ -298,7 +293,6 @@ async def test_chats_are_apart(chat: Chat) -> None:
 
 
 async def test_calls_of_one_chat_take_turns(chat: Chat) -> None:
-    """Two at once do not lose each other's files."""
     await asyncio.gather(*(chat.run(f"open('{n}', 'w')") for n in range(4)))
 
     assert sorted((await chat.run("import os\nos.listdir()")).result) == list("0123")
@@ -318,7 +312,6 @@ async def test_lost_folder_is_no_exception(tmp_path: Path) -> None:
 
 
 async def test_file_tools_work_together(chat: Chat) -> None:
-    """Write, list, read, make, remove: in the same workspace as the code."""
     answers = [
         await chat.file("write", path="texts/a.txt", content="Zürich"),
         await chat.file("mkdir", path="/work/empty/inner"),
@@ -414,7 +407,6 @@ async def test_edit_requires_exactly_one_match(
 
 
 async def test_tools_are_described(chat: Chat) -> None:
-    """Names that the API takes, schemas that have a strict form."""
     specs = await chat.tools.specs()
 
     assert [spec["name"] for spec in specs] == [
@@ -467,7 +459,6 @@ async def test_wrong_arguments_are_an_error_message(
 async def test_command_that_cannot_be_started_fails(
     chat: Chat, command: str, words: str
 ) -> None:
-    """The model is told why, as of any command that fails."""
     arguments = {"command": command}
     answer = await chat.tools.call(chat.key, "shell_execute", arguments)
 
@@ -554,7 +545,6 @@ async def test_packages_go_with_their_tools(wheels: Path) -> None:
 async def test_wheel_that_cannot_be_installed_is_logged(
     wheels: Path, folder: str, why: str
 ) -> None:
-    """The sandbox works without packages."""
     (wheels / "broken-1.0-py3-none-any.whl").write_text("no archive")
     async with sandboxed(wheels=str(wheels / folder)) as chat:
         assert await chat.still_works()
@@ -695,7 +685,6 @@ async def test_attached_file_may_be_as_large_as_a_workspace() -> None:
 
 
 async def test_attached_file_that_finds_no_room_is_told_each_time(chat: Chat) -> None:
-    """It does not count as received; the workspace is as before."""
     full = f"for n in range({TIGHT.files}): open(f'{{n}}', 'w')"
     assert not (await chat.run(full)).answer.failed
     rain = offer("f-1", "a.txt", b"rain", b"rain")
@@ -713,7 +702,6 @@ async def test_attached_file_that_finds_no_room_is_told_each_time(chat: Chat) ->
 
 
 async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:
-    """The reason is told; the run has its own answer."""
     offered = [offer("f-1", "a.txt", "It is gone.", "It is gone.", b"rain")]
     missing = [await chat.tools.receive(chat.key, offered) for _ in range(3)]
 

@@ -220,7 +220,6 @@ ALONE = {"files of threads": 0, "empty files": 0, "a first thread that ended": 2
 
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_memory_that_the_kernel_holds(chat: Chat, kind: str) -> None:
-    """What processes have there is counted with theirs."""
     code = f"""
 import os, signal
 first = os.getpid()
@@ -237,7 +236,6 @@ signal.pause()
 
 
 async def test_size_of_one_file_is_limited(chat: Chat) -> None:
-    """Whether it is written or only made long."""
     code = f"""
 import os
 sizes = []
@@ -312,7 +310,6 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("kind", TOO_MUCH)
 async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None:
-    """The workspace is then as it was, and the model is told."""
     code, reason = TOO_MUCH[kind]
     await chat.run("open('before', 'w').write('x')")
 
@@ -333,7 +330,6 @@ async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None
     ],
 )
 async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
-    """The model gets the first part."""
     ran = await chat.run(code)
 
     assert ran.told[stream].startswith("x" * 999)
@@ -353,7 +349,6 @@ async def test_output_up_to_the_limit_is_whole(chat: Chat) -> None:
 
 
 async def test_first_process_cannot_be_harmed(chat: Chat) -> None:
-    """What it has no handler for does not reach it."""
     ran = await chat.run(
         "import os, signal\n"
         "for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT):\n"
@@ -364,7 +359,6 @@ async def test_first_process_cannot_be_harmed(chat: Chat) -> None:
 
 
 async def test_server_holds_nothing_afterwards(chat: Chat) -> None:
-    """No open file, no child: as before the attack."""
     await chat.run("1")
     before = len(os.listdir("/proc/self/fd"))
 

@@ -25,7 +25,6 @@ INSIDE = 4
 
 @asynccontextmanager
 async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task[Ran]]:
-    """Lend a run that is under way."""
     task = asyncio.create_task(chat.run(code))
     await until(lambda: len(sandboxed_processes()) == INSIDE)
     yield task
@@ -33,7 +32,6 @@ async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task
 
 
 async def test_cancelled_call_ends_the_run(chat: Chat) -> None:
-    """All its processes are gone when the cancellation is through."""
     async with running(chat) as task:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -77,12 +75,10 @@ async def test_bubblewrap_has_no_environment_either(
 
 
 def environment_of(number: int) -> str:
-    """Return the environment with which a process of the host began."""
     return Path(f"/proc/{number}/environ").read_text()
 
 
 async def test_call_that_waits_can_be_cancelled(chat: Chat) -> None:
-    """For the chat's other run, or for a free place."""
     async with running(chat) as task:
         waiting = asyncio.create_task(chat.run("1"))
         await asyncio.sleep(0)

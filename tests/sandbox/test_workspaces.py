@@ -26,7 +26,6 @@ MAX_BYTES = 10
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files, for one test alone."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -52,7 +51,6 @@ async def keep(
 
 
 async def kept(workspaces: WorkspacePool, chat: str) -> bytes | None:
-    """Return what the next run of a chat would be given."""
     async with workspaces.acquire(key_of(chat)) as workspace:
         if workspace.archive is None:
             return None
@@ -93,18 +91,14 @@ def test_last_workspace_is_kept(folder: Path) -> None:
 
 
 def contents(folder: Path) -> list[bytes]:
-    """Return what all files below a folder hold."""
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
 def folders(folder: Path) -> int:
-    """Return how many workspaces there are."""
     return sum(path.is_dir() for path in folder.glob("*/*"))
 
 
 def test_idle_workspaces_are_forgotten(folder: Path) -> None:
-    """Counted from their last use."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
         await keep(workspaces, "b", b"b")
@@ -237,20 +231,16 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
 
 
 async def opened() -> WorkspacePool:
-    """Return a pool that has its folder."""
     workspaces = WorkspacePool(LIMITS)
     await keep(workspaces, "a", b"a")
     return workspaces
 
 
 async def open_and_close() -> None:
-    """Let a server begin and end."""
     await (await opened()).close()
 
 
 def test_root_is_private(folder: Path) -> None:
-    """No one else reads what the chats keep."""
-
     async def scene() -> None:
         workspaces = await opened()
         [root] = os.listdir(folder)

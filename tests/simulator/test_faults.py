@@ -33,7 +33,6 @@ HEADER = f"Bearer {CANARY_KEY}"
 async def test_errors_before_a_response(
     client: Client, name: str, status: int, type: str | None, code: str
 ) -> None:
-    """Each has its status, type and code, also when a stream was asked for."""
     for stream in (True, False):
         reply = await client.post(client.body(f"sim:{name}", stream=stream))
 
@@ -42,7 +41,6 @@ async def test_errors_before_a_response(
 
 
 async def test_attempts_that_fail(client: Client) -> None:
-    """times=N refuses the first N attempts of one request, each time anew."""
     body = client.body("sim:503,times=2,retry-after=0.1")
     statuses = [(await client.post(body)).status for _ in range(6)]
     refused = await client.post(body)
@@ -127,7 +125,6 @@ async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
 async def test_refusal_names_its_part_where_the_form_has_it(
     client: Client, form: str, delivery: str
 ) -> None:
-    """The place is where the form has it, and nowhere else."""
     fault = refuse_item("function_call", form=form, delivery=delivery, status=404)
     client.simulator.faults.append(fault)
     call = {"call_id": "call_1", "name": "get_weather", "arguments": "{}"}

@@ -399,7 +399,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str | None, str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 async def test_recorded_refusal(client: Client, case: str) -> None:
-    """Code, param and words are those of the API."""
     change, code, param, message = REFUSED[case]
     reply = await client.post({**client.body(), **change})
 

@@ -73,12 +73,10 @@ NEW = "gpt-6.1-sol"
 
 
 def asking(*items: Json) -> Json:
-    """Return a body of these items and a question."""
     return {"input": [*items, USER]}
 
 
 def saying(*parts: Json) -> Json:
-    """Return a body of one message."""
     return {"input": [{"role": "user", "content": [*parts]}]}
 
 
@@ -417,7 +415,15 @@ REFUSED: dict[str, Json] = {
     VALUE.format(
         "input[0].type",
         "configuration_update",
-        "'message', 'file_search_call', 'computer_call', 'computer_call_output', 'web_search_call', 'function_call', 'function_call_output', 'tool_search_call', 'tool_search_output', 'reasoning', 'compaction', 'image_generation_call', 'code_interpreter_call', 'local_shell_call', 'local_shell_call_output', 'shell_call', 'shell_call_output', 'apply_patch_call', 'apply_patch_call_output', 'mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response', 'mcp_call', 'custom_tool_call_output', 'custom_tool_call', 'compaction_trigger', 'item_reference', 'program', and 'program_output'",
+        "'message', 'file_search_call', 'computer_call', 'computer_call_output', "
+        "'web_search_call', 'function_call', 'function_call_output', "
+        "'tool_search_call', 'tool_search_output', 'reasoning', 'compaction', "
+        "'image_generation_call', 'code_interpreter_call', 'local_shell_call', "
+        "'local_shell_call_output', 'shell_call', 'shell_call_output', "
+        "'apply_patch_call', 'apply_patch_call_output', 'mcp_list_tools', "
+        "'mcp_approval_request', 'mcp_approval_response', 'mcp_call', "
+        "'custom_tool_call_output', 'custom_tool_call', 'compaction_trigger', "
+        "'item_reference', 'program', and 'program_output'",
     ): {"profile": "azure", **asking(UPDATE)},
     "None, input[1].namespace: Missing namespace for function_call 'f'. It does not"
     " exist in the default namespace. Round-trip the model's function_call item "
@@ -540,7 +546,6 @@ ACCEPTED: list[Json] = [
 
 
 def answer(fields: Json) -> None:
-    """Let the simulator judge a request."""
     body: Json = {"model": "gpt-5.6-sol", "input": "Hello", **fields}
     profile = PROFILES[body.pop("profile", "strictest")]
     Responder().answer(body, RequestOrigin(ACCOUNTS[KEY], profile, None, "chat"))
@@ -562,7 +567,6 @@ def write(refusal: Refusal) -> str:
     ],
 )
 def test_request_is_refused_in_the_words_of_the_api(words: str, fields: Json) -> None:
-    """Status, code, param and message."""
     with pytest.raises(Refusal) as raised:
         answer(fields)
     assert write(raised.value) == words

@@ -30,13 +30,11 @@ USER = {"role": "user", "content": "sim:tool"}
 
 
 def kinds(reply: Any) -> list[str]:
-    """Return the types of the items of an answer."""
     return [item["type"] for item in reply.body["output"]]
 
 
 @pytest.mark.asyncio
 async def test_the_request_is_echoed(client: Client) -> None:
-    """The response repeats what was asked, and names the dated model."""
     reply = await client.ask(
         model="gpt-5.5",
         instructions="Be kind.",
@@ -76,7 +74,6 @@ async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
 async def test_tool_that_is_not_offered_is_not_used(client: Client, name: str) -> None:
-    """The model says that it has none."""
     assert kinds(await client.ask(f"sim:{name}")) == ["message"]
 
 
@@ -131,7 +128,6 @@ def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
 
 
 def test_options_of_a_scenario_can_be_overridden() -> None:
-    """What the request says wins over what the scenario has by itself."""
     name, options = parse_spec("cut,cut=3", "cut=60")
 
     assert (name, options.number("cut")) == ("cut", 3)
@@ -140,7 +136,6 @@ def test_options_of_a_scenario_can_be_overridden() -> None:
 
 
 def test_citations_follow_the_filled_text() -> None:
-    """Their offsets are those of the text that is sent."""
     draft = "They said: $output It rains (a link)."
     page = build_url_citation(draft, "(a link)", "https://a.example", "A")
     file = {"type": "file_citation", "file_id": "f", "index": draft.index(" It")}

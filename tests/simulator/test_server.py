@@ -17,7 +17,6 @@ pytestmark = pytest.mark.asyncio
 
 @pytest_asyncio.fixture
 async def ai(sim: Simulator) -> AsyncIterator[openai.AsyncOpenAI]:
-    """Return an openai client that talks to the simulator."""
     async with openai.AsyncOpenAI(
         base_url=sim.base_url, api_key=sim.api_key, max_retries=0
     ) as client:
@@ -66,7 +65,6 @@ async def test_a_stream_that_is_left(ai: openai.AsyncOpenAI, sim: Simulator) -> 
 
 
 async def test_files_of_a_container(ai: openai.AsyncOpenAI) -> None:
-    """What is not there is not found."""
     content = ai.containers.files.content
     fetched = await content.retrieve(TABLE_FILE, container_id=CONTAINER)
 
@@ -105,7 +103,6 @@ async def test_keys_that_are_refused(
     "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
 )
 async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> None:
-    """It is refused in the API's words."""
     headers = {"Authorization": f"Bearer {KEY}"}
     async with client.session.post(client.url, data=raw, headers=headers) as answer:
         error = (await answer.json())["error"]
@@ -135,7 +132,6 @@ async def test_other_addresses_and_profiles(client: Client) -> None:
 
 
 async def test_a_request_is_recorded(client: Client) -> None:
-    """Path, body, answer and times are kept; the key is not."""
     reply = await client.ask("Hello")
     events = await client.stream()
     whole, streamed = client.simulator.requests

@@ -12,7 +12,6 @@ KEPT: dict[str, Any] = {"store": True, "background": True}
 
 
 async def queued(client: Client, text: str, **more: Any) -> str:
-    """Start a background response; return its id."""
     reply = await client.ask(text, **KEPT, **more)
     assert reply.body["status"] == "queued"
     assert reply.body["background"] is True
@@ -20,7 +19,6 @@ async def queued(client: Client, text: str, **more: Any) -> str:
 
 
 async def broken(client: Client, text: str) -> list[dict[str, Any]]:
-    """Start a background response whose stream ends too early; return its events."""
     reply = await client.stream(text, **KEPT)
     assert reply.events[-1]["type"] != "response.completed"
     events: list[dict[str, Any]] = reply.events
@@ -38,7 +36,6 @@ async def test_it_can_be_retrieved_for_a_while(
 
 
 async def test_a_stream_begins_in_the_queue(client: Client) -> None:
-    """Queued first, then at work."""
     events = await client.stream(**KEPT)
     first = [(e["type"], e["response"]["status"]) for e in events.events[:3]]
     assert first == [
@@ -50,7 +47,6 @@ async def test_a_stream_begins_in_the_queue(client: Client) -> None:
 
 
 async def test_a_resumed_stream_breaks_again(client: Client) -> None:
-    """As often as was asked for."""
     first = await broken(client, "sim:chat,cut=10,again=2")
     id = first[0]["response"]["id"]
     for last in (9, 19, 29):
@@ -75,14 +71,12 @@ async def test_polled_response_is_whole_when_it_was_asked_for_often_enough(
 
 @pytest.mark.parametrize("scenario", ["error-flat", "error-nested", "failed"])
 async def test_a_response_that_failed(client: Client, scenario: str) -> None:
-    """An error of the stream is the state of the response."""
     reply = (await client.get(await queued(client, f"sim:{scenario}"))).body
     assert reply["status"] == "failed"
     assert reply["error"]["code"] == "server_error"
 
 
 async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
-    """What is done stays; a second time changes nothing."""
     id = await queued(client, "sim:chat,halt=60")
     reply = await client.cancel(id)
     assert reply.status == 200
@@ -107,7 +101,6 @@ async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
 async def test_foreground_response_is_neither_streamed_nor_cancelled(
     client: Client,
 ) -> None:
-    """Stored, one can be read, but neither streamed nor cancelled."""
     id = (await client.ask("Hello", store=True)).body["id"]
     assert (await client.get(id)).body["status"] == "completed"
     assert (await client.get(id, stream="true")).status == 404
@@ -117,13 +110,11 @@ async def test_foreground_response_is_neither_streamed_nor_cancelled(
 
 
 async def test_only_a_stream_is_streamed_again(client: Client) -> None:
-    """One that was polled cannot be."""
     reply = await client.get(await queued(client, "sim:chat"), stream="true")
     assert (reply.status, reply.error["param"]) == (400, "stream")
 
 
 async def test_stream_of_five_minutes_ago_can_only_be_polled(client: Client) -> None:
-    """After five minutes it can be polled alone."""
     first = await broken(client, "sim:chat,cut=9,aged")
     id = first[0]["response"]["id"]
     reply = await client.get(id, stream="true", starting_after="8")
@@ -144,13 +135,11 @@ async def test_stream_of_five_minutes_ago_can_only_be_polled(client: Client) -> 
 async def test_questions_that_are_refused(
     client: Client, query: dict[str, str], param: str
 ) -> None:
-    """What is not known, and what does not go together."""
     first = await broken(client, "sim:chat,cut=9")
     reply = await client.get(first[0]["response"]["id"], **query)
     assert (reply.status, reply.error["param"]) == (400, param)
 
 
 async def test_trouble_that_passes(client: Client) -> None:
-    """The first two questions meet a server that is too busy."""
     id = await queued(client, "sim:chat,busy=2")
     assert [(await client.get(id)).status for _ in range(3)] == [503, 503, 200]

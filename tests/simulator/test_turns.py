@@ -45,12 +45,10 @@ MANAGED: Json = {
 
 
 def update(effort: str, **more: Any) -> Json:
-    """Return an update of the configuration."""
     return {"type": "configuration_update", "reasoning": {"effort": effort}, **more}
 
 
 def answer_to(call: Json) -> Json:
-    """Return the output of a function call."""
     return {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
 
 
@@ -61,7 +59,6 @@ async def first_turn(client: Client, model: str, **more: Any) -> list[Json]:
 
 
 def cached(reply: Any) -> int:
-    """Return how many tokens of a request came from the cache."""
     return int(reply.body["usage"]["input_tokens_details"]["cached_tokens"])
 
 
@@ -138,7 +135,6 @@ async def test_newer_models_drop_reasoning_with_a_changed_prefix(
 
 
 async def test_newer_models_drop_reasoning_of_an_older_one(client: Client) -> None:
-    """Another family is a model_mismatch there."""
     reply = await client.ask([USER, *await first_turn(client, OLD), MORE], model=NEW)
 
     (removed,) = reply.body["input_transformations"]
@@ -313,7 +309,6 @@ async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any
     ],
 )
 async def test_the_reason_of_a_miss(client: Client, change: Json, reason: str) -> None:
-    """Each setting has its own."""
     first = await client.ask([LONG], model=NEW)
     items = [LONG, *bare(first.body["output"]), MORE]
     diagnosis = await compared(client, first.body["id"], items, **change)
@@ -324,7 +319,6 @@ async def test_the_reason_of_a_miss(client: Client, change: Json, reason: str) -
 
 
 async def test_where_the_input_changed_or_nothing_did(client: Client) -> None:
-    """A change, a hit, an id that is unknown, an older model."""
     first = (await client.ask([LONG, USER], model=NEW)).body
     items = [LONG, USER, *bare(first["output"]), MORE]
     changed = await compared(client, first["id"], [LONG, MORE])

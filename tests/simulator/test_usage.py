@@ -12,12 +12,10 @@ LONG = "All work and no play makes a dull stand-in. " * 200
 
 
 def usage(reply: Any) -> Any:
-    """Return the usage of an answer."""
     return reply.body["usage"]
 
 
 def cached(reply: Any) -> int:
-    """Return how many tokens came from the cache."""
     return int(usage(reply)["input_tokens_details"]["cached_tokens"])
 
 
