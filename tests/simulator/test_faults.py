@@ -40,15 +40,6 @@ async def test_errors_before_a_response(
         assert (reply.error["type"], reply.error["code"]) == (type, code)
 
 
-async def test_attempts_that_fail(client: Client) -> None:
-    body = client.body("sim:503,times=2,retry-after=0.1")
-    statuses = [(await client.post(body)).status for _ in range(6)]
-    refused = await client.post(body)
-
-    assert statuses == [503, 503, 200, 503, 503, 200]
-    assert refused.headers["Retry-After"] == "0.1"
-
-
 async def test_held_answer_goes_on_when_it_is_released(client: Client) -> None:
     """hold lets a test decide when; what was forgotten holds again."""
     sim = client.simulator
@@ -87,21 +78,6 @@ async def test_random_chunks_cut_characters(client: Client) -> None:
 
     assert not all(is_whole(chunk) for chunk in chunks)
     assert "Zürich" in b"".join(chunks).decode()
-
-
-@pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])
-async def test_a_stream_without_an_end(client: Client, kind: str) -> None:
-    """endless goes on, in the form that was asked for, until the client leaves."""
-    sim = client.simulator
-    size = 100 if kind == "drip" else 1_000_000
-    async with client.open_stream(f"sim:chat,endless=60,of={kind}") as answer:
-        while size > 0:
-            size -= len(await answer.content.readany())
-        answer.close()
-    left = await sim.closed_early()
-
-    assert left.events_sent == 60
-    assert left.finished is False
 
 
 async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
