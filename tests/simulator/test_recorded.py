@@ -322,20 +322,11 @@ async def test_a_format_without_strict_is_strict(client: Client) -> None:
     }
 
 
-async def test_negative_temperature_is_refused_as_recorded(client: Client) -> None:
-    """The words of line 967."""
-    reply = await client.post(client.body(model="gpt-4o", temperature=-1))
-
-    assert reply.status == 400
-    assert reply.error == {
-        "code": "decimal_below_min_value",
-        "message": "Invalid 'temperature': decimal below minimum value. Expected a "
-        "value >= 0, but got -1 instead.",
-        "param": "temperature",
-        "type": "invalid_request_error",
-    }
-
-
+AUDIO = {
+    "type": "input_file",
+    "filename": "a.mp3",
+    "file_data": "data:audio/mpeg;base64,SUQz",
+}
 CHAT_TOOL = {**BARE_FUNCTION, "function": FUNCTION}
 CALLED_CHAT_TOOL = {"tools": [{"type": "web_search_preview"}, CHAT_TOOL]}
 DEEP = (
@@ -394,6 +385,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str | None, str, str]] = {
         "input[1]",
         NO_ROLE,
     ),
+    "a negative temperature (967)": (
+        {"model": "gpt-4o", "temperature": -1},
+        "decimal_below_min_value",
+        "temperature",
+        "Invalid 'temperature': decimal below minimum value. Expected a value >= 0, but "
+        "got -1 instead.",
+    ),
+    "a file of a kind that is not read (905)": (
+        {"input": [CALL, {**OUTPUT, "output": [AUDIO]}]},
+        "invalid_value",
+        "input[1].output[0].file_data",
+        "Invalid file data: 'input[1].output[0].file_data'. Expected a base64-encoded "
+        "data URL with a valid file MIME type (e.g. "
+        "'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type "
+        "'audio/mpeg'. Please see https://platform.openai.com/docs/assistants/tools/"
+        "file-search#supported-files for supported file types.",
+    ),
 }
 
 
@@ -418,39 +426,6 @@ async def test_deep_research_with_its_own_tools_has_ended(client: Client) -> Non
 
     assert reply.status == 404
     assert reply.error["code"] == "model_not_found"
-
-
-@pytest.mark.parametrize("role", ["system", "assistant"])
-async def test_other_messages_have_no_id_beside_a_text(
-    client: Client, role: str
-) -> None:
-    """No recording has a message of this form."""
-    items = [{"role": role, "content": "Hi", "id": "msg_1"}, USER]
-    reply = await client.post(client.body(items))
-
-    assert reply.error["param"] == "input[0].id"
-
-
-async def test_a_file_of_a_kind_that_is_not_read(client: Client) -> None:
-    """The words of line 905, which a tool's output got."""
-    part = {
-        "type": "input_file",
-        "filename": "a.mp3",
-        "file_data": "data:audio/mpeg;base64,SUQz",
-    }
-    reply = await client.post(client.body([CALL, {**OUTPUT, "output": [part]}]))
-
-    assert reply.status == 400
-    assert reply.error == {
-        "code": "invalid_value",
-        "message": "Invalid file data: 'input[1].output[0].file_data'. Expected a "
-        "base64-encoded data URL with a valid file MIME type (e.g. "
-        "'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type "
-        "'audio/mpeg'. Please see https://platform.openai.com/docs/assistants/tools/"
-        "file-search#supported-files for supported file types.",
-        "param": "input[1].output[0].file_data",
-        "type": "invalid_request_error",
-    }
 
 
 @pytest.mark.parametrize(("answers_a_call", "status"), [(False, 400), (True, 200)])

@@ -99,9 +99,6 @@ OF_MODEL = (
 REFUSED: dict[str, Json] = {
     # Fields and their types.
     UNKNOWN.format("messages"): {"messages": []},
-    UNKNOWN.format("input[0].id"): asking(
-        {"role": "system", "content": "x", "id": "msg_1"}
-    ),
     UNKNOWN.format("input[0].action.sources"): asking(
         {**SEARCHED, "action": {**SEARCHED["action"], "sources": []}}
     ),
@@ -476,6 +473,10 @@ REFUSED: dict[str, Json] = {
 }
 
 SAME_WORDS: dict[str, list[Json]] = {
+    UNKNOWN.format("input[0].id"): [
+        asking({"role": role, "content": "x", "id": "msg_1"})
+        for role in ("system", "assistant")
+    ],
     "None, background_options.completion_window: The completion windows '2h' and "
     "'8h' require 'background' to be true, the default service tier, and no stream.": [
         {
