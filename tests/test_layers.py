@@ -289,107 +289,88 @@ def test_modules_and_rooms_form_no_circle(modules: list[Source]) -> None:
     list(TopologicalSorter(drawn).static_order())
 
 
-BROKEN = {
-    "a new package": (
-        "pipes/extras/words.py",
-        "",
-        "extras.words lies in a room that is not drawn",
-    ),
-    "a room imports a later one": (
-        "pipes/openai_responses/transport/stream.py",
+BROKEN = [
+    ("extras.words", "", "lies in a room that is not drawn"),
+    (
+        "openai_responses.transport.stream",
         "from openai_responses.loop.run import run",
-        "openai_responses.transport.stream imports openai_responses.loop.run; "
-        "no arrow leads there",
+        "imports openai_responses.loop.run; no arrow leads there",
     ),
-    "the API's client knows a chat": (
-        "pipes/openai_responses/loop/run.py",
+    (
+        "openai_responses.loop.run",
         "from owui_chat.storage.markers import format_marker",
-        "openai_responses.loop.run imports owui_chat.storage.markers; "
-        "no arrow leads there",
+        "imports owui_chat.storage.markers; no arrow leads there",
     ),
-    "the pipe knows the pipeline": (
-        "pipes/owui_manifold/pipe.py",
+    (
+        "owui_manifold.pipe",
         "def f():\n    import gpt5_agent.events",
-        "owui_manifold.pipe imports gpt5_agent.events; no arrow leads there",
+        "imports gpt5_agent.events; no arrow leads there",
     ),
-    "a pure module waits": (
-        "pipes/openai_responses/requests/build.py",
+    (
+        "openai_responses.requests.build",
         "import asyncio",
-        "openai_responses.requests.build is pure and imports asyncio",
+        "is pure and imports asyncio",
     ),
-    "a pure module reads a path": (
-        "pipes/owui_chat/storage/markers.py",
-        "from os.path import join",
-        "owui_chat.storage.markers is pure and imports os",
-    ),
-    "the host looked up elsewhere": (
-        "pipes/owui_manifold/store/writers.py",
+    ("owui_chat.storage.markers", "from os.path import join", "is pure and imports os"),
+    (
+        "owui_manifold.store.writers",
         'import importlib\nCHATS = "open_webui.models.chats"',
-        "owui_manifold.store.writers imports open_webui",
+        "imports open_webui",
     ),
-    "the host imported elsewhere": (
-        "pipes/owui_manifold/call/valves.py",
-        "import open_webui.config",
-        "owui_manifold.call.valves imports open_webui",
-    ),
-    "the host's names looked up elsewhere": (
-        "pipes/owui_manifold/host/tools.py",
+    ("owui_manifold.call.valves", "import open_webui.config", "imports open_webui"),
+    (
+        "owui_manifold.host.tools",
         "from owui_host.lookup import host_name",
-        "owui_manifold.host.tools looks up names of Open WebUI",
+        "looks up names of Open WebUI",
     ),
-    "a second connection": (
-        "pipes/openai_responses/loop/run.py",
+    (
+        "openai_responses.loop.run",
         "import aiohttp\nOPEN = aiohttp.ClientSession",
-        "openai_responses.loop.run uses aiohttp.ClientSession",
+        "uses aiohttp.ClientSession",
     ),
-    "the API's client names a valve": (
-        "pipes/openai_responses/endpoint.py",
+    (
+        "openai_responses.endpoint",
         'PROBLEM = "BASE_URL is not an address"',
-        "openai_responses.endpoint mentions BASE_URL",
+        "mentions BASE_URL",
     ),
-    "the API's client speaks to an administrator of a host": (
-        "pipes/openai_responses/endings.py",
+    (
+        "openai_responses.endings",
         "# The page of Open WebUI shows it.",
-        "openai_responses.endings mentions Open WebUI",
+        "mentions Open WebUI",
     ),
-    "a chat's form names a valve of the agents": (
-        "pipes/owui_chat/storage/markers.py",
+    (
+        "owui_chat.storage.markers",
         "# See MAXIMUM_ITERATIONS.",
-        "owui_chat.storage.markers mentions MAXIMUM_ITERATIONS",
+        "mentions MAXIMUM_ITERATIONS",
     ),
-    "a text is run as code": (
-        "pipes/owui_manifold/host/tools.py",
-        "def f(text):\n    return eval(text)",
-        "owui_manifold.host.tools uses eval",
-    ),
-    "a program is started": (
-        "pipes/owui_manifold/host/tools.py",
-        "from subprocess import run",
-        "owui_manifold.host.tools uses subprocess",
-    ),
-    "a program is started on the loop": (
-        "pipes/owui_manifold/host/tools.py",
+    ("owui_manifold.host.tools", "def f(text):\n    return eval(text)", "uses eval"),
+    ("owui_manifold.host.tools", "from subprocess import run", "uses subprocess"),
+    (
+        "owui_manifold.host.tools",
         "import asyncio\nrun = asyncio.create_subprocess_exec",
-        "owui_manifold.host.tools uses create_subprocess_exec",
+        "uses create_subprocess_exec",
     ),
-    "a second connection by name": (
-        "pipes/owui_manifold/prepare/files.py",
+    (
+        "owui_manifold.prepare.files",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.prepare.files uses aiohttp.ClientSession",
+        "uses aiohttp.ClientSession",
     ),
-}
+]
+"""A module, its text, and what is told of it."""
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_broken_layers_are_found(case: str, tmp_path: Path) -> None:
-    name, text, message = BROKEN[case]
-    path = tmp_path / name
+@pytest.mark.parametrize(("module", "text", "message"), BROKEN)
+def test_broken_layers_are_found(
+    module: str, text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pipes" / f"{module.replace('.', '/')}.py"
     path.parent.mkdir(parents=True)
     path.write_text(text, "utf-8")
 
     (source,) = sources(tmp_path)
 
-    assert [broken for rule in RULES for broken in rule(source)] == [message]
+    broken = [broken for rule in RULES for broken in rule(source)]
+    assert broken == [f"{module} {message}"]
 
 
 def test_scripts_and_tests_share_the_testkit_alone() -> None:
