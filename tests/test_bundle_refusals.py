@@ -34,104 +34,101 @@ def refusals(
 
 # Lines that follow the docstring of openai_responses.words (so they begin on line 2),
 # the line that is refused, and words of the reason.
-IN_ONE_MODULE = {
-    "relative import": ("from .errors import X", 2, "a relative import"),
-    "relative sibling": ("from . import errors", 2, "a relative import"),
-    "future import": ("from __future__ import annotations", 2, "cannot resolve its"),
-    "our module": ("import openai_responses.sse", 2, "as a module"),
-    "our package": ("from openai_responses import sse", 2, "is no module of ours"),
-    "later package": ("from owui_chat.no import X", 2, "must not import it"),
-    "star import": ("from json import *", 2, "a star import from json"),
-    "in a function": ("def f() -> None:\n    import json", 3, "below the top level"),
-    "in a try": ("try:\n    import json\nfinally: ...", 3, "below the top level"),
-    "shared line": ("import json; X = 1", 2, "shares its line"),
-    "not allowed": ("import httpx", 2, "imports httpx; a bundle has"),
-    "not allowed from": ("from openai.types import X", 2, "imports openai; a bundle"),
-    "open_webui name": ("from open_webui.env import X", 2, "imported as a module"),
-    "phrase utils": ("# taken from utils", 2, '"from utils"'),
-    "phrase apps": ('X = "from apps"', 2, '"from apps"'),
-    "phrase main": ('X = """\na text from mainland\n"""', 3, '"from main"'),
-    "phrase config": ("from configparser import Error", 2, '"from config"'),
-    "__name__": ("def f() -> str:\n    return __name__", 3, "__name__ means"),
-    "__file__": ("X = (\n    __file__\n)", 3, "__file__ means something else"),
-    "__all__": ('__all__ = ["X"]', 2, "__all__ means something else"),
-    "TYPE_CHECKING": ("from typing import TYPE_CHECKING", 2, "TYPE_CHECKING means"),
-    "its attribute": ("import typing\nX = typing.TYPE_CHECKING", 3, "CHECKING means"),
-    "quoted argument": ('def f(x: "int") -> None: ...', 2, 'annotation "int"'),
-    "quoted *args": ('def f(*x: "int") -> None: ...', 2, 'annotation "int"'),
-    "quoted return": ('async def f() -> "int": ...', 2, 'annotation "int"'),
-    "quoted part": ('X: list["int"] = []', 2, 'annotation "int"'),
-    "quoted Annotated": ('X: Annotated["int", "why"] = 1', 2, 'annotation "int"'),
-    "quoted field": ('class C:\n    x: "int"', 3, 'annotation "int"'),
-    "quoted alias": ('X: TypeAlias = "int"', 2, 'annotation "int"'),
-    "local type": (
+IN_ONE_MODULE = [
+    ("from .errors import X", 2, "a relative import"),
+    ("from . import errors", 2, "a relative import"),
+    ("from __future__ import annotations", 2, "cannot resolve its"),
+    ("import openai_responses.sse", 2, "as a module"),
+    ("from openai_responses import sse", 2, "is no module of ours"),
+    ("from owui_chat.no import X", 2, "must not import it"),
+    ("from json import *", 2, "a star import from json"),
+    ("def f() -> None:\n    import json", 3, "below the top level"),
+    ("try:\n    import json\nfinally: ...", 3, "below the top level"),
+    ("import json; X = 1", 2, "shares its line"),
+    ("import httpx", 2, "imports httpx; a bundle has"),
+    ("from openai.types import X", 2, "imports openai; a bundle"),
+    ("from open_webui.env import X", 2, "imported as a module"),
+    ("# taken from utils", 2, '"from utils"'),
+    ('X = "from apps"', 2, '"from apps"'),
+    ('X = """\na text from mainland\n"""', 3, '"from main"'),
+    ("from configparser import Error", 2, '"from config"'),
+    ("def f() -> str:\n    return __name__", 3, "__name__ means"),
+    ("X = (\n    __file__\n)", 3, "__file__ means something else"),
+    ('__all__ = ["X"]', 2, "__all__ means something else"),
+    ("from typing import TYPE_CHECKING", 2, "TYPE_CHECKING means"),
+    ("import typing\nX = typing.TYPE_CHECKING", 3, "CHECKING means"),
+    ('def f(x: "int") -> None: ...', 2, 'annotation "int"'),
+    ('def f(*x: "int") -> None: ...', 2, 'annotation "int"'),
+    ('async def f() -> "int": ...', 2, 'annotation "int"'),
+    ('X: list["int"] = []', 2, 'annotation "int"'),
+    ('X: Annotated["int", "why"] = 1', 2, 'annotation "int"'),
+    ('class C:\n    x: "int"', 3, 'annotation "int"'),
+    ('X: TypeAlias = "int"', 2, 'annotation "int"'),
+    (
         "def f() -> None:\n    class L: ...\n    def g(x: L) -> None: ...",
         4,
         "the annotation L is local to f",
     ),
-    "local field": (
+    (
         "def f(t: type) -> None:\n    class L:\n        x: t",
         4,
         "the annotation t is local to f",
     ),
-    "await in annotation": (
+    (
         "async def f() -> None:\n    def g(x: (await h())) -> None: ...",
         3,
         "is not valid here",
     ),
-    "not Python": ("X = = 1", 2, "is not valid here"),
-    "newer Python": ("type X = int", 2, "is not valid here"),
-    "a call alone": ("f()", 2, "an effect at import"),
-    "if": ("if True:\n    X = 1", 2, "an effect at import"),
-    "with": ("with f():\n    pass", 2, "an effect at import"),
-    "try": ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
-    "augmented": ("X = 1\nX += 1", 3, "an effect at import"),
-    "changes an attribute": ("class C: ...\nC.x = 1", 3, "changes another object at"),
-    "changes an element": (
+    ("X = = 1", 2, "is not valid here"),
+    ("type X = int", 2, "is not valid here"),
+    ("f()", 2, "an effect at import"),
+    ("if True:\n    X = 1", 2, "an effect at import"),
+    ("with f():\n    pass", 2, "an effect at import"),
+    ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
+    ("X = 1\nX += 1", 3, "an effect at import"),
+    ("class C: ...\nC.x = 1", 3, "changes another object at"),
+    (
         "class C:\n    x = [1]\n    x[0], y = 2, 3",
         4,
         "changes another object at import",
     ),
-    "call in a class": ("class C:\n    f()", 3, "an effect at import"),
-    "walrus": ("X = (Y := 1)", 2, "an assignment inside an expression"),
-    "opens a file": ('X = open("x")', 2, "calls open at import"),
-    "asks the clock": ("import time\nX = [time.time()]", 3, "calls time.time"),
-    "asks the clock by name": (
+    ("class C:\n    f()", 3, "an effect at import"),
+    ("X = (Y := 1)", 2, "an assignment inside an expression"),
+    ('X = open("x")', 2, "calls open at import"),
+    ("import time\nX = [time.time()]", 3, "calls time.time"),
+    (
         "from time import monotonic as now\nclass C:\n    x = now()",
         4,
         "calls time.monotonic at import",
     ),
-    "in a default": (
+    (
         "import os\ndef f(x: str = os.getcwd()) -> None: ...",
         3,
         "calls os.getcwd at import",
     ),
-    "in a decorator": (
+    (
         "import random\n@f(random.random())\nclass C: ...",
         3,
         "calls random.random at import",
     ),
-    "environment": ('import os\nX = os.environ["X"]', 3, "reads the environment"),
-    "environment by name": (
-        'from os import environ\nX = environ.get("X")',
-        3,
-        "os.environ.get at import",
-    ),
-    "global": ("X = 1\ndef f() -> None:\n    global X", 4, "rebinds the global X"),
-    "host class": ("class Filter: ...", 2, "a second host class, Filter"),
-    "host name": ("from asyncio import Event", 2, "a second host class, Event"),
-    "one name twice": ("import json\njson = 1", 3, "json is already json in"),
-    "own import twice": (
+    ('import os\nX = os.environ["X"]', 3, "reads the environment"),
+    ('from os import environ\nX = environ.get("X")', 3, "os.environ.get at import"),
+    ("X = 1\ndef f() -> None:\n    global X", 4, "rebinds the global X"),
+    ("class Filter: ...", 2, "a second host class, Filter"),
+    ("from asyncio import Event", 2, "a second host class, Event"),
+    ("import json\njson = 1", 3, "json is already json in"),
+    (
         "from re import compile\nfrom ast import parse as compile",
         3,
         "compile is already re.compile in openai_responses.words, line 2",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", IN_ONE_MODULE)
-def test_forbidden_code_is_refused_at_its_line(case: str, tmp_path: Path) -> None:
-    source, line, words = IN_ONE_MODULE[case]
+@pytest.mark.parametrize(("source", "line", "words"), IN_ONE_MODULE)
+def test_forbidden_code_is_refused_at_its_line(
+    source: str, line: int, words: str, tmp_path: Path
+) -> None:
     text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
     refused = refusals(tmp_path, {WORDS_PATH: text})
@@ -140,66 +137,59 @@ def test_forbidden_code_is_refused_at_its_line(case: str, tmp_path: Path) -> Non
     assert places == [("openai_responses.words", line)], refused
 
 
-FINE = {
-    "values of Literal": 'from typing import Literal\nX: Literal["a"] | None = None',
-    "metadata": 'from typing import Annotated\nX: Annotated[int, "b"] = 1',
-    "name of a type": "def f(e: Exception) -> str:\n    return type(e).__name__",
-    "calls in values": 'import re\nX = re.compile("x")',
-    "called later": "import time\nX = lambda: time.time()",
-    "passed, not called": "import time\ndef f(x: object = time.time) -> None: ...",
-    "placeholder bodies": "class C:\n    pass\nclass D: ...",
-    "local variable": "def f() -> None:\n    L = int\n    x: L = 1",
-    "defined twice here": "X = 1\nX = 2",
-}
+FINE = [
+    'from typing import Literal\nX: Literal["a"] | None = None',
+    'from typing import Annotated\nX: Annotated[int, "b"] = 1',
+    "def f(e: Exception) -> str:\n    return type(e).__name__",
+    'import re\nX = re.compile("x")',
+    "import time\nX = lambda: time.time()",
+    "import time\ndef f(x: object = time.time) -> None: ...",
+    "class C:\n    pass\nclass D: ...",
+    "def f() -> None:\n    L = int\n    x: L = 1",
+    "X = 1\nX = 2",
+]
 
 
-@pytest.mark.parametrize("case", FINE)
-def test_allowed_lookalikes_are_built(case: str, tmp_path: Path) -> None:
-    text = f'"""Words."""\n{FINE[case]}\nWORD = Greeting = "word"\n'
+@pytest.mark.parametrize("source", FINE)
+def test_allowed_lookalikes_are_built(source: str, tmp_path: Path) -> None:
+    text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
     assert "WORD" in build(PIPE, write(tmp_path, SAMPLE | {WORDS_PATH: text}))
 
 
 # Lines added to owui_chat.replies, which of them is refused, words of the reason.
-ACROSS_MODULES = {
-    "name in two modules": (
+ACROSS_MODULES = [
+    (
         "WORD = 1",
         1,
         "WORD is already openai_responses.words.WORD in openai_responses.words, line 10",
     ),
-    "foreign name bound twice": (
+    (
         "from re import sub as field",
         1,
         "field is already dataclasses.field in openai_responses.words, line 5",
     ),
-    "foreign name and ours": (
-        "def dataclass() -> None: ...",
-        1,
-        "dataclass is already dataclasses.dataclass",
-    ),
-    "alias of ours": (
+    ("def dataclass() -> None: ...", 1, "dataclass is already dataclasses.dataclass"),
+    (
         "from openai_responses.words import WORD as W",
         1,
         "an alias for a name of openai_responses.words",
     ),
-    "second-hand name": (
+    (
         "from openai_responses.words import FieldInfo",
         1,
         "openai_responses.words does not define FieldInfo",
     ),
-    "borrowed name": ("X = FieldInfo", 1, "uses FieldInfo without importing it"),
-    "borrowed inside": ("def f() -> str:\n    return WORD", 2, "uses WORD without"),
-    "later package": (
-        "from owui_manifold.chain import X",
-        1,
-        "owui_chat comes before owui_manifold",
-    ),
-}
+    ("X = FieldInfo", 1, "uses FieldInfo without importing it"),
+    ("def f() -> str:\n    return WORD", 2, "uses WORD without"),
+    ("from owui_manifold.chain import X", 1, "owui_chat comes before owui_manifold"),
+]
 
 
-@pytest.mark.parametrize("case", ACROSS_MODULES)
-def test_refused_across_modules(case: str, tmp_path: Path) -> None:
-    source, line, words = ACROSS_MODULES[case]
+@pytest.mark.parametrize(("source", "line", "words"), ACROSS_MODULES)
+def test_refused_across_modules(
+    source: str, line: int, words: str, tmp_path: Path
+) -> None:
     above = len(REPLIES.splitlines()) + 1
 
     refused = refusals(tmp_path, {REPLIES_PATH: f"{REPLIES}\n{source}\n"})
@@ -272,26 +262,22 @@ def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
     assert reason.startswith("uses reversed without importing it")
 
 
-FRONTMATTERS = {
-    "other version": ("version: 1.2.3", "version: 1.2.4", "version is not 1.2.3"),
-    "requirements": ("license: MIT", "license: MIT\nrequirements: x", "in this order"),
-    "missing key": ("author: Someone\n", "", "in this order, title, author, version"),
-    "empty value": ("author: Someone", "author:", "a line without a plain value"),
-    "escape": ("A Pipe", "A \\\\ Pipe", "a line without a plain value"),
-    "no key line": ("title: A Pipe", "A Pipe", "in this order"),
-    "nothing after": (
-        "\nThe story of a request.\n\nTold in order.\n",
-        "",
-        "a sentence must follow",
-    ),
-}
+FRONTMATTERS = [
+    ("version: 1.2.3", "version: 1.2.4", "version is not 1.2.3"),
+    ("license: MIT", "license: MIT\nrequirements: x", "in this order"),
+    ("author: Someone\n", "", "in this order, title, author, version"),
+    ("author: Someone", "author:", "a line without a plain value"),
+    ("A Pipe", "A \\\\ Pipe", "a line without a plain value"),
+    ("title: A Pipe", "A Pipe", "in this order"),
+    ("\nThe story of a request.\n\nTold in order.\n", "", "a sentence must follow"),
+]
 
 
-@pytest.mark.parametrize("case", FRONTMATTERS)
-def test_wrong_frontmatter_is_refused(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("good", "bad", "words"), FRONTMATTERS)
+def test_wrong_frontmatter_is_refused(
+    good: str, bad: str, words: str, tmp_path: Path
+) -> None:
     """The key lines are complete, plain, in order, of the project's version."""
-    good, bad, words = FRONTMATTERS[case]
-
     refused = refusals(tmp_path, {ENTRY_PATH: ENTRY.replace(good, bad, 1)})
 
     assert [(module, at) for module, at, why in refused if words in why] == [
