@@ -17,6 +17,8 @@ from sandbox.workspaces import SandboxFile
 from sandboxes.pretended import Pretended, confined_answering
 from stand_in.host import StandInHost, host_request
 
+pytestmark = pytest.mark.asyncio
+
 
 class Page:
     """The page of whoever asked: what it was told to show."""
@@ -38,7 +40,7 @@ class Page:
         ]
 
 
-def test_call_is_read_of_what_open_webui_gives() -> None:
+async def test_call_is_read_of_what_open_webui_gives() -> None:
     """Notes and collections are no files; what is missing is empty."""
     file = {"type": "file", "id": "f-1", "name": "a.txt"}
     others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
@@ -79,7 +81,6 @@ GIVEN: dict[str, tuple[str, dict[str, str], list[str], int, str]] = {
 
 
 @pytest.mark.parametrize("case", GIVEN.values(), ids=GIVEN)
-@pytest.mark.asyncio
 async def test_files_are_stored_and_shown_below_the_answer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -107,7 +108,6 @@ async def test_files_are_stored_and_shown_below_the_answer(
 @pytest.mark.parametrize(
     ("request_of", "has_page"), [(None, True), (host_request, False)]
 )
-@pytest.mark.asyncio
 async def test_call_without_a_page_is_told_that_files_are_not_shown(
     tmp_path: Path, request_of: Callable[[], Any] | None, has_page: bool
 ) -> None:
@@ -137,7 +137,6 @@ LOCKED = "Open WebUI reports a LookupError."
     ],
     ids=["locked", "too old"],
 )
-@pytest.mark.asyncio
 async def test_database_that_is_away_costs_neither_run_nor_output(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -167,7 +166,6 @@ async def test_database_that_is_away_costs_neither_run_nor_output(
     assert given == [f"The user does not see the files. {not_shown}"]
 
 
-@pytest.mark.asyncio
 async def test_server_goes_on_while_a_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from sandbox.backend import SharedLimits
 from sandbox.workspaces import WorkspaceKey
 from stand_in.host import StandInHost
 
+pytestmark = pytest.mark.asyncio
+
 SANDBOXED = [
     "python_execute",
     "sandbox_fs_edit",
@@ -62,7 +64,7 @@ def files_below(folder: Path, pattern: str) -> list[Path]:
     return list(folder.rglob(pattern))
 
 
-def test_open_webui_reads_each_parameter() -> None:
+async def test_open_webui_reads_each_parameter() -> None:
     """Only the tools are public, and each parameter of the model is described."""
     public = [name for name in dir(Tools) if not name.startswith("_")]
     assert [name for name in public if name not in ("Valves", "valves")] == SANDBOXED
@@ -73,7 +75,6 @@ def test_open_webui_reads_each_parameter() -> None:
         assert described == [name for name in parameters if not name.startswith("__")]
 
 
-@pytest.mark.asyncio
 async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
     who = asked()
     made = await tools.sandbox_fs_mkdir("data", **who)
@@ -90,7 +91,6 @@ async def test_the_tools_share_the_workspace_of_a_chat(tools: Tools) -> None:
     assert await tools.sandbox_fs_list(".", **who) == "[]"
 
 
-@pytest.mark.asyncio
 async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     """And no packages are installed by default: only those of `wheels` (R40)."""
     command = "ls -d /packages; no-such-program"
@@ -102,7 +102,6 @@ async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
     assert told["status"] == "failed"
 
 
-@pytest.mark.asyncio
 async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> None:
     """Neither another user in the same chat nor another chat sees the files."""
     await tools.sandbox_fs_write("a", "mine", **asked())
@@ -117,7 +116,6 @@ async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> Non
     assert reloaded == "mine"
 
 
-@pytest.mark.asyncio
 async def test_two_workers_take_turns(tools: Tools) -> None:
     """Neither loses what the other wrote into the workspace of the same chat."""
     workers = [tools, Tools()]
@@ -132,7 +130,6 @@ async def test_two_workers_take_turns(tools: Tools) -> None:
     assert [entry["name"] for entry in listed] == ["0", "1", "2", "3", "4", "5"]
 
 
-@pytest.mark.asyncio
 async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
     """First of a user who has too many, then of the one who has the most."""
     limits = SharedLimits(workspaces=3, workspaces_per_user=2)
@@ -150,7 +147,6 @@ async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> Non
     assert kept == [keys[2], keys[3], keys[4], keys[5]]
 
 
-@pytest.mark.asyncio
 async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) -> None:
     """An administrator has lowered the limit, and it is the oldest of too many."""
     many = StoredWorkspaces(tmp_path, SharedLimits(workspaces_per_user=3))
@@ -168,14 +164,12 @@ async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) ->
     assert not few.has_workspace(keys[1])
 
 
-@pytest.mark.asyncio
 async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
     await tools.sandbox_fs_write("a", "secret", **asked(chat=""))
 
     assert files_below(tmp_path, "*/*/*/*") == []
 
 
-@pytest.mark.asyncio
 async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> None:
     """After the stated life, when somebody uses a sandbox."""
     await tools.sandbox_fs_write("a", "old", **asked())
@@ -202,7 +196,6 @@ ATTACKS = {
 """Code, and the error that stops it."""
 
 
-@pytest.mark.asyncio
 async def test_sandbox_blocks_each_attack(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +239,6 @@ LIMITS = {
 """Options of the valve, code, and the word in the answer that says which limit ended it."""
 
 
-@pytest.mark.asyncio
 async def test_each_sandbox_limit_is_enforced(tools: Tools) -> None:
     """Those of the valve, and those that no one sets; the chat goes on (R36)."""
     for options, code, words in LIMITS.values():
@@ -256,7 +248,7 @@ async def test_each_sandbox_limit_is_enforced(tools: Tools) -> None:
     assert json.loads(await tools.python_execute("1 + 1", **asked()))["result"] == 2
 
 
-def test_what_only_the_server_may_read(
+async def test_what_only_the_server_may_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Open WebUI's own names of it, its key in the current folder, and the database."""
@@ -286,7 +278,6 @@ def test_what_only_the_server_may_read(
     assert "DATABASE_URL" not in private_paths()
 
 
-@pytest.mark.asyncio
 async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) -> None:
     """The model is told, and no copy stays."""
     answer = await tools.python_execute("open('a', 'w').write('x')", **asked())
@@ -301,7 +292,6 @@ def asked_with_file(file_id: str) -> dict[str, Any]:
     return who
 
 
-@pytest.mark.asyncio
 async def test_attached_file_is_in_the_workspace(
     tools: Tools, host: StandInHost
 ) -> None:
@@ -317,7 +307,6 @@ async def test_attached_file_is_in_the_workspace(
 @pytest.mark.parametrize(
     "size", [None, "40 MB", 40 * 1024 * 1024], ids=["unknown", "no number", "known"]
 )
-@pytest.mark.asyncio
 async def test_too_large_attached_file_is_not_read_whole(
     tools: Tools, host: StandInHost, size: object
 ) -> None:
@@ -335,7 +324,6 @@ async def test_too_large_attached_file_is_not_read_whole(
     assert peak_bytes < 8 * 1024 * 1024
 
 
-@pytest.mark.asyncio
 async def test_chat_that_names_many_files_costs_no_more_than_one(
     tools: Tools, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +356,6 @@ async def test_chat_that_names_many_files_costs_no_more_than_one(
 
 
 @pytest.mark.parametrize("missing", ["bwrap is not installed", "Linux", "env.DATA_DIR"])
-@pytest.mark.asyncio
 async def test_servers_without_a_sandbox_say_what_is_missing(
     tools: Tools, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,8 @@ import shutil
 import tempfile
 import tracemalloc
 import zipfile
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -17,11 +16,8 @@ from typing import Any
 import pytest
 
 from sandbox.backend import MEBIBYTE, SharedLimits
-from sandbox.queues import RunQueue
-from sandbox.runs import FileSlice
 from sandbox.tools import OfferedFile, SandboxTools
 from sandbox.workspaces import (
-    SandboxFile,
     Workspace,
     WorkspaceKey,
     WorkspacePool,
@@ -142,84 +138,72 @@ async def test_written_files_come_back(chat: Chat) -> None:
     assert ran.told["files"] == ["a.txt", "b.csv", "plots/a.png"]
 
 
-class Watched(Workspace):
-    """A workspace that knows which threads copied files, and what was there to copy."""
+@dataclass
+class Copying:
+    """What was seen of copies of files, which wait until they may go on."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.threads: list[Thread] = []
-        self.had_spool: list[bool] = []
-        self.go_on = Event()
-        self.go_on.set()
-
-    def export_files(
-        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
-    ) -> tuple[SandboxFile, ...]:
-        """Copy them, once it may go on."""
-        self.threads.append(current_thread())
-        self.go_on.wait(10)
-        self.had_spool.append(spool.exists())
-        return super().export_files(spool, parts, max_bytes)
+    workspace: Workspace | None = None
+    threads: list[Thread] = field(default_factory=list)
+    had_spool: list[bool] = field(default_factory=list)
+    may_go_on: Event = field(default_factory=Event)
 
 
-class OneWorkspace:
-    def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunQueue(SharedLimits())
-        self._workspace = workspace
+@pytest.fixture
+def copying(monkeypatch: pytest.MonkeyPatch) -> Copying:
+    seen = Copying()
+    export_files = Workspace.export_files
 
-    @asynccontextmanager
-    async def acquire(self, _key: WorkspaceKey) -> AsyncIterator[Workspace]:
-        """Lend it."""
-        yield self._workspace
+    def watched(workspace: Workspace, spool: Path, *given: Any) -> Any:
+        seen.workspace = workspace
+        seen.threads.append(current_thread())
+        seen.may_go_on.wait(10)
+        seen.had_spool.append(spool.exists())
+        return export_files(workspace, spool, *given)
 
-    def has_workspace(self, _key: WorkspaceKey) -> bool:
-        """It is there."""
-        return True
-
-    async def install(self, wheels: Path) -> Path:
-        """There are none."""
-        raise FileNotFoundError(wheels)
+    monkeypatch.setattr(Workspace, "export_files", watched)
+    return seen
 
 
-def tools_of(workspace: Workspace) -> SandboxTools:
+def writing_tools() -> SandboxTools:
+    """Tools whose runs each write one file."""
     answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
     changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
-    return SandboxTools(
-        make_backends=lambda _: [Pretended(changed)], workspaces=OneWorkspace(workspace)
-    )
+    return SandboxTools(make_backends=lambda _: [Pretended(changed)])
 
 
-async def test_cancelled_call_waits_for_the_thread_that_copies(tmp_path: Path) -> None:
+async def test_cancelled_call_waits_for_the_thread_that_copies(
+    copying: Copying,
+) -> None:
     """What it reads is removed afterward; the workspace is as it was."""
-    workspace = Watched(tmp_path)
-    tools = tools_of(workspace)
-    workspace.go_on.clear()
+    tools = writing_tools()
     task = asyncio.create_task(Chat(tools).run(""))
-    await until(lambda: bool(workspace.threads))
+    await until(lambda: bool(copying.threads))
 
     task.cancel()
     for _ in range(10):
         await asyncio.sleep(0)
-    workspace.go_on.set()
+    copying.may_go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     await tools.close()
 
-    assert workspace.had_spool == [True]
-    assert workspace.archive is None
+    assert copying.had_spool == [True]
+    assert copying.workspace
+    assert copying.workspace.archive is None
 
 
-async def test_server_goes_on_while_files_are_copied(tmp_path: Path) -> None:
+async def test_server_goes_on_while_files_are_copied(copying: Copying) -> None:
     """They may have 64 MB: no other answer waits for them."""
-    workspace = Watched(tmp_path)
-    tools = tools_of(workspace)
+    tools = writing_tools()
+    copying.may_go_on.set()
 
     result = await Chat(tools).run("")
+    [file] = result.answer.files
+    content = file.path.read_bytes()
     await tools.close()
 
-    [file] = result.answer.files
-    assert file.path.read_bytes() == b"rain"
-    assert current_thread() not in workspace.threads
+    assert content == b"rain"
+    assert current_thread() not in copying.threads
 
 
 async def test_only_some_files_are_handed_out(chat: Chat) -> None:
