@@ -153,75 +153,55 @@ def test_without_a_python_there_is_one_clear_sentence(tmp_path: Path) -> None:
     assert ended.stderr.startswith("This needs Python 3.11 or 3.12, and none was found")
 
 
-class Machine:
-    """Programs that are there, and an apt-get that makes new ones."""
-
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.programs = root / "bin"
-        self.programs.mkdir()
-        self.log = root / "log"
-        self.asked = root / "asked"
-        for name in ("sh", "env", "touch", "chmod"):
-            (self.programs / name).symlink_to(shutil.which(name) or "")
-        monkeypatch.setenv("PATH", str(self.programs))
-        self._monkeypatch = monkeypatch
-
-    def add(self, name: str, program: str) -> None:
-        path = self.programs / name
-        path.write_text(f"#!/bin/sh\n{program}\n")
-        path.chmod(0o755)
-
-    def add_apt(self) -> None:
-        """Put an apt-get there, whose packages hold a program of the same name."""
-        made = f"touch {self.programs}/$name; chmod +x {self.programs}/$name"
-        self.add(
-            "apt-get",
-            f'echo "$@" >> {self.asked}\n'
-            f'[ "$1" = update ] || for name in $3 $4 $5; do {made}; done',
-        )
-
-    def be_user(self, number: int) -> None:
-        """Run as root, with 0, or as somebody else."""
-        self._monkeypatch.setattr("os.geteuid", lambda: number)
-
-    def install(self) -> None:
-        """Ask for two packages, one of which is there."""
-        self.add("one", "")
-        wanted = [Package(name, (name,)) for name in ("one", "two", "three")]
-        install_missing(wanted, self.log)
-
-
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(tmp_path, monkeypatch)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of programs of a machine whose apt-get makes new ones of any name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "env", "touch", "chmod"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(folder))
+    made = f"touch {folder}/$name; chmod +x {folder}/$name"
+    apt = (
+        f'echo "$@" >> {tmp_path}/asked\n'
+        f'[ "$1" = update ] || for name in $3 $4 $5; do {made}; done'
+    )
+    for name, program in {"apt-get": apt, "one": ""}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{program}\n")
+        (folder / name).chmod(0o755)
+    return folder
 
 
-def test_missing_packages_are_installed_by_root(machine: Machine) -> None:
-    """All at once, and those that are there are left alone."""
-    machine.add_apt()
-    machine.be_user(0)
-
-    machine.install()
-    machine.install()
-
-    assert machine.asked.read_text() == "update\ninstall -y two three\n"
+THREE = [Package(name, (name,)) for name in ("one", "two", "three")]
 
 
-@pytest.mark.parametrize("sudo", [None, "exit 1"])
-def test_who_may_not_install_is_told_what_to_run(
-    machine: Machine, sudo: str | None
+def test_missing_packages_are_installed_by_root(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine.add_apt()
-    if sudo:
-        machine.add("sudo", sudo)
-    machine.be_user(1000)
+    """All at once, and those that are there are left alone."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+    for _ in range(2):
+        install_missing(THREE, tmp_path / "log")
+
+    assert (tmp_path / "asked").read_text() == "update\ninstall -y two three\n"
+
+
+@pytest.mark.parametrize("sudo", ["nobody-has-this", "sudo"])
+def test_who_may_not_install_is_told_what_to_run(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str
+) -> None:
+    """Without sudo, or where it refuses."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    (programs / sudo).write_text("#!/bin/sh\nexit 1\n")
+    (programs / sudo).chmod(0o755)
 
     with pytest.raises(InstallationError) as refused:
-        machine.install()
+        install_missing(THREE, tmp_path / "log")
 
     line = "apt-get update && apt-get install -y two three"
     assert str(refused.value).splitlines()[-1].strip() == line
-    assert not machine.asked.exists()
+    assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.asyncio

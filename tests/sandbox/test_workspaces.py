@@ -94,10 +94,6 @@ def contents(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
-def folders(folder: Path) -> int:
-    return sum(path.is_dir() for path in folder.glob("*/*"))
-
-
 def test_idle_workspaces_are_forgotten(folder: Path) -> None:
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
@@ -137,7 +133,9 @@ def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
             assert await kept(workspaces, "b") == b"manifest\nx"
             await keep(workspaces, "", b"x")
 
-            assert folders(folder) == LIMITS.workspaces
+            assert (
+                sum(path.is_dir() for path in folder.glob("*/*")) == LIMITS.workspaces
+            )
             assert await kept(workspaces, "b") == b"manifest\nx"
             assert await kept(workspaces, "a") is None
 
