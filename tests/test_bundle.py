@@ -152,7 +152,6 @@ def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
 def test_command_builds_what_has_an_entry_and_check_names_what_is_stale(
     tmp_path: Path,
 ) -> None:
-    """A bundle that differs from its sources, or is missing; the check writes nothing."""
     write(tmp_path, SAMPLE)
     stale = "pipes/openai_responses_manifold.py is stale"
 

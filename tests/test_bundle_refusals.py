@@ -250,7 +250,6 @@ def test_file_is_refused_as_a_whole(case: str, tmp_path: Path) -> None:
 
 
 def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
-    """A builtin that a module uses must not become another module's function."""
     words = f"{WORDS}\n\ndef reversed(word: str) -> str:\n    return word[::-1]\n"
     replies = f"{REPLIES}\n\nBACK = tuple(reversed((1, 2)))\n"
 
@@ -277,7 +276,6 @@ FRONTMATTERS = [
 def test_wrong_frontmatter_is_refused(
     good: str, bad: str, words: str, tmp_path: Path
 ) -> None:
-    """The key lines are complete, plain, in order, of the project's version."""
     refused = refusals(tmp_path, {ENTRY_PATH: ENTRY.replace(good, bad, 1)})
 
     assert [(module, at) for module, at, why in refused if words in why] == [

@@ -21,7 +21,6 @@ LISTED = b'{"object":"list","data":[{"id":"smollm2","meta":{"n_ctx":8192}}]}'
 
 @contextmanager
 def server_that_lists(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server's address, and the paths and keys that arrive there."""
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

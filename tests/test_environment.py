@@ -178,7 +178,6 @@ THREE = [Package(name, (name,)) for name in ("one", "two", "three")]
 def test_missing_packages_are_installed_by_root(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All at once, and those that are there are left alone."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
 
     for _ in range(2):
@@ -259,7 +258,6 @@ def test_what_cannot_start_downloads_nothing(
 
 
 def test_two_demos_at_once(tmp_path: Path) -> None:
-    """The second takes another port, and not the folder of the first."""
     with demo.usual_port() as first, demo.usual_port() as second:
         assert first != second
     with (

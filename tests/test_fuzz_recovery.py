@@ -28,7 +28,6 @@ async def test_no_chat_gets_stuck(built: ModuleType) -> None:
 
 
 def test_the_stand_in_gives_calls_back_as_the_host_does() -> None:
-    """Text and calls in front of the outputs, the rest after them."""
     part = {"type": "output_text", "text": "Rain."}
     call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "1", "output": "yes"}

@@ -73,7 +73,6 @@ BOUNDS = read_bounds()
 
 
 def bound_of(name: str) -> str:
-    """Return the line about a container: that of its attribute, or of its class."""
     if name in BOUNDS:
         return name
     return name.rpartition(".")[0]
@@ -141,7 +140,6 @@ async def test_table_lists_all_that_is_kept(
 
 
 async def test_functions_remember_as_many_results_as_the_table_says() -> None:
-    """Without a number they would keep all."""
     for name, function in caches().items():
         assert function.cache_parameters()["maxsize"] == BOUNDS[name].number
 

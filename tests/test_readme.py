@@ -13,7 +13,6 @@ from owui_manifold.call.valves import UserValves, Valves
 def test_a_changed_default_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check fails, and says what to run."""
     for page in readme.DOCS.glob("*.md"):
         shutil.copy(page, tmp_path)
     copy = tmp_path / "settings.md"

@@ -21,7 +21,6 @@ FINAL: dict[str, Any] = {"id": "resp_1", "status": "completed", "output": []}
 
 
 def stream_of(*items: dict[str, Any], **final: Any) -> str:
-    """A stream that finishes items, the last one first, and ends."""
     events = [
         {"type": "response.output_item.done", "output_index": index, "item": item}
         for index, item in reversed(list(enumerate(items)))

@@ -189,7 +189,6 @@ def test_verify_refuses_any_change_around_the_text(
 
 
 def pack_bytes(compressed: bytes) -> str:
-    """A packed file with that payload, whatever it is."""
     head, begin, rest = pack(SMALL, READABLE_PIPE).partition('\nPACKED = """\n')
     return head + begin + b85encode(compressed).decode() + rest[rest.index('\n"""\n') :]
 
@@ -221,7 +220,6 @@ def test_verify_stops_at_a_size_that_no_source_has(tmp_path: Path) -> None:
 
 
 def test_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Only as much is read as a packed file may have."""
     endless = tmp_path / "endless.py"
     endless.symlink_to("/dev/zero")
 

@@ -76,7 +76,6 @@ def built() -> ModuleType:
 
 @pytest.mark.asyncio
 async def test_nothing_is_lost(built: ModuleType) -> None:
-    """Reasoning, texts, calls and counts are those of the sound answers."""
     reports = await soak(CHATS, built, kinds=KINDS)
 
     figures = write_figures(reports, seed=0)

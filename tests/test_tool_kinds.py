@@ -94,5 +94,4 @@ def test_simulator_makes_the_same_items() -> None:
     ],
 )
 def test_dated_versions_are_of_their_kind(name: str, kind: str) -> None:
-    """As the API names them; a function is of none."""
     assert tool_kind({"type": name}).type == kind

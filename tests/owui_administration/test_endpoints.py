@@ -40,7 +40,6 @@ def entry(**given: Any) -> EndpointEntry:
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
 def test_empty_text_has_no_entries(text: str) -> None:
-    """Without entries the endpoint in the valves is everybody's."""
     assert read_endpoints(text) == []
 
 
@@ -144,7 +143,6 @@ LOST = "The earlier reasoning of this chat belongs to another server or account.
 def choice(
     *entries: Json, failures: UserReports | None = None, user: str = "user-1"
 ) -> EndpointChoice:
-    """Where a call of a user is answered."""
     read = [entry(**given) for given in entries]
     return EndpointChoice(read, SHARED["BASE_URL"], failures or UserReports(), user)
 
@@ -211,7 +209,6 @@ def test_the_last_one_that_fails_is_the_end() -> None:
 
 
 def scope_of(given: Json) -> str:
-    """What a record names of the account that wrote its reasoning."""
     return Endpoint(given["base_url"], given["api_key"]).reasoning_scope_id()
 
 

@@ -154,7 +154,6 @@ def test_response_without_a_known_price_costs_nothing() -> None:
 def test_money_cannot_be_limited_without_a_price(
     given: dict[str, Any], facts: dict[str, Any], *, has_price: bool, is_refused: bool
 ) -> None:
-    """Of a model that costs the administrator."""
     limited = limits(rule(**given), facts=call_facts(**facts))
 
     assert limited.refusal("llama", has_price) == (
@@ -181,7 +180,6 @@ def test_invalid_rule_stops_users_and_is_told_to_administrators(role: str) -> No
 
 
 def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
-    """It is told where the rule says so, and never less than nothing."""
     rows = (row("2026-11-25", 1.5, 300),)
     limited = limits(
         rule(money=5, per="month", show=True),
@@ -300,7 +298,6 @@ async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None
 def test_effort_is_lowered_to_an_allowed_one(
     model: str, asked: str | None, allowed: list[list[str]], sent: str | None
 ) -> None:
-    """The next lower one that every rule allows, else the lowest that is allowed."""
     limited = limits(*(rule(efforts=efforts) for efforts in allowed))
 
     assert effort_of(limited, asked, model) == (sent or "")
@@ -371,7 +368,6 @@ async def test_empty_text_counts_nothing_and_a_list_counts(host: StandInHost) ->
 
 @pytest.mark.asyncio
 async def test_usage_tells_what_is_left_of_every_limit(database: UsageDatabase) -> None:
-    """Also of one that answers do not show."""
     hidden = rule(tokens=1000, per="day")
     answer = limits(hidden, table=UsageTable()).usage_answer("/usage")
 

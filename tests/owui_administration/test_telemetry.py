@@ -49,7 +49,6 @@ async def run_of(*events: RunEvent) -> AsyncGenerator[RunEvent, None]:
 
 
 async def account(**facts: Any) -> Account:
-    """What a new filter makes of a call."""
     return await Filter().begin(call_facts(**facts))
 
 
@@ -156,7 +155,6 @@ async def test_host_says_whether_it_exports(
 
 
 async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
-    """A title is no answer; who pays with a key of their own, pays no bill of ours."""
     facts = {"task": "title_generation", "user_pays": True, "user_id": "ada"}
     await observed(DONE, **facts)
 
@@ -257,7 +255,6 @@ def look(city: str) -> str:
 
 
 async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, None]:
-    """A whole answer of the pipe with the filter; its user has no limits."""
     tool = {"callable": host_callable(look), "spec": TOOL["function"]}
     connections = Connections()
     async with Simulator() as sim:
@@ -290,7 +287,6 @@ async def test_tools_are_spans_inside_that_of_their_run(memory: Memory) -> None:
 
 
 async def test_stopped_answer_has_what_it_used(memory: Memory) -> None:
-    """As it is estimated for limits; the API says nothing of it."""
     async with aclosing(run_events("canary")) as events:
         async for event in events:
             if isinstance(event, TextDelta):

@@ -159,7 +159,6 @@ def test_small_sums_have_more_digits(
 def test_models_that_cost_nothing_are_not_drawn(
     moneys: list[int], named: int, last: str
 ) -> None:
-    """The dearest eight have a color each, all others one."""
     rows = [
         ROW._replace(model=f"m{number}", money=money * 1_000_000)
         for number, money in enumerate(moneys)

@@ -61,7 +61,6 @@ async def told(
     *,
     program: bool = False,
 ) -> str:
-    """The answer to a `/usage`; `rows` are counted before."""
     table = UsageTable()
     for row in rows:
         table.add(row, bought)
@@ -81,7 +80,6 @@ def day_ago(days: int) -> str:
 
 
 async def test_it_begins_with_a_picture(database: UsageDatabase) -> None:
-    """Of a user's own days; an administrator sees those of all, and the users."""
     rows = (ROW, ROW._replace(user_id="user-2", money=3_000_000))
     own = await told("/usage", MEMBER, rows=rows)
     of_all = await told("/usage", rows=())
@@ -154,7 +152,6 @@ async def test_days_are_named(database: UsageDatabase, words: str, span: str) ->
 
 
 async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
-    """On an empty server, and where no price is known."""
     empty = await told("/usage")
     free = await told("/usage", rows=(ROW._replace(money=0),))
 
@@ -165,7 +162,6 @@ async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
 
 
 async def test_programs_get_no_picture(database: UsageDatabase) -> None:
-    """Nor do people where a picture would be a block of JSON."""
     text = await told("/usage", rows=(ROW,), program=True)
 
     assert "```" not in text
@@ -344,7 +340,6 @@ async def test_one_user(database: UsageDatabase) -> None:
 
 
 async def test_csv_is_a_file(database: UsageDatabase) -> None:
-    """With a column for the user and one for the model; own days for a user."""
     database.add_users(("user-1", "=cmd|@school.example"))
     files = Files()
     text = await told("/usage csv", files=files, rows=(ROW,))

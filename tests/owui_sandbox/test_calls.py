@@ -41,7 +41,6 @@ class Page:
 
 
 async def test_call_is_read_of_what_open_webui_gives() -> None:
-    """Notes and collections are no files; what is missing is empty."""
     file = {"type": "file", "id": "f-1", "name": "a.txt"}
     others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
     metadata = {"chat_id": "c", "message_id": "m", "files": [*others, file]}

@@ -29,7 +29,6 @@ def end_run(workspace: Workspace, text: bytes, received: str = "") -> None:
 
 
 def store(folder: Path) -> StoredWorkspaces:
-    """The workspaces of a server that has just started."""
     return StoredWorkspaces(folder, SharedLimits())
 
 
@@ -38,12 +37,10 @@ def found(folder: Path, pattern: str) -> list[Path]:
 
 
 def count_open_files() -> int:
-    """How many files this process has open; a lock on a folder is one."""
     return len(os.listdir("/proc/self/fd"))
 
 
 def age(folder: Path, seconds: float) -> None:
-    """Let the last use of a folder be so long ago."""
     used = time.time() - seconds
     os.utime(folder, (used, used))
 

@@ -103,7 +103,6 @@ async def test_failed_command_returns_its_stderr(tools: Tools) -> None:
 
 
 async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> None:
-    """Neither another user in the same chat nor another chat sees the files."""
     await tools.sandbox_fs_write("a", "mine", **asked())
 
     nobody = asked(user="")
@@ -117,7 +116,6 @@ async def test_workspaces_are_apart_and_outlive_the_process(tools: Tools) -> Non
 
 
 async def test_two_workers_take_turns(tools: Tools) -> None:
-    """Neither loses what the other wrote into the workspace of the same chat."""
     workers = [tools, Tools()]
     writing = [
         worker.sandbox_fs_write(f"{number}", "", **asked())
@@ -171,7 +169,6 @@ async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> Non
 
 
 async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> None:
-    """After the stated life, when somebody uses a sandbox."""
     await tools.sandbox_fs_write("a", "old", **asked())
     [archive] = files_below(tmp_path, "archive.*")
     day_ago = time.time() - 25 * 3600
@@ -279,7 +276,6 @@ async def test_what_only_the_server_may_read(
 
 
 async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) -> None:
-    """The model is told, and no copy stays."""
     answer = await tools.python_execute("open('a', 'w').write('x')", **asked())
 
     assert "There is no page" in answer
@@ -359,8 +355,6 @@ async def test_chat_that_names_many_files_costs_no_more_than_one(
 async def test_servers_without_a_sandbox_say_what_is_missing(
     tools: Tools, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one line, for each of the tools."""
-
     def lack() -> Path:
         raise HostTooOld("This Open WebUI has no env.DATA_DIR.")
 

@@ -227,7 +227,6 @@ async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> No
 async def test_open_files_of_the_server_are_not_inherited(
     chat: Chat, tmp_path: Path
 ) -> None:
-    """Not even those that the server lets its children have."""
     (tmp_path / "secret").write_text(CANARY)
     opened = os.open(tmp_path / "secret", os.O_RDONLY)
     os.set_inheritable(opened, True)

@@ -79,7 +79,6 @@ def test_locks_are_counted(tmp_path: Path) -> None:
 
 
 def test_watches_of_epoll_are_counted() -> None:
-    """Each is a piece of the kernel's memory."""
     before, _ = counted()
     ends = os.pipe()
     with select.epoll() as watching:

@@ -172,7 +172,6 @@ async def test_cancelled_call_removes_the_container(client: Client) -> None:
 async def test_client_that_does_not_start_is_logged(
     client: Client, is_there: bool, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is there, but no program of this machine; or it is not."""
     (client.folder / client.name).write_bytes(b"\x7fELF")
     monkeypatch.setenv("PATH", str(client.folder) if is_there else "/nowhere")
     log: list[str] = []

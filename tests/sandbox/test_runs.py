@@ -95,7 +95,6 @@ async def test_workspace_follows_the_request(
 async def test_silence_is_told_with_its_reason(
     spool: Path, program: str, beginning: str
 ) -> None:
-    """The first words of what the sandbox complained about."""
     with pytest.raises(SandboxReplyMissing) as caught:
         await ask(Pretended(program), spool)
 
@@ -183,7 +182,6 @@ async def test_code_whose_memory_cannot_be_read_is_not_run(spool: Path) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 async def test_memory_up_to_the_limit_may_be_held(spool: Path, more: int) -> None:
-    """Of all processes together, and of the files."""
     backend = Pretended("import signal\nsignal.pause()")
 
     def held() -> int:
@@ -198,7 +196,6 @@ async def test_memory_up_to_the_limit_may_be_held(spool: Path, more: int) -> Non
 
 
 async def test_stopped_sandbox_starts_nothing(spool: Path) -> None:
-    """Also what was on its way when it was stopped."""
     backend = Pretended(answering({}))
     sandbox = Sandbox(backend, PATIENT)
     asking = asyncio.create_task(sandbox.run({}, None, spool))

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def offered(backends: Sequence[Pretended]) -> tuple[int, list[str]]:
-    """Return how many tools are offered, and what the log says."""
     log: list[str] = []
     tools = SandboxTools(log=log.append, make_backends=lambda _: backends)
     for _ in range(3):
@@ -69,7 +68,6 @@ async def test_private_path_that_is_seen_speaks_against_a_backend() -> None:
 
 
 async def test_first_working_backend_is_used() -> None:
-    """Those after it are not tried; nothing is logged."""
     bad = Pretended("", missing="it is not installed")
     good = Pretended(answering(CONFINED))
     other = Pretended(answering(CONFINED))
@@ -79,7 +77,6 @@ async def test_first_working_backend_is_used() -> None:
 
 
 async def test_reasons_of_all_backends_are_logged_once() -> None:
-    """One line for an administrator, whatever is asked afterwards."""
     backends = [
         Pretended("", name="a", missing="it is not installed"),
         Pretended("raise SystemExit('no permission')", name="b"),

@@ -49,7 +49,6 @@ def compact(content: bytes) -> str:
 
 
 async def test_answer_with_a_workspace(spool: Path) -> None:
-    """Where it begins, and where the changed files are in it."""
     answer = {"done": "x", "changed": [["a.txt", 0, 5]]}
 
     reply = await read(spool, answer, MANIFEST + b"bytes")
@@ -127,7 +126,6 @@ async def test_endless_line_is_no_answer(spool: Path) -> None:
 async def test_files_outside_the_workspace_are_no_files(
     spool: Path, changed: object
 ) -> None:
-    """Neither before it nor after its end."""
     answer = {"done": "x", "changed": changed}
 
     assert (await read(spool, answer, MANIFEST + b"bytes")).changed == ()

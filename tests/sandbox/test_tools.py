@@ -230,7 +230,6 @@ async def test_caches_are_no_results(chat: Chat) -> None:
 
 
 async def test_workspace_that_outgrows_new_limits_is_emptied(chat: Chat) -> None:
-    """The model is told why, and the next call works."""
     workspaces = WorkspacePool()
     small = TIGHT._replace(disk=MEBIBYTE, file=MEBIBYTE)
     before = replace(chat, tools=SandboxTools(TIGHT, workspaces=workspaces))
@@ -321,7 +320,6 @@ async def test_file_tools_work_together(chat: Chat) -> None:
 
 
 async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
-    """A picture is shown; what programs cache for themselves is no result."""
     await chat.run(
         "import os\nos.mkdir('.cache')\nopen('.cache/a.png', 'wb').write(b'\\0')\n"
         "open('a.png', 'wb').write(bytes(range(256)))"
@@ -339,7 +337,6 @@ async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
 
 
 async def test_long_text_is_read_in_part(chat: Chat) -> None:
-    """Up to the limit of the output, also through the middle of a character."""
     await chat.run(
         "open('long', 'w').write('é' * 6000 + 'x')\n"
         "open('fits', 'w').write('é' * 5000)\nopen('longer', 'w').write('x' * 10_001)"
@@ -499,7 +496,6 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
 
 
 async def test_packages_go_with_their_tools(wheels: Path) -> None:
-    """The workspaces stay, which others lent."""
     installed: list[str] = []
 
     def make_backends(packages: str) -> list[Pretended]:

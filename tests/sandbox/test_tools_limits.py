@@ -83,7 +83,6 @@ BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(1
 
 
 async def test_endless_code_is_stopped_and_its_work_kept() -> None:
-    """All at once; no one is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
         TIGHT._replace(seconds=3.0), shared=SharedLimits(runs=len(ENDLESS) + 1)
     ) as first:
@@ -339,7 +338,6 @@ async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
 
 
 async def test_output_up_to_the_limit_is_whole(chat: Chat) -> None:
-    """One character more ends the code."""
     fits = await chat.run(f"print('x' * {TIGHT.output}, end='')")
     longer = await chat.run(f"print('x' * {TIGHT.output + 1}, end='')")
 

@@ -129,7 +129,6 @@ async def test_files_and_folders_are_not_mixed_up(chat: Chat) -> None:
 
 
 async def test_closed_files_and_folders_are_kept(chat: Chat) -> None:
-    """Rights that the code takes away from itself do not hide anything from us."""
     await chat.run(
         "import os\nos.mkdir('shut')\nopen('shut/file', 'w').write('kept')\n"
         "os.chmod('shut/file', 0)\nos.chmod('shut', 0)\nos.chmod('.', 0)"

@@ -65,16 +65,17 @@ async def test_bubblewrap_has_no_environment_either(
     """Where it is the first process inside, the code reads its environment."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     async with running(chat) as task:
-        seen = [
-            Path(f"/proc/{number}/environ").read_text()
-            for number in sandboxed_processes()
-        ]
+        seen = [environment_of(number) for number in sandboxed_processes()]
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     assert len(seen) == INSIDE
     assert [CANARY in text or "PATH=" in text for text in seen] == [False] * INSIDE
+
+
+def environment_of(number: int) -> str:
+    return Path(f"/proc/{number}/environ").read_text()
 
 
 async def test_call_that_waits_can_be_cancelled(chat: Chat) -> None:

@@ -73,8 +73,6 @@ def run_scene(
 
 
 def test_last_workspace_is_kept(folder: Path) -> None:
-    """It replaces the one before; a run without one leaves it."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"old")
         await keep(workspaces, "a", b"new")
@@ -92,6 +90,10 @@ def test_last_workspace_is_kept(folder: Path) -> None:
 
 def contents(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+def folders(folder: Path) -> int:
+    return sum(path.is_dir() for path in folder.glob("*/*"))
 
 
 def test_idle_workspaces_are_forgotten(folder: Path) -> None:
@@ -133,9 +135,7 @@ def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
             assert await kept(workspaces, "b") == b"manifest\nx"
             await keep(workspaces, "", b"x")
 
-            assert (
-                sum(path.is_dir() for path in folder.glob("*/*")) == LIMITS.workspaces
-            )
+            assert folders(folder) == LIMITS.workspaces
             assert await kept(workspaces, "b") == b"manifest\nx"
             assert await kept(workspaces, "a") is None
 
@@ -167,8 +167,6 @@ def test_user_with_the_most_loses_the_oldest(
 
 
 def test_files_that_were_handed_out_are_bounded() -> None:
-    """The newest stay; all of one run fit."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         files = [(await keep(workspaces, "a", b"12345"))[0] for _ in range(3)]
 
@@ -179,8 +177,6 @@ def test_files_that_were_handed_out_are_bounded() -> None:
 
 
 def test_closing_removes_everything(folder: Path) -> None:
-    """Once all have come back; nothing is lent any more."""
-
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")

@@ -147,7 +147,6 @@ async def test_a_refusal_that_quotes_the_request(
     "name", ["leaky-stream", "leaky-stream-nested", "leaky-stream-failed"]
 )
 async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
-    """After some text comes an error with the key in code and message."""
     reply = await client.post(
         client.body(f"sim:{name} costs 5 $tool", stream=True), CANARY_KEY
     )
@@ -161,7 +160,6 @@ async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
 
 
 async def test_a_call_that_quotes_the_prompt(client: Client) -> None:
-    """The prompt is in the arguments, and both are in the error that follows."""
     function = {"type": "function", "name": "look", "parameters": None}
     question = {"role": "user", "content": "sim:leaky-tool a word"}
     first = await client.post(client.body([question], tools=[function]), CANARY_KEY)

@@ -46,7 +46,6 @@ def test_cases_cost_less_than_half_the_limit() -> None:
 
 @pytest.mark.asyncio
 async def test_the_limit_ends_the_run(sim: Simulator) -> None:
-    """Nothing is sent once the estimate reaches it."""
     results = await run_cases(CASES[:3], sim.base_url, sim.api_key, limit=0.0)
 
     assert {result.verdict for result in results} == {UNTRIED}
@@ -85,7 +84,6 @@ def test_errors_of_all_forms_are_read(text: str) -> None:
 
 
 def test_the_report_holds_no_secrets() -> None:
-    """No key, no account, no encrypted content, no output."""
     text = f"sk-abc123 org-x1 proj_y2 req_z3 me@example.com {'gAAAA' * 20} a|b"
     outcome = Outcome(400, message=text, output=({"type": "message", "t": "spoken"},))
     report = write_report([judge(CASES[0], outcome)], "https://secret.example/v1")

@@ -57,7 +57,6 @@ async def test_the_request_is_echoed(client: Client) -> None:
 
 
 async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
-    """With arguments of its schema; a second question calls again."""
     first = await client.ask([USER], tools=[FUNCTION])
     *_, call = first.body["output"]
     output = {"type": "function_call_output", "call_id": call["call_id"]}
@@ -94,7 +93,6 @@ async def test_tasks_get_their_json(client: Client) -> None:
 
 
 async def test_a_header_wins_over_a_word(client: Client) -> None:
-    """The header chooses, then the word, then the default; a misspelt one is refused."""
     client.simulator.default_scenario = "short"
     await client.ask("Hi")
     await client.ask("please sim:refusal now")
@@ -120,7 +118,6 @@ async def test_a_header_wins_over_a_word(client: Client) -> None:
     ],
 )
 async def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
-    """The word may be anywhere; punctuation after it is no option."""
     assert find_spec(text) == spec
 
 

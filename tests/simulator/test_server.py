@@ -24,7 +24,6 @@ async def ai(sim: Simulator) -> AsyncIterator[openai.AsyncOpenAI]:
 
 
 async def test_two_streamed_turns(ai: openai.AsyncOpenAI, sim: Simulator) -> None:
-    """What came in the first turn is sent back by dumping it, as people do."""
     first = await ai.responses.create(
         model="gpt-6.2-sol", input="Hello", store=False, reasoning={"summary": "auto"}
     )
@@ -51,7 +50,6 @@ async def test_two_streamed_turns(ai: openai.AsyncOpenAI, sim: Simulator) -> Non
 
 
 async def test_a_stream_that_is_left(ai: openai.AsyncOpenAI, sim: Simulator) -> None:
-    """Leaving a slow stream closes the connection, which the record shows."""
     stream = await ai.responses.create(
         model="gpt-5.5", input="sim:slow", stream=True, store=False
     )
@@ -112,7 +110,6 @@ async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> Non
 
 
 async def test_other_addresses_and_profiles(client: Client) -> None:
-    """The list of models needs a key; a misspelt profile is not the strictest."""
     url = client.simulator.base_url
     headers = {"Authorization": f"Bearer {KEY}"}
     async with client.session.get(f"{url}/models", headers=headers) as answer:

@@ -68,7 +68,6 @@ async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
 
 
 async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
-    """Neither a made-up one, nor another organization's, nor one that was not stored."""
     id = await queued(client, "sim:chat")
     unstored = (await client.ask("Hello")).body["id"]
     gone = await queued(client, "sim:chat,gone")

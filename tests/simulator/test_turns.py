@@ -63,7 +63,6 @@ def cached(reply: Any) -> int:
 
 
 async def test_reasoning_that_cannot_be_read_is_refused(client: Client) -> None:
-    """Changed, of another organization, of another series, with its own text."""
     output = await first_turn(client, OLD)
     sealed = output[0]["encrypted_content"]
     swapped = "B" if sealed[200] == "A" else "A"
@@ -84,7 +83,6 @@ async def test_reasoning_that_cannot_be_read_is_refused(client: Client) -> None:
 
 
 async def test_openai_reads_past_what_other_servers_refuse(client: Client) -> None:
-    """Reasoning of another series, and a status on it."""
     older = await first_turn(client, "gpt-5.2", reasoning={"effort": "low"})
     items = [USER, {**older[0], "status": "completed"}, older[1], MORE]
     client.headers = {"X-Simulator-Profile": "openai"}
@@ -203,7 +201,6 @@ async def test_configuration_update_applies_until_the_next(client: Client) -> No
 async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     client: Client, model: str
 ) -> None:
-    """An older model names it, a newer one does not; without it the call is refused."""
     more: Json = {} if model == "gpt-5.4" else {"tool_choice": CHOSEN}
     items = [ADDED, {"role": "user", "content": "sim:tool"}]
     reply = await client.ask(items, model=model, **more)
@@ -271,7 +268,6 @@ async def test_compaction_replaces_what_came_before(
 async def test_nothing_is_compacted_otherwise(
     client: Client, content: Json, wish: Json
 ) -> None:
-    """A short input, or one without a limit from which it is long."""
     reply = await client.ask([content], **wish)
 
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
@@ -287,7 +283,6 @@ async def test_compaction_of_another_organization_is_refused(client: Client) -> 
 
 
 async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any:
-    """Return the diagnosis of a request next to an earlier one."""
     options = {"comparison_response_id": earlier}
     body: Json = {"model": NEW, **more, "prompt_cache_options": options}
     events = await client.stream(items, **body)
