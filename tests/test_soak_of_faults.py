@@ -1,4 +1,7 @@
-"""Nothing that arrived is lost, however it came; `scripts/soak_of_faults.py` is longer."""
+"""No chat gets stuck, and nothing that arrived is lost, however it came.
+
+`scripts/fuzz.py` and `scripts/soak_of_faults.py` take longer.
+"""
 
 import json
 import random
@@ -9,6 +12,8 @@ import pytest
 
 from disturbed.kinds import KINDS, Kind, SoundAnswer, write_stream
 from disturbed.server import Exchange, list_sealed
+from fuzz import run_chats
+from fuzz import write_figures as write_fuzz_figures
 from golden_run.built_files import BUILT_PIPE, load_pipe
 from soak_of_faults import (
     find_errors,
@@ -19,6 +24,7 @@ from soak_of_faults import (
     soak,
     write_figures,
 )
+from stand_in.chats import convert_output
 
 Json = dict[str, Any]
 CHATS = range(10)
@@ -72,6 +78,31 @@ def sound_answer() -> SoundAnswer:
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
     return load_pipe(BUILT_PIPE)
+
+
+@pytest.mark.asyncio
+async def test_no_chat_gets_stuck(built: ModuleType) -> None:
+    """Whatever a server refuses: no call is run twice, the history sent is valid."""
+    numbers = range(8)
+    reports = await run_chats(numbers, built, at_once=10)
+
+    figures = write_fuzz_figures(reports)
+    assert [report.number for report in reports] == list(numbers)
+    assert [report.number for report in reports if report.problems] == [], figures
+    assert any(report.extra for report in reports)
+
+
+def test_stand_in_gives_calls_back_as_the_host_does() -> None:
+    """Text and calls in front of the outputs, the rest after them."""
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "yes"}
+
+    messages = convert_output([THOUGHT, CALL, output, SAID])
+
+    roles = [message["role"] for message in messages]
+    assert roles == ["assistant", "tool", "assistant"]
+    asked, answered, said = messages
+    assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "call_1"
+    assert said["content"] == "It rains."
 
 
 @pytest.mark.asyncio
