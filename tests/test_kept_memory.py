@@ -6,7 +6,8 @@ What is kept is found in the objects themselves: a new memory needs a line of th
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,31 +205,32 @@ async def ask_filter(filter_: Filter, number: int) -> None:
     filter_._words.known_or_other(new)
 
 
-async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:
-    """Of refused keys, unknown models and parameters, tools, tasks and users."""
+async def assert_settles(
+    ask: Callable[[int], Awaitable[None]], asked: object, few: int, many: int
+) -> None:
+    """After some requests, further ones leave next to nothing."""
     sizes = []
-    for first, last in ((0, FEW), (FEW, MANY)):
-        for number in range(first, last):
-            await ask_pipe(pipe, number)
-        containers = kept_containers(pipe)
+    for numbers in (range(few), range(few, many)):
+        for number in numbers:
+            await ask(number)
+        containers = kept_containers(asked)
         assert_bounded(containers)
         sizes.append(sum(map(deep_size, containers.values())))
 
-    assert sizes[1] - sizes[0] < GROWTH * (MANY - FEW)
+    assert sizes[1] - sizes[0] < GROWTH * (many - few)
+
+
+async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:
+    """Of refused keys, unknown models and parameters, tools, tasks and users."""
+    await assert_settles(partial(ask_pipe, pipe), pipe, FEW, MANY)
+
     assert not [key for key in re._cache if "x" * 1_000 in str(key)]  # type: ignore[attr-defined]
 
 
 async def test_agents_keep_no_more_of_many_requests(pipeline: Pipeline) -> None:
     """What clients write into a body is remembered by hashes alone."""
-    sizes = []
-    for first, last in ((0, FEW // 2), (FEW // 2, FEW)):
-        for number in range(first, last):
-            await asyncio.to_thread(ask_pipeline, pipeline, number)
-        containers = kept_containers(pipeline)
-        assert_bounded(containers)
-        sizes.append(sum(map(deep_size, containers.values())))
-
-    assert sizes[1] - sizes[0] < GROWTH * FEW // 2
+    ask = partial(asyncio.to_thread, ask_pipeline, pipeline)
+    await assert_settles(ask, pipeline, FEW // 2, FEW)
 
 
 async def test_filter_keeps_no_more_of_many_requests(filter_: Filter) -> None:
