@@ -229,7 +229,10 @@ async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:
 
 async def test_agents_keep_no_more_of_many_requests(pipeline: Pipeline) -> None:
     """What clients write into a body is remembered by hashes alone."""
-    ask = partial(asyncio.to_thread, ask_pipeline, pipeline)
+
+    async def ask(number: int) -> None:
+        await asyncio.to_thread(ask_pipeline, pipeline, number)
+
     await assert_settles(ask, pipeline, FEW // 2, FEW)
 
 

@@ -61,6 +61,12 @@ async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
     return [event async for event in observing]
 
 
+async def run_to_end(of: Account, ended: RunDone = DONE, host: str = RUN[1]) -> None:
+    """Let a run of nothing but its end come through."""
+    events = of.observe_run(run_of(ended), RUN[0], host, event_words)
+    assert [event async for event in events] == [ended]
+
+
 def ask_nothing(_: Any) -> Any:
     raise AssertionError
 
@@ -173,10 +179,7 @@ async def test_failure_has_its_type_and_none_of_its_words(memory: Memory) -> Non
     assert memory.measured[-1][2]["error.type"] == "rate_limit_exceeded"
 
     for host in ("a.openai.azure.com", "fd00::5"):  # that of IPv6 has colons
-        events = (await account()).observe_run(
-            run_of(limited), "gpt-5.2", host, event_words
-        )
-        assert [event async for event in events] == [limited]
+        await run_to_end(await account(), limited, host)
 
     span, ended, by_number = memory.spans
     assert span.failed
@@ -194,17 +197,10 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
     """A server that has a new word for each failure makes no series for each."""
     telemetry = await account()
     for code in ["it is a sentence", *map("e{}".format, range(60)), "e7"]:
-        ended = RunDone(Ending("failed", code))
-        events = telemetry.observe_run(run_of(ended), *RUN, event_words)
-        assert [event async for event in events] == [ended]
+        await run_to_end(telemetry, RunDone(Ending("failed", code)))
 
     types = [span.told["error.type"] for span in memory.spans]
-    assert [types[place] for place in (0, 1, -2, -1)] == [
-        "_OTHER",
-        "e0",
-        "_OTHER",
-        "e7",
-    ]
+    assert (types[:2], types[-2:]) == (["_OTHER", "e0"], ["_OTHER", "e7"])
     assert len(set(types)) == 51
 
 

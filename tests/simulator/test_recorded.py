@@ -14,6 +14,7 @@ from upstream.simulated import Client
 
 pytestmark = pytest.mark.asyncio
 
+Json = dict[str, Any]
 USER = {"role": "user", "content": "Hello"}
 SCHEMA = {
     "type": "object",
@@ -23,7 +24,7 @@ SCHEMA = {
 CLOSED = {**SCHEMA, "additionalProperties": False, "required": ["city", "unit"]}
 FUNCTION = {"type": "function", "name": "look_up", "parameters": SCHEMA}
 BARE_FUNCTION = {"type": "function", "name": "look_up"}
-EMPTY_OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
+EMPTY_OBJECT: Json = {"type": "object", "properties": {}}
 DEFERRED = {**FUNCTION, "strict": False, "defer_loading": True}
 STRICT_FUNCTION = {**FUNCTION, "parameters": CLOSED, "strict": True}
 CALL = {
@@ -54,10 +55,7 @@ CODE = {
     "code": "1",
     "container_id": "cntr_1",
 }
-FOUND: dict[str, Any] = {
-    "tools": [DEFERRED, {"type": "tool_search"}],
-    "model": "gpt-5.4",
-}
+FOUND: Json = {"tools": [DEFERRED, {"type": "tool_search"}], "model": "gpt-5.4"}
 SEARCHED = {
     "type": "tool_search_call",
     "call_id": "call_0",
@@ -77,33 +75,32 @@ NAMESPACE = {
     "description": "Weather.",
     "tools": [DEFERRED],
 }
-SEARCHES = {"tools": [{"type": "tool_search", "execution": "client"}]}
+NAMED = {**CALL, "namespace": "look_up"}
+WEATHER = {**CALL, "namespace": "weather"}
+SEARCHES: Json = {
+    "tools": [{"type": "tool_search", "execution": "client"}],
+    "model": "gpt-5.4",
+}
+APPENDED = {"type": "additional_tools", "role": "developer", "tools": [STRICT_FUNCTION]}
+WEB = {"tools": [{"type": "web_search"}]}
+OLDER = {"type": "web_search_preview"}
 PICTURE = {"type": "input_image", "image_url": PIXEL}
-ACCEPTED: dict[str, dict[str, Any]] = {
+ACCEPTED: dict[str, Json] = {
     "a function without strict (23)": {"tools": [FUNCTION]},
     "a picture without detail (264)": {"input": [{**USER, "content": [PICTURE]}]},
     "client_metadata (325)": {"client_metadata": {"x-installation": "1"}},
     "tool_choice null (307)": {"tool_choice": None},
     "sources null (806)": {"input": [SEARCH, USER]},
-    "a call with status null (read)": {
-        "input": [{**CALL, "status": None}, OUTPUT, USER]
-    },
+    "a call with status null (read)": {"input": [{**CALL, "status": None}, OUTPUT]},
     "a custom call with its status (read)": {"input": [NOTE, NOTED, USER]},
     "code without outputs (1210)": {"input": [CODE, USER]},
     "a deferred tool that is appended, too (999)": {
         **FOUND,
-        "input": [
-            USER,
-            {
-                "type": "additional_tools",
-                "role": "developer",
-                "tools": [STRICT_FUNCTION],
-            },
-        ],
+        "input": [USER, APPENDED],
     },
     "a call of a deferred tool with its namespace (856)": {
         **FOUND,
-        "input": [USER, {**CALL, "namespace": "look_up"}, OUTPUT],
+        "input": [USER, NAMED, OUTPUT],
     },
     "a function without parameters (28:287)": {"tools": [BARE_FUNCTION]},
     "a function in the form of Chat Completions, too (28:291)": {
@@ -113,16 +110,12 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "tools": [{**BARE_FUNCTION, "parameters": {}, "strict": False}]
     },
     "a choice by the older name of the search (28:271)": {
-        "tools": [{"type": "web_search"}],
-        "tool_choice": {"type": "web_search_preview"},
+        **WEB,
+        "tool_choice": OLDER,
     },
     "a choice among tools by the older name (read)": {
-        "tools": [{"type": "web_search"}],
-        "tool_choice": {
-            "type": "allowed_tools",
-            "mode": "auto",
-            "tools": [{"type": "web_search_preview"}],
-        },
+        **WEB,
+        "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [OLDER]},
     },
     "a question with an id (read)": {"input": [{**USER, "id": "msg_1"}]},
     "a question of parts with an id (read)": {
@@ -133,30 +126,28 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     },
     "a call of a tool that the client found (862)": {
         **SEARCHES,
-        "model": "gpt-5.4",
         "input": [
             USER,
             SEARCHED,
             {**FOUND_BY_CLIENT, "tools": [DEFERRED]},
-            {**CALL, "namespace": "look_up"},
+            NAMED,
             OUTPUT,
         ],
     },
     "a call of a tool in a namespace that the client found (read)": {
         **SEARCHES,
-        "model": "gpt-5.4",
         "input": [
             USER,
             SEARCHED,
             {**FOUND_BY_CLIENT, "tools": [NAMESPACE]},
-            {**CALL, "namespace": "weather"},
+            WEATHER,
             {**OUTPUT, "namespace": "weather"},
         ],
     },
     "a call of a tool in a namespace of the request (types)": {
         "tools": [NAMESPACE, {"type": "tool_search"}],
         "model": "gpt-5.4",
-        "input": [USER, {**CALL, "namespace": "weather"}, OUTPUT],
+        "input": [USER, WEATHER, OUTPUT],
     },
 }
 
@@ -179,7 +170,7 @@ async def test_a_namespace_that_nothing_has(
     items.append(
         {**NOTED, "type": f"{call['type']}_output", "call_id": call["call_id"]}
     )
-    reply = await client.post(client.body(items, **{**SEARCHES, "model": "gpt-5.4"}))
+    reply = await client.post(client.body(items, **SEARCHES))
 
     assert reply.status == 400
     assert reply.error["param"] == "input[3].namespace"
