@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -133,18 +133,9 @@ async def ask_slow_server() -> None:
         assert (await reader.readline()).startswith(b"HTTP/1.0 200")
 
 
-async def test_clock_jumps_where_nothing_can_come() -> None:
-    """In the order of the timers, and no further than each says."""
-    await asyncio.to_thread(run_alone, jump())
-
-
-async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
-    """Both take real time, for which it waits."""
-    await asyncio.to_thread(run_alone, ask_slow_server())
-
-
-async def wait_beside_a_thread(thread: threading.Event) -> None:
+async def wait_beside_a_thread() -> None:
     """A thread of an earlier test never ends."""
+    thread = threading.Event()
     left = asyncio.get_running_loop().run_in_executor(None, thread.wait, 30)
     forget_threads()
 
@@ -155,5 +146,9 @@ async def wait_beside_a_thread(thread: threading.Event) -> None:
     await left
 
 
-async def test_what_earlier_tests_left_in_threads_is_not_waited_for() -> None:
-    await asyncio.to_thread(run_alone, wait_beside_a_thread(threading.Event()))
+@pytest.mark.parametrize("scene", [jump, ask_slow_server, wait_beside_a_thread])
+async def test_clock_jumps_where_nothing_can_come(
+    scene: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    """In the order of the timers; not over a request or a thread of the same test."""
+    await asyncio.to_thread(run_alone, scene())

@@ -340,7 +340,6 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
         ({"user": "ben@example.com"}, False),
         ({"role": "user"}, True),
         ({"role": "admin"}, False),
-        ({"user": "ben@example.com", "last": True}, False),
     ],
 )
 @pytest.mark.asyncio

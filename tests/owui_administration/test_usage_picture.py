@@ -114,9 +114,13 @@ def block(text: str) -> Json:
 
 
 def test_days_are_bars_of_models_below_a_line() -> None:
+    """Where nothing was saved, without the line."""
     drawn = block(day_picture(ROWS, {"2026-11-28": 100_000}, FIRST, TODAY))
+    unsaved = block(day_picture(ROWS, {"2026-11-28": 0}, FIRST, TODAY))
 
     assert drawn == {**DAYS, "config": CONFIG}
+    assert unsaved["layer"] == DAYS["layer"][:1]
+    assert unsaved["title"] == {"text": "US dollars a day"}
 
 
 def test_users_are_bars_the_dearest_first() -> None:
@@ -200,13 +204,6 @@ def test_ten_users_are_drawn(
     picture = block(text)
     assert len(picture["data"]["values"]) == shown
     assert picture["title"].get("subtitle") == subtitle
-
-
-def test_saving_on_no_day_draws_no_line() -> None:
-    drawn = block(day_picture(ROWS, {"2026-11-28": 0}, FIRST, TODAY))
-
-    assert len(drawn["layer"]) == 1
-    assert drawn["title"] == {"text": "US dollars a day"}
 
 
 @pytest.mark.parametrize(
