@@ -49,6 +49,7 @@ Json = dict[str, Any]
 ENDLESS = 20.0
 """Seconds of CPU after which an example counts as one that never ends."""
 LARGE = 200_000
+TEXT = "response.output_text.delta"
 MAX_CALLS = 1_000_000
 """Of functions, to read that many bytes: five for each; the most today are 680,000."""
 
@@ -105,7 +106,7 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     ended = events[-1]
     assert isinstance(ended, RunDone)
     json.dumps([answer.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
-    grown = [chunk["delta"] for chunk in answer.chunks if is_text(chunk)]
+    grown = [chunk["delta"] for chunk in answer.chunks if chunk.get("type") == TEXT]
     shown = "".join([*grown, *map(message_text, answer.view.shown.items)])
     assert all(ulid in shown for ulid in answer.records)
     chat = {message_key("m-1"): write_records(answer.records, SIGN)}
@@ -113,10 +114,6 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     assert read == answer.records
     _, parts = parse_messages([{"role": "assistant", "content": shown}])
     json.dumps(build_input(parts, read, ORIGIN))
-
-
-def is_text(chunk: Json) -> bool:
-    return chunk.get("type") == "response.output_text.delta"
 
 
 def body(events: Iterable[Json]) -> bytes:
@@ -366,10 +363,7 @@ def _chat_with_calls(count: int) -> Json:
     ]
     text = f"{format_marker('items', ULIDS[0])}x"
     answer = {"role": "assistant", "content": text, "tool_calls": cards}
-    return {
-        **_kept(record),
-        "messages": [answer, *outputs],
-    }
+    return {**_kept(record), "messages": [answer, *outputs]}
 
 
 HOSTILE_CHATS = dict(_hostile_chats())

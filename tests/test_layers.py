@@ -126,11 +126,7 @@ SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",
 }
-VALVES = {
-    *PipeValves.model_fields,
-    *UserValves.model_fields,
-    *AgentValves.model_fields,
-}
+VALVES = {*PipeValves.model_fields, *UserValves.model_fields, *AgentValves.model_fields}
 NO_WORDS = re.compile(r"(?!)")
 SHELL_WORDS = {
     "openai_responses": re.compile(

@@ -85,7 +85,7 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
 
 ALWAYS_AT_THE_END: Mapping[str, str] = {
     # `_strip_old_blocks` reads only what lies in front of the last end of a block.
-    "owui_chat.input.history": "</details>\n",
+    "owui_chat.input.history": "</details>\n"
 }
 """What a module guarantees about the end of a text before it uses a pattern."""
 
@@ -170,7 +170,11 @@ def is_use_of_re(node: ast.AST) -> bool:
 
 def read_call(module: str, node: ast.Call, methods: frozenset[str]) -> FoundPattern:
     written = ast.unparse(node.args[0])
-    flags = [argument for argument in node.args[1:] if is_flag(argument)]
+    flags = [
+        argument
+        for argument in node.args[1:]
+        if ast.unparse(argument).startswith("re.")
+    ]
     flags += [word.value for word in node.keywords if word.arg == "flags"]
     flag = int(evaluate(module, flags[0])) if flags else 0
     try:
@@ -179,10 +183,6 @@ def read_call(module: str, node: ast.Call, methods: frozenset[str]) -> FoundPatt
         patterns = list(MADE_IN_FUNCTIONS.get(f"{module}: {written}", ()))
     values = [(pattern, flag) for pattern in patterns]
     return FoundPattern(module, node.lineno, written, values, methods)
-
-
-def is_flag(argument: ast.expr) -> bool:
-    return ast.unparse(argument).startswith("re.")
 
 
 def evaluate(module: str, expression: ast.expr) -> Any:
@@ -235,12 +235,7 @@ def assert_linear(entry: FoundPattern) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$",
-        r"(a+)+b",
-        r"\s+$",
-        r"<b>.*?</b>",
-    ],
+    [r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", r"(a+)+b", r"\s+$", r"<b>.*?</b>"],
 )
 def test_pattern_of_more_than_linear_work_is_noticed(pattern: str) -> None:
     """The first one held the server: it looked for the ending of a page in a name."""

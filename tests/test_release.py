@@ -349,10 +349,7 @@ del VERIFIED["one function less"]  # it still holds nothing else
 
 @pytest.mark.parametrize("change", VERIFIED)
 def test_verify_refuses_a_changed_import(
-    change: str,
-    built_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    change: str, built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever somebody else put into a file to import."""
     text = (built_folder / FUNCTIONS).read_text("utf-8")

@@ -177,12 +177,7 @@ TURNS: dict[str, tuple[Any, list[Exchange], list[Any], str]] = {
         f"a whole answer was asked for again; {LOST}",
     ),
     "refused": (page(tokens=0), [exchange(refusal="No.")], [], "invalid history: No."),
-    "not waited": (
-        page(),
-        [BUSY, LATER],
-        [RAN],
-        "asked to wait 0.6 s, waited 0.50 s",
-    ),
+    "not waited": (page(), [BUSY, LATER], [RAN], "asked to wait 0.6 s, waited 0.50 s"),
     "a call of the server": (
         page(tokens=6),
         [*ONE, exchange(2, THOUGHT, FOREIGN)],

@@ -263,10 +263,7 @@ def test_chat_does_not_return_to_an_address_that_cannot_be_used() -> None:
     ],
 )
 async def test_first_entry_for_user_and_model_answers(
-    entries: list[Json],
-    facts: Json,
-    address: str | None,
-    host: StandInHost,
+    entries: list[Json], facts: Json, address: str | None, host: StandInHost
 ) -> None:
     """Where none is for them, and with a key of one's own, the valves decide."""
     host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}

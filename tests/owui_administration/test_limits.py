@@ -10,12 +10,7 @@ import pytest
 from calls.facts import call_facts
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 from owui_administration.limits import UserLimits, read_user_limits
-from owui_administration.rules import (
-    LimitRule,
-    longest_ago,
-    period_start,
-    read_limits,
-)
+from owui_administration.rules import LimitRule, longest_ago, period_start, read_limits
 from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import NO_PURCHASES, Purchases, ResponseCounts
 from stand_in.host import StandInHost
@@ -108,9 +103,7 @@ def test_the_limit_that_holds_longest_is_named() -> None:
     """So no one waits for tomorrow in vain."""
     rows = (row("2026-11-25", 9, 2000),)
     limited = limits(
-        rule(tokens=1000, per="day"),
-        rule(money=1, tokens=5000, per="week"),
-        rows=rows,
+        rule(tokens=1000, per="day"), rule(money=1, tokens=5000, per="week"), rows=rows
     )
 
     assert "$1.00 a week is used up: $9.00" in refusal(limited)

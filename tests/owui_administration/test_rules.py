@@ -81,11 +81,7 @@ def test_all_rules_hold_that_name_somebody() -> None:
     rules = [every, ann, staff, LimitRule(user="ben"), LimitRule(role="admin")]
     names = {"u-1", "ann@example.com"}
 
-    assert rules_of(rules, names, {"staff", "g-1"}, role="user") == [
-        every,
-        ann,
-        staff,
-    ]
+    assert rules_of(rules, names, {"staff", "g-1"}, role="user") == [every, ann, staff]
     assert rules_of(rules, names, (), role="admin") == [every, ann, rules[-1]]
 
 

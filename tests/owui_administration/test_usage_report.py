@@ -10,12 +10,7 @@ import pytest
 
 from owui_administration.usage_command import UsageReport, read_command
 from owui_administration.usage_table import UsageRow, UsageTable
-from shells.administration import (
-    NO_PURCHASES,
-    UNKNOWN_CALL,
-    CallFacts,
-    Purchases,
-)
+from shells.administration import NO_PURCHASES, UNKNOWN_CALL, CallFacts, Purchases
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -124,12 +119,7 @@ async def test_names_in_pictures_are_short(database: UsageDatabase) -> None:
 
 @pytest.mark.parametrize(
     ("money", "shown"),
-    [
-        (0, "$0.00"),
-        (9_999, "$0.0100"),
-        (10_000, "$0.01"),
-        (1_234_560_000, "$1,234.56"),
-    ],
+    [(0, "$0.00"), (9_999, "$0.0100"), (10_000, "$0.01"), (1_234_560_000, "$1,234.56")],
 )
 async def test_small_amounts_have_more_digits(
     database: UsageDatabase, money: int, shown: str

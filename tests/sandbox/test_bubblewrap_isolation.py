@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import (
-    _ARCHITECTURES,
-    _REFUSED_CALLS,
-    find_interpreters,
-)
+from sandbox.bubblewrap import _ARCHITECTURES, _REFUSED_CALLS, find_interpreters
 from sandboxes.real import CANARY, Chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

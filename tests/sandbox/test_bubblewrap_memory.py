@@ -11,11 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import (
-    _read_open_files,
-    _read_resident,
-    _unless_it_ended,
-)
+from sandbox.bubblewrap import _read_open_files, _read_resident, _unless_it_ended
 
 
 @contextmanager

@@ -17,11 +17,7 @@ import pytest
 
 from sandbox.backend import MEBIBYTE, SharedLimits
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import (
-    Workspace,
-    WorkspaceKey,
-    WorkspacePool,
-)
+from sandbox.workspaces import Workspace, WorkspaceKey, WorkspacePool
 from sandboxes.pretended import Pretended, confined_answering
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema

@@ -94,10 +94,7 @@ ACCEPTED: dict[str, Json] = {
     "a call with status null (read)": {"input": [{**CALL, "status": None}, OUTPUT]},
     "a custom call with its status (read)": {"input": [NOTE, NOTED, USER]},
     "code without outputs (1210)": {"input": [CODE, USER]},
-    "a deferred tool that is appended, too (999)": {
-        **FOUND,
-        "input": [USER, APPENDED],
-    },
+    "a deferred tool that is appended, too (999)": {**FOUND, "input": [USER, APPENDED]},
     "a call of a deferred tool with its namespace (856)": {
         **FOUND,
         "input": [USER, NAMED, OUTPUT],
@@ -109,10 +106,7 @@ ACCEPTED: dict[str, Json] = {
     "parameters of nothing that are not strict (28:237)": {
         "tools": [{**BARE_FUNCTION, "parameters": {}, "strict": False}]
     },
-    "a choice by the older name of the search (28:271)": {
-        **WEB,
-        "tool_choice": OLDER,
-    },
+    "a choice by the older name of the search (28:271)": {**WEB, "tool_choice": OLDER},
     "a choice among tools by the older name (read)": {
         **WEB,
         "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [OLDER]},
@@ -215,8 +209,7 @@ async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Client) -> 
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{}, {"function": FUNCTION}, {"parameters": None}, {"description": ""}],
+    "more", [{}, {"function": FUNCTION}, {"parameters": None}, {"description": ""}]
 )
 async def test_a_function_without_parameters_takes_an_empty_object(
     client: Client, more: dict[str, Any]

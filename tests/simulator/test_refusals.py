@@ -8,17 +8,7 @@ from typing import Any
 
 import pytest
 
-from chats.pictures import (
-    BMP,
-    GIF,
-    JPEG,
-    MOVING_GIF,
-    PDF,
-    PIXEL,
-    PNG,
-    WEBP,
-    data_url,
-)
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, PNG, WEBP, data_url
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import RequestOrigin, Responder
 from simulator.refusals import Refusal
