@@ -10,6 +10,7 @@ from bundles.sample import (
     ENTRY,
     FRONTMATTER,
     PIPELINE_ENTRY,
+    PLAIN_METHOD,
     REPLIES,
     SAMPLE,
     WORDS,
@@ -24,15 +25,14 @@ PIPE, PIPELINE, *_ = TARGETS
 
 
 def format_by_editor(text: str) -> str:
-    """Return a text as the editor of Open WebUI saves it."""
     return black.format_str(text, mode=black.Mode())
 
 
-# ---------------------------------------------------------------- what is built
+def test_bundle_of_the_sample(tmp_path: Path) -> None:
+    """Key lines and a note; each foreign name once; a chapter for each module.
 
-
-def test_bundle_opens_with_the_frontmatter_and_a_note(tmp_path: Path) -> None:
-    """Line 1 is three quotes; the key lines follow, then where the file comes from."""
+    Modules stand after what they import; their banners are their docstrings.
+    """
     text = build(PIPE, write(tmp_path, SAMPLE))
 
     assert text.startswith(
@@ -43,23 +43,21 @@ def test_bundle_opens_with_the_frontmatter_and_a_note(tmp_path: Path) -> None:
     key_lines = [line for line in opening if re.match(r"\s*[a-z_]+:", line, re.I)]
     assert key_lines == FRONTMATTER.splitlines()
     assert "do not edit" in "".join(opening)
-
-
-def test_modules_stand_after_what_they_import(tmp_path: Path) -> None:
-    """Each module is a chapter under a banner; the entry module is the last."""
-    text = build(PIPE, write(tmp_path, SAMPLE))
-
+    assert [line for line in text.splitlines() if "import " in line] == [
+        "import asyncio",
+        "import asyncio as aio",
+        "import os.path",
+        "from collections.abc import AsyncIterator, Callable",
+        "from dataclasses import dataclass, field",
+        "from typing import Literal",
+        "from pydantic import BaseModel",
+        "from pydantic.fields import FieldInfo",
+    ]
     assert re.findall(f"^{RULER}\n# (.+)\n#\n", text, re.MULTILINE) == [
         "openai_responses.words",
         "owui_chat.replies",
         "owui_manifold.pipe",
     ]
-
-
-def test_banner_is_the_docstring_of_the_module(tmp_path: Path) -> None:
-    """The whole text, without the key lines that a host reads."""
-    text = build(PIPE, write(tmp_path, SAMPLE))
-
     banner = f"""
 # owui_manifold.pipe
 #
@@ -76,7 +74,6 @@ class Valves(BaseModel):
 
 
 def test_packages_are_not_mixed(tmp_path: Path) -> None:
-    """A package is finished before the next begins, whoever needs its last module."""
     late = '"""A late word."""\n\nLATE = "late"\n'
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom openai_responses.zebra import LATE\n"
@@ -89,23 +86,6 @@ def test_packages_are_not_mixed(tmp_path: Path) -> None:
     text = build(PIPE, write(tmp_path, SAMPLE | files))
 
     assert text.index("LATE =") < text.index("def reply(")
-
-
-def test_foreign_imports_are_hoisted_and_merged(tmp_path: Path) -> None:
-    """Each foreign name is imported once, the standard library first."""
-    text = build(PIPE, write(tmp_path, SAMPLE))
-
-    imports = [line for line in text.splitlines() if "import " in line]
-    assert imports == [
-        "import asyncio",
-        "import asyncio as aio",
-        "import os.path",
-        "from collections.abc import AsyncIterator, Callable",
-        "from dataclasses import dataclass, field",
-        "from typing import Literal",
-        "from pydantic import BaseModel",
-        "from pydantic.fields import FieldInfo",
-    ]
 
 
 def test_bodies_keep_docstrings_and_comments(tmp_path: Path) -> None:
@@ -160,42 +140,30 @@ def test_black_in_the_editors_mode_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
-    """The Pipelines bundle takes modules of both folders."""
     files = SAMPLE | {"pipelines/gpt5_agent/pipeline.py": PIPELINE_ENTRY}
 
     text = build(PIPELINE, write(tmp_path, files))
 
-    assert "class Pipeline:" in text
-    assert "class Greeting:" in text
+    assert PLAIN_METHOD in text
+    assert text.index("class Greeting:") < text.index("class Pipeline:")
     assert "required_open_webui_version" not in text
 
 
-# ------------------------------------------------------------------ the command
-
-
-def test_command_builds_each_bundle_that_has_an_entry(tmp_path: Path) -> None:
-    """A bundle without an entry module is not an error; the other one is written."""
-    write(tmp_path, SAMPLE)
-
-    status, output = run_bundle(tmp_path)
-
-    assert status == 0
-    assert output.startswith("built pipes/openai_responses_manifold.py")
-    assert (tmp_path / PIPE.output).exists()
-    assert not (tmp_path / PIPELINE.output).exists()
-
-
-def test_check_names_the_stale_file_and_writes_nothing(tmp_path: Path) -> None:
-    """A bundle that differs from its sources, or is missing, fails the check."""
+def test_command_builds_what_has_an_entry_and_check_names_what_is_stale(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, SAMPLE)
     stale = "pipes/openai_responses_manifold.py is stale"
 
     missing = run_bundle(tmp_path, "--check")
-    run_bundle(tmp_path)
+    status, output = run_bundle(tmp_path)
     current = run_bundle(tmp_path, "--check")
     write(tmp_path, {"pipes/openai_responses/words.py": WORDS.replace("hello", "hi")})
     changed = run_bundle(tmp_path, "--check")
 
+    assert status == 0
+    assert output.startswith("built pipes/openai_responses_manifold.py")
+    assert not (tmp_path / PIPELINE.output).exists()
     assert (missing[0], current, changed[0]) == (1, (0, ""), 1)
     assert missing[1].startswith(stale)
     assert changed[1].startswith(stale)
@@ -203,7 +171,6 @@ def test_check_names_the_stale_file_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_command_reports_module_line_and_reason(tmp_path: Path) -> None:
-    """A refusal fails the command with module, line and reason; nothing is written."""
     entry = ENTRY.replace("import asyncio\n", "import asyncio\nimport requests\n")
     write(tmp_path, SAMPLE | {"pipes/owui_manifold/pipe.py": entry})
 

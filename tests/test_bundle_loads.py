@@ -1,7 +1,7 @@
 """The bundles of the project itself, as the hosts load them.
 
-That Open WebUI takes the pipe is shown in hosts/test_newcomer.py. The types are checked
-by mypy in `scripts/test`, like those of any other file.
+That Open WebUI takes the pipe is shown in hosts/test_newcomer.py. `scripts/test` checks
+types, format and version of the built files: mypy, Black, and `bundle.py --check`.
 """
 
 import __future__
@@ -12,7 +12,6 @@ import inspect
 import json
 import subprocess
 import sys
-import tomllib
 import types
 import typing
 import weakref
@@ -20,16 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import black
 import pytest
 from pydantic import BaseModel
 
 from bundles.sample import ROOT
 from bundling.targets import TARGETS, Target
 from hosts.servers.offline import pipelines_python
-
-LARGE = 200_000
-"""Characters; Black needs ten seconds for a file of 800,000."""
 
 # Run with what this environment has, then with the oldest versions that are supported.
 FORMS = """
@@ -62,18 +57,15 @@ class Bundle:
 
     @property
     def path(self) -> Path:
-        """The built file."""
         return ROOT / self.target.output
 
     @property
     def text(self) -> str:
-        """What is in it."""
         return self.path.read_text("utf-8")
 
 
 @pytest.fixture(params=TARGETS, ids=lambda t: Path(t.output).stem)
 def bundle(request: pytest.FixtureRequest) -> Bundle:
-    """Each of the built files."""
     return Bundle(request.param)
 
 
@@ -100,13 +92,6 @@ def own(module: types.ModuleType) -> Iterator[typing.Any]:
                 yield from filter(inspect.isfunction, vars(value).values())
             elif inspect.isfunction(value):
                 yield value
-
-
-def test_version_is_the_projects(bundle: Bundle) -> None:
-    """The frontmatter carries the version of pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-
-    assert f"\nversion: {project['project']['version']}\n" in bundle.text
 
 
 def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
@@ -195,35 +180,3 @@ def test_every_name_is_in_the_oldest_libraries(bundle: Bundle) -> None:
 
     assert absent.split() == []
     assert names
-
-
-def test_library_names_lists_every_form_of_use() -> None:
-    source = """
-import aiohttp
-from aiohttp import web
-from pydantic.alias_generators import to_camel
-from os import path
-
-def close(error: aiohttp.ClientError) -> None:
-    match error:
-        case aiohttp.ClientSSLError():
-            aiohttp.TCPConnector().close()
-"""
-
-    assert library_names(source) == {
-        *("aiohttp.ClientError", "aiohttp.ClientSSLError", "aiohttp.TCPConnector"),
-        *("aiohttp.web", "pydantic.alias_generators.to_camel"),
-    }
-
-
-def test_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
-    """Open WebUI's editor formats by Black in its default mode, at every save.
-
-    Of the two large files only the head is formatted here, which the bundler makes:
-    their modules are put together like those of the others.
-    """
-    text = bundle.text
-    if len(text) > LARGE:
-        text = text[: text.index("\n\n\n")] + "\n"
-
-    assert black.format_str(text, mode=black.Mode()) == text

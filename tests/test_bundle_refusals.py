@@ -4,236 +4,200 @@ from pathlib import Path
 
 import pytest
 
-from bundles.sample import ENTRY, REPLIES, SAMPLE, WORDS, write
+from bundles.sample import (
+    ENTRY,
+    PIPELINE_ENTRY,
+    PLAIN_METHOD,
+    REPLIES,
+    SAMPLE,
+    WORDS,
+    write,
+)
 from bundling.building import build
 from bundling.refusals import BundleRefused
-from bundling.targets import TARGETS
+from bundling.targets import TARGETS, Target
+
+PIPE, PIPELINE, *_ = TARGETS
+WORDS_PATH = "pipes/openai_responses/words.py"
+REPLIES_PATH = "pipes/owui_chat/replies.py"
+ENTRY_PATH = "pipes/owui_manifold/pipe.py"
+PIPELINE_PATH = "pipelines/gpt5_agent/pipeline.py"
 
 
-def refusals(root: Path, files: dict[str, str]) -> list[tuple[str, int, str]]:
-    """Build the sample with some files replaced: what was refused."""
+def refusals(
+    root: Path, files: dict[str, str], target: Target = PIPE
+) -> list[tuple[str, int, str]]:
     with pytest.raises(BundleRefused) as caught:
-        build(TARGETS[0], write(root, SAMPLE | files))
+        build(target, write(root, SAMPLE | files))
     return [(each.module, each.line, each.reason) for each in caught.value.refusals]
 
 
 # Lines that follow the docstring of openai_responses.words (so they begin on line 2),
 # the line that is refused, and words of the reason.
-IN_ONE_MODULE = {
-    "relative import": ("from .errors import X", 2, "a relative import"),
-    "relative sibling": ("from . import errors", 2, "a relative import"),
-    "future import": ("from __future__ import annotations", 2, "a __future__ import"),
-    "our module": ("import openai_responses.sse", 2, "as a module"),
-    "our package": ("from openai_responses import sse", 2, "is no module of ours"),
-    "unknown module": ("from openai_responses.no import X", 2, "is no module of ours"),
-    "later package": ("from owui_chat.no import X", 2, "must not import it"),
-    "star import": ("from json import *", 2, "a star import from json"),
-    "in a function": ("def f() -> None:\n    import json", 3, "below the top level"),
-    "in a class": ("class C:\n    from json import loads", 3, "below the top level"),
-    "in a try": (
-        "try:\n    import json\nexcept E:\n    pass",
-        3,
-        "below the top level",
-    ),
-    "shared line": ("import json; X = 1", 2, "shares its line"),
-    "not allowed": ("import httpx", 2, "imports httpx; a bundle has"),
-    "not allowed from": ("from openai.types import X", 2, "imports openai; a bundle"),
-    "open_webui name": ("from open_webui.env import X", 2, "imported as a module"),
-    "phrase utils": ("# taken from utils", 2, '"from utils"'),
-    "phrase apps": ('X = "from apps"', 2, '"from apps"'),
-    "phrase main": ('X = """\na text from mainland\n"""', 3, '"from main"'),
-    "phrase config": ("from configparser import Error", 2, '"from config"'),
-    "__name__": ("X = __name__", 2, "__name__ means something else"),
-    "__name__ inside": ("def f() -> str:\n    return __name__", 3, "__name__ means"),
-    "__file__": ("X = (\n    __file__\n)", 3, "__file__ means something else"),
-    "__all__": ('__all__ = ["X"]', 2, "__all__ means something else"),
-    "TYPE_CHECKING": ("from typing import TYPE_CHECKING", 2, "TYPE_CHECKING means"),
-    "typing.TYPE_CHECKING": (
-        "import typing\nX = typing.TYPE_CHECKING",
-        3,
-        "TYPE_CHECKING means",
-    ),
-    "quoted argument": ('def f(x: "int") -> None: ...', 2, 'annotation "int"'),
-    "quoted *args": ('def f(*x: "int") -> None: ...', 2, 'annotation "int"'),
-    "quoted return": ('async def f() -> "int": ...', 2, 'annotation "int"'),
-    "quoted variable": ('X: "int" = 1', 2, 'annotation "int"'),
-    "quoted part": ('X: list["int"] = []', 2, 'annotation "int"'),
-    "quoted Annotated": ('X: Annotated["int", "why"] = 1', 2, 'annotation "int"'),
-    "quoted field": ('class C:\n    x: "int"', 3, 'annotation "int"'),
-    "quoted alias": ('X: TypeAlias = "int"', 2, 'annotation "int"'),
-    "local type": (
+IN_ONE_MODULE = [
+    ("from .errors import X", 2, "a relative import"),
+    ("from . import errors", 2, "a relative import"),
+    ("from __future__ import annotations", 2, "cannot resolve its"),
+    ("import openai_responses.sse", 2, "as a module"),
+    ("from openai_responses import sse", 2, "is no module of ours"),
+    ("from owui_chat.no import X", 2, "must not import it"),
+    ("from json import *", 2, "a star import from json"),
+    ("def f() -> None:\n    import json", 3, "below the top level"),
+    ("try:\n    import json\nfinally: ...", 3, "below the top level"),
+    ("import json; X = 1", 2, "shares its line"),
+    ("import httpx", 2, "imports httpx; a bundle has"),
+    ("from openai.types import X", 2, "imports openai; a bundle"),
+    ("from open_webui.env import X", 2, "imported as a module"),
+    ("# taken from utils", 2, '"from utils"'),
+    ('X = "from apps"', 2, '"from apps"'),
+    ('X = """\na text from mainland\n"""', 3, '"from main"'),
+    ("from configparser import Error", 2, '"from config"'),
+    ("def f() -> str:\n    return __name__", 3, "__name__ means"),
+    ("X = (\n    __file__\n)", 3, "__file__ means something else"),
+    ('__all__ = ["X"]', 2, "__all__ means something else"),
+    ("from typing import TYPE_CHECKING", 2, "TYPE_CHECKING means"),
+    ("import typing\nX = typing.TYPE_CHECKING", 3, "CHECKING means"),
+    ('def f(x: "int") -> None: ...', 2, 'annotation "int"'),
+    ('def f(*x: "int") -> None: ...', 2, 'annotation "int"'),
+    ('async def f() -> "int": ...', 2, 'annotation "int"'),
+    ('X: list["int"] = []', 2, 'annotation "int"'),
+    ('X: Annotated["int", "why"] = 1', 2, 'annotation "int"'),
+    ('class C:\n    x: "int"', 3, 'annotation "int"'),
+    ('X: TypeAlias = "int"', 2, 'annotation "int"'),
+    (
         "def f() -> None:\n    class L: ...\n    def g(x: L) -> None: ...",
         4,
         "the annotation L is local to f",
     ),
-    "local field": (
+    (
         "def f(t: type) -> None:\n    class L:\n        x: t",
         4,
         "the annotation t is local to f",
     ),
-    "await in annotation": (
+    (
         "async def f() -> None:\n    def g(x: (await h())) -> None: ...",
         3,
         "is not valid here",
     ),
-    "not Python": ("X = = 1", 2, "is not valid here"),
-    "newer Python": ("type X = int", 2, "is not valid here"),
-    "a call alone": ("f()", 2, "an effect at import"),
-    "if": ("if True:\n    X = 1", 2, "an effect at import"),
-    "for": ("for X in ():\n    pass", 2, "an effect at import"),
-    "while": ("while False:\n    pass", 2, "an effect at import"),
-    "with": ("with f():\n    pass", 2, "an effect at import"),
-    "try": ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
-    "augmented": ("X = 1\nX += 1", 3, "an effect at import"),
-    "del": ("X = 1\ndel X", 3, "an effect at import"),
-    "changes an attribute": (
-        "class C: ...\nC.x = 1",
-        3,
-        "changes another object at import",
-    ),
-    "changes an element": (
+    ("X = = 1", 2, "is not valid here"),
+    ("type X = int", 2, "is not valid here"),
+    ("f()", 2, "an effect at import"),
+    ("if True:\n    X = 1", 2, "an effect at import"),
+    ("with f():\n    pass", 2, "an effect at import"),
+    ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
+    ("X = 1\nX += 1", 3, "an effect at import"),
+    ("class C: ...\nC.x = 1", 3, "changes another object at"),
+    (
         "class C:\n    x = [1]\n    x[0], y = 2, 3",
         4,
         "changes another object at import",
     ),
-    "assert": ("assert True", 2, "an effect at import"),
-    "if in a class": (
-        "class C:\n    if True:\n        x = 1",
-        3,
-        "an effect at import",
-    ),
-    "call in a class": ("class C:\n    f()", 3, "an effect at import"),
-    "walrus": ("X = (Y := 1)", 2, "an assignment inside an expression"),
-    "opens a file": ('X = open("x")', 2, "calls open at import"),
-    "asks the clock": ("import time\nX = [time.time()]", 3, "calls time.time"),
-    "asks the clock by name": (
+    ("class C:\n    f()", 3, "an effect at import"),
+    ("X = (Y := 1)", 2, "an assignment inside an expression"),
+    ('X = open("x")', 2, "calls open at import"),
+    ("import time\nX = [time.time()]", 3, "calls time.time"),
+    (
         "from time import monotonic as now\nclass C:\n    x = now()",
         4,
         "calls time.monotonic at import",
     ),
-    "in a default": (
+    (
         "import os\ndef f(x: str = os.getcwd()) -> None: ...",
         3,
         "calls os.getcwd at import",
     ),
-    "in a decorator": (
+    (
         "import random\n@f(random.random())\nclass C: ...",
         3,
         "calls random.random at import",
     ),
-    "environment": ('import os\nX = os.environ["X"]', 3, "reads the environment"),
-    "environment by name": (
-        'from os import environ\nX = environ.get("X")',
-        3,
-        "os.environ.get at import",
-    ),
-    "global": ("X = 1\ndef f() -> None:\n    global X", 4, "rebinds the global X"),
-    "host class": ("class Filter: ...", 2, "a second host class, Filter"),
-    "host name": ("from asyncio import Event", 2, "a second host class, Event"),
-    "second Pipe": ("class Pipe: ...", 2, "a second host class, Pipe"),
-    "one name twice": ("import json\njson = 1", 3, "json is already json in"),
-    "own import twice": (
+    ('import os\nX = os.environ["X"]', 3, "reads the environment"),
+    ('from os import environ\nX = environ.get("X")', 3, "os.environ.get at import"),
+    ("X = 1\ndef f() -> None:\n    global X", 4, "rebinds the global X"),
+    ("class Filter: ...", 2, "a second host class, Filter"),
+    ("from asyncio import Event", 2, "a second host class, Event"),
+    ("import json\njson = 1", 3, "json is already json in"),
+    (
         "from re import compile\nfrom ast import parse as compile",
         3,
         "compile is already re.compile in openai_responses.words, line 2",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", IN_ONE_MODULE)
-def test_forbidden_code_is_refused_at_its_line(case: str, tmp_path: Path) -> None:
-    """Each thing a module must not do is refused at its line."""
-    source, line, words = IN_ONE_MODULE[case]
+@pytest.mark.parametrize(("source", "line", "words"), IN_ONE_MODULE)
+def test_forbidden_code_is_refused_at_its_line(
+    source: str, line: int, words: str, tmp_path: Path
+) -> None:
     text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
-    refused = refusals(tmp_path, {"pipes/openai_responses/words.py": text})
+    refused = refusals(tmp_path, {WORDS_PATH: text})
 
     places = [(module, at) for module, at, reason in refused if words in reason]
     assert places == [("openai_responses.words", line)], refused
 
 
-FINE = {
-    "values of Literal": 'from typing import Literal\nX: Literal["a"] | None = None',
-    "metadata": 'from typing import Annotated\nX: Annotated[int, "b"] = 1',
-    "name of a type": "def f(e: Exception) -> str:\n    return type(e).__name__",
-    "calls in values": 'import re\nX = re.compile("x")',
-    "called later": "import time\nX = lambda: time.time()",
-    "passed, not called": "import time\ndef f(x: object = time.time) -> None: ...",
-    "placeholder bodies": "class C:\n    pass\nclass D: ...",
-    "local variable": "def f() -> None:\n    L = int\n    x: L = 1",
-    "defined twice here": "X = 1\nX = 2",
-}
+FINE = [
+    'from typing import Literal\nX: Literal["a"] | None = None',
+    'from typing import Annotated\nX: Annotated[int, "b"] = 1',
+    "def f(e: Exception) -> str:\n    return type(e).__name__",
+    'import re\nX = re.compile("x")',
+    "import time\nX = lambda: time.time()",
+    "import time\ndef f(x: object = time.time) -> None: ...",
+    "class C:\n    pass\nclass D: ...",
+    "def f() -> None:\n    L = int\n    x: L = 1",
+    "X = 1\nX = 2",
+]
 
 
-@pytest.mark.parametrize("case", FINE)
-def test_allowed_lookalikes_are_built(case: str, tmp_path: Path) -> None:
-    """What only looks like something refused is built."""
-    text = f'"""Words."""\n{FINE[case]}\nWORD = Greeting = "word"\n'
-    path = "pipes/openai_responses/words.py"
+@pytest.mark.parametrize("source", FINE)
+def test_allowed_lookalikes_are_built(source: str, tmp_path: Path) -> None:
+    text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
 
-    assert "WORD" in build(TARGETS[0], write(tmp_path, SAMPLE | {path: text}))
+    assert "WORD" in build(PIPE, write(tmp_path, SAMPLE | {WORDS_PATH: text}))
 
 
 # Lines added to owui_chat.replies, which of them is refused, words of the reason.
-ACROSS_MODULES = {
-    "name in two modules": (
+ACROSS_MODULES = [
+    (
         "WORD = 1",
         1,
         "WORD is already openai_responses.words.WORD in openai_responses.words, line 10",
     ),
-    "foreign name bound twice": (
+    (
         "from re import sub as field",
         1,
         "field is already dataclasses.field in openai_responses.words, line 5",
     ),
-    "foreign name and ours": (
-        "def dataclass() -> None: ...",
-        1,
-        "dataclass is already dataclasses.dataclass",
-    ),
-    "alias of ours": (
+    ("def dataclass() -> None: ...", 1, "dataclass is already dataclasses.dataclass"),
+    (
         "from openai_responses.words import WORD as W",
         1,
         "an alias for a name of openai_responses.words",
     ),
-    "second-hand name": (
+    (
         "from openai_responses.words import FieldInfo",
         1,
         "openai_responses.words does not define FieldInfo",
     ),
-    "borrowed name": (
-        "X = FieldInfo",
-        1,
-        "uses FieldInfo without importing it",
-    ),
-    "borrowed inside": (
-        "def f() -> str:\n    return WORD",
-        2,
-        "uses WORD without importing it",
-    ),
-    "later package": (
-        "from owui_manifold.chain import X",
-        1,
-        "owui_chat comes before owui_manifold",
-    ),
-}
+    ("X = FieldInfo", 1, "uses FieldInfo without importing it"),
+    ("def f() -> str:\n    return WORD", 2, "uses WORD without"),
+    ("from owui_manifold.chain import X", 1, "owui_chat comes before owui_manifold"),
+]
 
 
-@pytest.mark.parametrize("case", ACROSS_MODULES)
-def test_refused_across_modules(case: str, tmp_path: Path) -> None:
-    """Each thing that separate files allow, but one file does not, is refused."""
-    source, line, words = ACROSS_MODULES[case]
-    text = f"{REPLIES}\n{source}\n"
+@pytest.mark.parametrize(("source", "line", "words"), ACROSS_MODULES)
+def test_refused_across_modules(
+    source: str, line: int, words: str, tmp_path: Path
+) -> None:
     above = len(REPLIES.splitlines()) + 1
 
-    refused = refusals(tmp_path, {"pipes/owui_chat/replies.py": text})
+    refused = refusals(tmp_path, {REPLIES_PATH: f"{REPLIES}\n{source}\n"})
 
     places = [(module, at) for module, at, reason in refused if words in reason]
     assert places == [("owui_chat.replies", above + line)], refused
 
 
-WORDS_PATH = "pipes/openai_responses/words.py"
-ENTRY_PATH = "pipes/owui_manifold/pipe.py"
 IN_A_CIRCLE = {
     "pipes/openai_responses/sounds.py": (
         '"""Sounds."""\n\nfrom openai_responses.words import WORD\n'
@@ -280,49 +244,39 @@ WHOLE_FILES = {
 
 @pytest.mark.parametrize("case", WHOLE_FILES)
 def test_file_is_refused_as_a_whole(case: str, tmp_path: Path) -> None:
-    """What a file must be, whatever else is in it."""
     files, module, line, reason = WHOLE_FILES[case]
 
     assert refusals(tmp_path, files) == [(module, line, reason)]
 
 
 def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
-    """A builtin that a module uses must not become another module's function."""
     words = f"{WORDS}\n\ndef reversed(word: str) -> str:\n    return word[::-1]\n"
     replies = f"{REPLIES}\n\nBACK = tuple(reversed((1, 2)))\n"
-    files = {
-        "pipes/openai_responses/words.py": words,
-        "pipes/owui_chat/replies.py": replies,
-    }
 
-    ((module, line, reason),) = refusals(tmp_path, files)
+    ((module, line, reason),) = refusals(
+        tmp_path, {WORDS_PATH: words, REPLIES_PATH: replies}
+    )
 
     assert (module, line) == ("owui_chat.replies", len(replies.splitlines()))
     assert reason.startswith("uses reversed without importing it")
 
 
-FRONTMATTERS = {
-    "other version": ("version: 1.2.3", "version: 1.2.4", "version is not 1.2.3"),
-    "requirements": ("license: MIT", "license: MIT\nrequirements: x", "in this order"),
-    "missing key": ("author: Someone\n", "", "in this order, title, author, version"),
-    "empty value": ("author: Someone", "author:", "a line without a plain value"),
-    "escape": ("A Pipe", "A \\\\ Pipe", "a line without a plain value"),
-    "no key line": ("title: A Pipe", "A Pipe", "in this order"),
-    "nothing after": (
-        "\nThe story of a request.\n\nTold in order.\n",
-        "",
-        "a sentence must follow",
-    ),
-}
+FRONTMATTERS = [
+    ("version: 1.2.3", "version: 1.2.4", "version is not 1.2.3"),
+    ("license: MIT", "license: MIT\nrequirements: x", "in this order"),
+    ("author: Someone\n", "", "in this order, title, author, version"),
+    ("author: Someone", "author:", "a line without a plain value"),
+    ("A Pipe", "A \\\\ Pipe", "a line without a plain value"),
+    ("title: A Pipe", "A Pipe", "in this order"),
+    ("\nThe story of a request.\n\nTold in order.\n", "", "a sentence must follow"),
+]
 
 
-@pytest.mark.parametrize("case", FRONTMATTERS)
-def test_wrong_frontmatter_is_refused(case: str, tmp_path: Path) -> None:
-    """The key lines are complete, plain, in order, of the project's version."""
-    good, bad, words = FRONTMATTERS[case]
-    entry = ENTRY.replace(good, bad, 1)
-
-    refused = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+@pytest.mark.parametrize(("good", "bad", "words"), FRONTMATTERS)
+def test_wrong_frontmatter_is_refused(
+    good: str, bad: str, words: str, tmp_path: Path
+) -> None:
+    refused = refusals(tmp_path, {ENTRY_PATH: ENTRY.replace(good, bad, 1)})
 
     assert [(module, at) for module, at, why in refused if words in why] == [
         ("owui_manifold.pipe", 1)
@@ -332,8 +286,8 @@ def test_wrong_frontmatter_is_refused(case: str, tmp_path: Path) -> None:
 def test_everything_is_refused_at_once(tmp_path: Path) -> None:
     """Who moves code sees all places in one go, in the order of the sources."""
     files = {
-        "pipes/openai_responses/words.py": WORDS + "\nprint(__name__)\nX = __file__\n",
-        "pipes/owui_chat/replies.py": REPLIES + "\nimport requests\n",
+        WORDS_PATH: WORDS + "\nprint(__name__)\nX = __file__\n",
+        REPLIES_PATH: REPLIES + "\nimport requests\n",
     }
 
     refused = refusals(tmp_path, files)
@@ -346,3 +300,71 @@ def test_everything_is_refused_at_once(tmp_path: Path) -> None:
         ("openai_responses.words", above + 1),
         ("owui_chat.replies", below),
     ]
+
+
+GENERATOR = "    def pipe(self) -> object:\n        if self:\n            yield 1\n"
+METHODS = [
+    ("    async def pipe(self) -> None: ...\n", 0, "pipe is async"),
+    ("    async def pipelines(self) -> list[str]: ...\n", 0, "pipelines is async"),
+    (GENERATOR, 0, "pipe yields"),
+    (GENERATOR.replace("yield 1", "yield from ()"), 0, "pipe yields"),
+    *(
+        (f"{PLAIN_METHOD}\n    def {name}(self) -> None: ...\n", 3, f"{name} is not")
+        for name in ("inlet", "outlet", "on_startup", "on_shutdown")
+    ),
+]
+"""What is in the place of the sample's pipe(), and which of its lines is refused."""
+
+
+@pytest.mark.parametrize(("method", "offset", "words"), METHODS)
+def test_method_that_the_pipelines_server_cannot_call_is_refused(
+    method: str, offset: int, words: str, tmp_path: Path
+) -> None:
+    """An empty or garbled answer would be all that anybody sees."""
+    entry = PIPELINE_ENTRY.replace(PLAIN_METHOD, method)
+    first = entry[: entry.index(method)].count("\n") + 1
+
+    refused = refusals(tmp_path, {PIPELINE_PATH: entry}, PIPELINE)
+
+    assert [(at, module) for module, at, why in refused if words in why] == [
+        (first + offset, "gpt5_agent.pipeline")
+    ]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(
+            "    def pipe(self) -> object:\n        def one() -> object:\n"
+            "            yield 1\n\n        return one()\n",
+            id="inner generator",
+        ),
+        f"{PLAIN_METHOD}\n    async def other(self) -> None: ...\n",
+        f"{PLAIN_METHOD}\n    async def inlet(self) -> None: ...\n",
+    ],
+)
+def test_method_that_only_looks_like_it_is_built(method: str, tmp_path: Path) -> None:
+    """Inner functions may yield, other methods may be coroutines."""
+    entry = PIPELINE_ENTRY.replace(PLAIN_METHOD, method)
+
+    assert build(PIPELINE, write(tmp_path, SAMPLE | {PIPELINE_PATH: entry}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("\nfrom", "\nimport open_webui.env\nfrom", "imports open_webui; a bundle has"),
+        ("\nfrom", "\nfrom owui_manifold.pipe import Pipe\nfrom", "imports owui_mani"),
+        ("license: MIT", "license: MIT\nrequirements: mcp", "in this order, title, au"),
+    ],
+    ids=["the host's package", "the pipe", "requirements"],
+)
+def test_what_the_pipelines_server_lacks_is_refused(
+    old: str, new: str, words: str, tmp_path: Path
+) -> None:
+    """The file loads without anything to install: pip can break that server for good."""
+    entry = PIPELINE_ENTRY.replace(old, new, 1)
+
+    refused = refusals(tmp_path, {PIPELINE_PATH: entry}, PIPELINE)
+
+    assert [why for _, _, why in refused if words in why]

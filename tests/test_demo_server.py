@@ -1,15 +1,18 @@
 """The demo on a server of one's own: what it needs, what it says, what it sends."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
 from demo import choose_own_server, choose_upstream
 from demo_options import read_demo_options
+from demo_secrets import PASSWORD, demo_secrets
 from demo_server import describe_server
+from hosts.servers.pipelines_server import PipelinesServer
 
 URL = "http://127.0.0.1:9/v1"
 # Of llama.cpp b10434, shortened.
@@ -18,7 +21,6 @@ LISTED = b'{"object":"list","data":[{"id":"smollm2","meta":{"n_ctx":8192}}]}'
 
 @contextmanager
 def server_that_lists(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server's address, and the paths and keys that arrive there."""
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,28 +45,42 @@ def server_that_lists(status: int, body: bytes) -> Iterator[tuple[str, list[str]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("options", "words"),
     [
-        (["--server", URL], "given together"),
-        (["--model", "smollm2"], "given together"),
-        (["--server", "localhost:8080", "--model", "smollm2"], "no address"),
-        (["--server", URL, "--model", "smollm2", "--tour"], "not for --server"),
-        (["--server", URL, "--model", "smollm2", "--check"], "not for --server"),
+        (f"--server {URL}", "given together"),
+        ("--model smollm2", "given together"),
+        ("--server localhost:8080 --model smollm2", "no address"),
+        (f"--server {URL} --model smollm2 --tour", "not for --server"),
+        (f"--server {URL} --model smollm2 --check", "not for --server"),
+        (f"--server {URL} --model smollm2", f"No server answers at {URL}"),
+        ("--port 99999", "'99999' is no port: 1 to 65535"),
+        (f"--keep-data {__file__}/chats", "is a file: a folder is needed"),
+        ("--tour", "only the simulator understands"),
+        ("--check --tour", "leave out --tour"),
     ],
 )
 def test_options_that_do_not_fit_end_with_a_sentence(
-    arguments: Sequence[str], words: str, capsys: pytest.CaptureFixture[str]
+    options: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """They end it before anything is started."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     with pytest.raises(SystemExit):
-        read_demo_options([*arguments])
+        read_demo_options(options.split())
 
     assert words in capsys.readouterr().err
 
 
+def test_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with server_that_lists(200, LISTED) as (url, _), pytest.raises(SystemExit):
+        read_demo_options(["--port", url.split(":")[2].removesuffix("/v1")])
+
+    assert "is in use" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["", "/", "/responses"])
 def test_start_says_what_does_not_work(suffix: str) -> None:
-    """And whether the server has the model."""
     with server_that_lists(200, LISTED) as (url, seen):
         known = describe_server(url + suffix, "smollm2")
         other = describe_server(url + suffix, "qwen3")
@@ -76,7 +92,7 @@ def test_start_says_what_does_not_work(suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(404, b"{}"), (200, b"no json"), (200, b"[]"), (200, b"{}")]
+    ("status", "body"), [(404, b"{}"), (200, b"no json"), (200, b"[]")]
 )
 def test_server_without_a_list_is_no_error(status: int, body: bytes) -> None:
     with server_that_lists(status, body) as (url, _):
@@ -84,11 +100,6 @@ def test_server_without_a_list_is_no_error(status: int, body: bytes) -> None:
 
     assert message.startswith(f"The pipe talks to smollm2 at {url}")
     assert "does not list" not in message
-
-
-def test_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(OSError, match=r"No server answers at http://127.0.0.1:9/v1"):
-        describe_server(URL, "smollm2")
 
 
 def test_key_of_openai_stays_at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +115,19 @@ def test_key_of_openai_stays_at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     assert upstream.simulator is None
     assert upstream.valves["BASE_URL"] == url
     assert upstream.valves["MODEL_ID"] == "smollm2"
+
+
+def test_each_demo_has_secrets_of_its_own(tmp_path: Path) -> None:
+    """No web page knows them; a kept folder has accounts in it, and keeps them."""
+    first = demo_secrets(None)
+    kept = demo_secrets(tmp_path / "kept")
+
+    assert len(first[PASSWORD]) == 16
+    assert first != demo_secrets(None)
+    assert kept == demo_secrets(tmp_path / "kept") != first
+    [file] = (tmp_path / "kept").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    assert PipelinesServer().token != PipelinesServer().token
 
 
 @pytest.mark.asyncio

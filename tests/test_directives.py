@@ -10,24 +10,21 @@ from owui_chat.input.directives import words_digest
 CHUNK = 'const a={"Add Details":"D\\u00e9tails","More Concise":"","More":x};'
 
 
-def test_words_of_a_page_are_found() -> None:
-    """As the page shows them; without a translation it speaks English."""
-    assert directives.find_sayings("Add Details", [CHUNK]) == {"Add Details", "Détails"}
-    assert directives.find_sayings("More Concise", [CHUNK]) == {"More Concise"}
+def test_table_has_the_digests_of_a_pages_words_in_order() -> None:
+    """As the page shows them, in English without a translation.
 
-
-def test_table_has_the_digests_in_order() -> None:
-    """The same bytes for the same pages, whatever the order of the files."""
+    The same bytes for the same pages, whatever the order of the files.
+    """
     other = CHUNK.replace("D\\u00e9tails", "Dettagli")
     made = directives.build_module([CHUNK, other])
 
     assert made == directives.build_module([other, CHUNK])
     digests = sorted(map(words_digest, ["Add Details", "Détails", "Dettagli"]))
     assert f'DETAILED = """\n{" ".join(digests)}\n"""' in made
+    assert f'CONCISE = """\n{words_digest("More Concise")}\n"""' in made
 
 
 def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
-    """In every host that is installed."""
     folder = tmp_path / directives.CHUNKS.replace("*", "1") / "chunks"
     folder.mkdir(parents=True)
     (folder / "a.js").write_text(CHUNK, "utf-8")
@@ -39,7 +36,6 @@ def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
 def test_changed_words_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check fails, and says what to run; running it writes the table."""
     table = tmp_path / "directive_words.py"
     table.write_text("", "utf-8")
     monkeypatch.setattr(directives, "TABLE", table)

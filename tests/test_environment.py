@@ -1,11 +1,8 @@
 """Setting up the checkout's environments."""
 
-import io
 import shutil
-import socket
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,6 @@ from hosts.servers.offline import BootError
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, needs_of
-from progress import Progress
 from setup_environment import NO_KEY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -56,12 +52,10 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """Nothing is installed yet."""
     return Checkout(tmp_path)
 
 
 def test_a_current_environment_is_left_alone(checkout: Checkout) -> None:
-    """The second start installs nothing."""
     assert not checkout.environment.is_current()
 
     checkout.make_current()
@@ -72,7 +66,6 @@ def test_a_current_environment_is_left_alone(checkout: Checkout) -> None:
 
 
 def test_changed_requirements_remake_it(checkout: Checkout) -> None:
-    """What is no longer asked for goes; environments inside stay."""
     checkout.make_current()
     inner = checkout.environment.directory / "hosts/inner"
     inner.mkdir(parents=True)
@@ -116,46 +109,6 @@ def test_without_a_network_there_is_one_sentence(checkout: Checkout, said: str) 
     assert "\n" not in sentence
 
 
-@pytest.mark.parametrize(
-    ("said", "state"),
-    [
-        ("", "2 packages installed"),
-        ("Collecting one==1\nCollecting two==2\n", "2 of 2 packages installed"),
-        ("Collecting one==1\nProcessing /w/two-2.whl\n", "2 of 2 packages installed"),
-        ("Resolved 2 packages in 3ms\n", "2 of 2 packages installed"),
-    ],
-)
-def test_progress_counts_what_is_for_this_system(
-    checkout: Checkout, said: str, state: str
-) -> None:
-    """Some lines of the requirements are for others: 208 of 215 would end at 210."""
-    checkout.environment.requirements.write_text("one==1\ntwo==2\nw==1 ; x == 'y'\n")
-    packages = checkout.environment.directory / "lib/python/site-packages"
-    for name in ("one", "two"):
-        (packages / f"{name}.dist-info").mkdir(parents=True)
-    checkout.environment.log.write_text(said)
-    assert checkout.environment._so_far(0) == state
-
-
-def test_the_end_counts_what_was_asked_for(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A new environment has pip in it, which the progress did not count."""
-    printed = io.StringIO()
-    monkeypatch.setattr("environment.Progress", partial(Progress, output=printed))
-    create = Environment._create
-
-    def create_with_pip(environment: Environment, uv: str | None) -> None:
-        create(environment, uv)
-        [packages] = environment.directory.glob("lib/*/site-packages")
-        (packages / "pip-24.dist-info").mkdir()
-
-    monkeypatch.setattr(Environment, "_create", create_with_pip)
-    checkout.make_current()
-
-    assert "uv: 2 packages" in printed.getvalue()
-
-
 def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
     """Neither a host nor a browser is installed for a test that uses none."""
     file = tmp_path / "test_chosen.py"
@@ -170,15 +123,13 @@ def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
     assert needed == ["Open WebUI 0.12.4", "postgresql", "redis-server"]
 
 
-def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
-    """A misspelled mark would never be asked for."""
+def test_every_need_has_its_mark(
+    pytestconfig: pytest.Config, request: pytest.FixtureRequest
+) -> None:
+    """A misspelled mark would never be asked for; a test without its own is refused."""
     declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
 
     assert set(MARKS) <= set(declared)
-
-
-def test_a_test_without_its_mark_is_refused(request: pytest.FixtureRequest) -> None:
-    """On this machine, too, which has everything; a script may use it."""
     with pytest.raises(UnmarkedTestError, match=r"@pytest\.mark\.host on it"):
         require_mark("host")
 
@@ -202,78 +153,54 @@ def test_without_a_python_there_is_one_clear_sentence(tmp_path: Path) -> None:
     assert ended.stderr.startswith("This needs Python 3.11 or 3.12, and none was found")
 
 
-class Machine:
-    """Programs that are there, and an apt-get that makes new ones."""
-
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.programs = root / "bin"
-        self.programs.mkdir()
-        self.log = root / "log"
-        self.asked = root / "asked"
-        for name in ("sh", "env", "touch", "chmod"):
-            (self.programs / name).symlink_to(shutil.which(name) or "")
-        monkeypatch.setenv("PATH", str(self.programs))
-        self._monkeypatch = monkeypatch
-
-    def add(self, name: str, program: str) -> None:
-        """Put a program on PATH."""
-        path = self.programs / name
-        path.write_text(f"#!/bin/sh\n{program}\n")
-        path.chmod(0o755)
-
-    def add_apt(self) -> None:
-        """Put an apt-get there, whose packages hold a program of the same name."""
-        made = f"touch {self.programs}/$name; chmod +x {self.programs}/$name"
-        self.add(
-            "apt-get",
-            f'echo "$@" >> {self.asked}\n'
-            f'[ "$1" = update ] || for name in $3 $4 $5; do {made}; done',
-        )
-
-    def be_user(self, number: int) -> None:
-        """Run as root, with 0, or as somebody else."""
-        self._monkeypatch.setattr("os.geteuid", lambda: number)
-
-    def install(self) -> None:
-        """Ask for two packages, one of which is there."""
-        self.add("one", "")
-        wanted = [Package(name, (name,)) for name in ("one", "two", "three")]
-        install_missing(wanted, self.log)
-
-
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine that has next to nothing."""
-    return Machine(tmp_path, monkeypatch)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of programs of a machine whose apt-get makes new ones of any name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "env", "touch", "chmod"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(folder))
+    made = f"touch {folder}/$name; chmod +x {folder}/$name"
+    apt = (
+        f'echo "$@" >> {tmp_path}/asked\n'
+        f'[ "$1" = update ] || for name in $3 $4 $5; do {made}; done'
+    )
+    for name, program in {"apt-get": apt, "one": ""}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{program}\n")
+        (folder / name).chmod(0o755)
+    return folder
 
 
-def test_missing_packages_are_installed_by_root(machine: Machine) -> None:
-    """All at once, and those that are there are left alone."""
-    machine.add_apt()
-    machine.be_user(0)
-
-    machine.install()
-    machine.install()
-
-    assert machine.asked.read_text() == "update\ninstall -y two three\n"
+THREE = [Package(name, (name,)) for name in ("one", "two", "three")]
 
 
-@pytest.mark.parametrize("sudo", [None, "exit 1"])
+def test_missing_packages_are_installed_by_root(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+    for _ in range(2):
+        install_missing(THREE, tmp_path / "log")
+
+    assert (tmp_path / "asked").read_text() == "update\ninstall -y two three\n"
+
+
+@pytest.mark.parametrize("sudo", ["nobody-has-this", "sudo"])
 def test_who_may_not_install_is_told_what_to_run(
-    machine: Machine, sudo: str | None
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str
 ) -> None:
     """Without sudo, or where it refuses."""
-    machine.add_apt()
-    if sudo:
-        machine.add("sudo", sudo)
-    machine.be_user(1000)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    (programs / sudo).write_text("#!/bin/sh\nexit 1\n")
+    (programs / sudo).chmod(0o755)
 
     with pytest.raises(InstallationError) as refused:
-        machine.install()
+        install_missing(THREE, tmp_path / "log")
 
     line = "apt-get update && apt-get install -y two three"
     assert str(refused.value).splitlines()[-1].strip() == line
-    assert not machine.asked.exists()
+    assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.asyncio
@@ -288,89 +215,49 @@ async def test_missing_databases_fail_with_what_to_install(
             pass
 
 
-def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
-    """It runs where there is neither an environment nor a network."""
-    scripts = tmp_path / "scripts"
-    shutil.copytree(SCRIPTS, scripts)
-
-    done = subprocess.run(
-        [shutil.which("bash") or "", str(scripts / "demo"), "--help"],
-        env={
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "NO_UV": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--keep-data" in done.stdout
-    assert "takes a minute" in done.stdout
-    assert not (tmp_path / ".venv").exists()
-
-
-BARE = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-
-
-def start(tmp_path: Path, *command: str, **variables: str) -> tuple[int, str]:
+def start(tmp_path: Path, *command: str) -> tuple[int, str, str]:
     """Start a command where nothing is installed; return its end and its words."""
-    scripts = tmp_path / "scripts"
-    if not scripts.exists():
-        shutil.copytree(SCRIPTS, scripts)
+    scripts = shutil.copytree(SCRIPTS, tmp_path / "scripts")
     name, *options = command
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
         [shutil.which("bash") or "", str(scripts / name), *options],
-        env={"PATH": BARE, "HOME": str(tmp_path), "NO_UV": "1", **variables},
+        env={"PATH": path, "HOME": str(tmp_path), "NO_UV": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert not (tmp_path / ".venv").exists()
-    return done.returncode, done.stderr.strip().splitlines()[-1]
+    return done.returncode, done.stdout, done.stderr
 
 
-def test_wrong_options_of_the_demo_download_nothing(tmp_path: Path) -> None:
-    """Each ends with a message, before anything else."""
-    file = tmp_path / "file"
-    file.write_text("")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        ended = {
-            "'99999' is no port: 1 to 65535": start(
-                tmp_path, "demo", "--port", "99999"
-            ),
-            f"port {port} is in use": start(tmp_path, "demo", "--port", port),
-            "unrecognized arguments: --tuor": start(tmp_path, "demo", "--tuor"),
-            "is a file: a folder is needed": start(
-                tmp_path, "demo", "--keep-data", str(file / "chats")
-            ),
-            "only the simulator understands": start(
-                tmp_path, "demo", "--tour", OPENAI_API_KEY="sk-1"
-            ),
-            "leave out --tour": start(tmp_path, "demo", "--check", "--tour"),
-            "No server answers at http://127.0.0.1:9/v1": start(
-                tmp_path, "demo", "--server", "http://127.0.0.1:9/v1", "--model", "m"
-            ),
-        }
-    for words, (status, line) in ended.items():
-        assert status == 2
-        assert words in line
+def test_help_of_the_demo_installs_nothing(tmp_path: Path) -> None:
+    status, shown, problems = start(tmp_path, "demo", "--help")
+
+    assert (status, problems) == (0, "")
+    assert "--keep-data" in shown
+    assert "takes a minute" in shown
 
 
-def test_check_of_the_real_api_asks_for_the_key_first(tmp_path: Path) -> None:
-    """Who has none is not sent through an installation."""
-    status, line = start(tmp_path, "live")
-    assert (status, line) == (2, NO_KEY)
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("demo", "--tuor"), "demo: error: unrecognized arguments: --tuor"),
+        (("live",), NO_KEY),
+    ],
+    ids=["wrong option", "no key"],
+)
+def test_what_cannot_start_downloads_nothing(
+    tmp_path: Path, command: tuple[str, ...], words: str
+) -> None:
+    status, shown, problems = start(tmp_path, *command)
+
+    assert (status, shown) == (2, "")
+    assert problems.strip().splitlines()[-1].endswith(words)
 
 
 def test_two_demos_at_once(tmp_path: Path) -> None:
-    """The second takes another port, and not the folder of the first."""
     with demo.usual_port() as first, demo.usual_port() as second:
         assert first != second
     with (

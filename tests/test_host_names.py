@@ -1,9 +1,15 @@
-"""Each name of Open WebUI that is looked up has its promise, of which a host is asked."""
+"""What is looked up in Open WebUI has its promise; its tasks are known."""
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from hosts.promises import PIPES, PROMISED
+from shells.caller import HOST_TASKS
 from test_layers import HOST_MODULE, HOST_NAME_MODULES
 
 RETURNED = "utils.filter:FilterContext."
@@ -37,7 +43,6 @@ def names_within(function: ast.AST) -> Iterator[str]:
 
 
 def is_look_up(node: ast.AST) -> bool:
-    """Whether this is a call of `host_name`."""
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "host_name"
 
 
@@ -58,21 +63,29 @@ def test_every_name_has_its_row() -> None:
     assert set().union(*map(host_names, sources)) == looked_up
 
 
-def test_host_names_lists_every_form_of_use() -> None:
-    """Called at once, kept in a variable, or used as they are."""
-    source = """
-async def many():
-    files = host_name("models.files", "Files")
-    await files.insert(1)
-    files.get(2)
-    form = host_name("models.files", "FileForm")
-    return form(host_name("env", "VERSION"), host_name("config", "A").b)
+NEWEST = "0.12.4"
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+HOST = (
+    Path(__file__).parents[1]
+    / f".venv/hosts/open-webui-{NEWEST}/lib/{PYTHON}/site-packages/open_webui"
+)
+TASK_NAMES = (
+    ("constants.py", re.compile(r"^    [A-Z_]+ = '(\w+)'$", re.MULTILINE)),
+    ("utils/context_compaction.py", re.compile(r"'task': '(\w+)'")),
+    ("utils/memory.py", re.compile(r"'task': '(\w+)'")),
+)
 
-async def other(files):
-    files.not_the_hosts()
-"""
 
-    assert host_names(source) == {
-        *("models.files:Files.insert", "models.files:Files.get"),
-        *("models.files:FileForm", "env:VERSION", "config:A.b"),
-    }
+@pytest.mark.skipif(not HOST.exists(), reason=f"Open WebUI {NEWEST} is not installed")
+def test_pipe_knows_the_hosts_tasks() -> None:
+    """A task that it does not know is answered like a question of a program."""
+    tasks: set[str] = set()
+    for file, pattern in TASK_NAMES:
+        text = (HOST / file).read_text("utf-8")
+        if file == "constants.py":
+            _, text = text.split("class TASKS(")
+        found = pattern.findall(text)
+        assert found, file
+        tasks |= set(found)
+
+    assert tasks == HOST_TASKS

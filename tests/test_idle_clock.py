@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -20,7 +21,6 @@ LIMIT = 0.1
 
 
 def now() -> float:
-    """The time of the loop that runs."""
     return asyncio.get_running_loop().time()
 
 
@@ -52,29 +52,22 @@ async def test_slow_machine_takes_none() -> None:
         time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
         return web.Response()
 
-    async with Upstream(answer) as upstream:
-        host, port = upstream.base_url.split("/")[2].split(":")
-        async with asyncio.timeout(LIMIT):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
-            assert (await reader.readline()).startswith(b"HTTP/1.0 200")
-        writer.close()
-        await writer.wait_closed()
+    async with (
+        Upstream(answer) as upstream,
+        asyncio.timeout(LIMIT),
+        asked(upstream) as reader,
+    ):
+        assert (await reader.readline()).startswith(b"HTTP/1.0 200")
 
 
 async def test_limit_passes_when_nothing_happens() -> None:
     """By then the server has had the request, however slow it was."""
-    async with Upstream(silence) as upstream:
-        host, port = upstream.base_url.split("/")[2].split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+    async with Upstream(silence) as upstream, asked(upstream) as reader:
         time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(LIMIT):
                 await reader.read()
         assert len(upstream.requests) == 1
-        writer.close()
-        await writer.wait_closed()
 
 
 async def test_wakeup_from_a_thread_precedes_the_timeout() -> None:
@@ -93,6 +86,17 @@ async def test_wakeup_from_a_thread_precedes_the_timeout() -> None:
     async with asyncio.timeout(LIMIT):
         await woken.wait()
     await telling
+
+
+@asynccontextmanager
+async def asked(upstream: Upstream) -> AsyncIterator[asyncio.StreamReader]:
+    """Lend the answer of a server that was just asked."""
+    host, port = upstream.base_url.split("/")[2].split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"GET / HTTP/1.0\r\n\r\n")
+    yield reader
+    writer.close()
+    await writer.wait_closed()
 
 
 def run_alone(work: Coroutine[Any, Any, None]) -> None:
@@ -124,28 +128,14 @@ async def ask_slow_server() -> None:
         await asyncio.to_thread(time.sleep, LONG)
         return web.Response()
 
-    async with Upstream(answer) as upstream:
-        host, port = upstream.base_url.split("/")[2].split(":")
-        async with asyncio.timeout(2 * LONG):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
-            assert (await reader.readline()).startswith(b"HTTP/1.0 200")
-        writer.close()
-        await writer.wait_closed()
+    limit = asyncio.timeout(2 * LONG)
+    async with Upstream(answer) as upstream, limit, asked(upstream) as reader:
+        assert (await reader.readline()).startswith(b"HTTP/1.0 200")
 
 
-async def test_clock_jumps_where_nothing_can_come() -> None:
-    """In the order of the timers, and no further than each says."""
-    await asyncio.to_thread(run_alone, jump())
-
-
-async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
-    """Both take real time, for which it waits."""
-    await asyncio.to_thread(run_alone, ask_slow_server())
-
-
-async def wait_beside_a_thread(thread: threading.Event) -> None:
+async def wait_beside_a_thread() -> None:
     """A thread of an earlier test never ends."""
+    thread = threading.Event()
     left = asyncio.get_running_loop().run_in_executor(None, thread.wait, 30)
     forget_threads()
 
@@ -156,6 +146,9 @@ async def wait_beside_a_thread(thread: threading.Event) -> None:
     await left
 
 
-async def test_what_earlier_tests_left_in_threads_is_not_waited_for() -> None:
-    """The clock jumps, although a thread has work."""
-    await asyncio.to_thread(run_alone, wait_beside_a_thread(threading.Event()))
+@pytest.mark.parametrize("scene", [jump, ask_slow_server, wait_beside_a_thread])
+async def test_clock_jumps_where_nothing_can_come(
+    scene: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    """In the order of the timers; not over a request or a thread of the same test."""
+    await asyncio.to_thread(run_alone, scene())

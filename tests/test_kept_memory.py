@@ -6,7 +6,8 @@ What is kept is found in the objects themselves: a new memory needs a line of th
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,14 +74,12 @@ BOUNDS = read_bounds()
 
 
 def bound_of(name: str) -> str:
-    """Return the line about a container: that of its attribute, or of its class."""
     if name in BOUNDS:
         return name
     return name.rpartition(".")[0]
 
 
 def assert_bounded(containers: Mapping[str, list[Any]]) -> None:
-    """Each container holds no more than its line says."""
     for name, held in containers.items():
         bound = BOUNDS[bound_of(name)]
         for container in held:
@@ -117,16 +116,12 @@ async def pipe(
 async def pipeline(
     sim: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[Pipeline]:
-    """The agents."""
     monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
     monkeypatch.setenv("GPT5_AGENT_ALLOW", SIMULATORS)
     made = Pipeline()
     made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
     yield made
     await made.on_shutdown()
-
-
-# ---------------------------------------------------------------- what there is
 
 
 async def test_table_lists_all_that_is_kept(
@@ -146,12 +141,8 @@ async def test_table_lists_all_that_is_kept(
 
 
 async def test_functions_remember_as_many_results_as_the_table_says() -> None:
-    """Without a number they would keep all."""
     for name, function in caches().items():
         assert function.cache_parameters()["maxsize"] == BOUNDS[name].number
-
-
-# ---------------------------------------------------------------- what grows
 
 
 async def ask_pipe(pipe: Pipe, number: int) -> None:
@@ -184,7 +175,6 @@ async def ask_pipe(pipe: Pipe, number: int) -> None:
 
 
 def ask_pipeline(pipeline: Pipeline, number: int) -> None:
-    """The same for the agents, from a thread of the server."""
     new = f"{number:03}" + "x" * LONG
     messages = [{"role": "user", "content": f"{new} sim:short"}]
     body: Json = {"model": new, "messages": messages, "stream": True, "user": {}}
@@ -215,31 +205,35 @@ async def ask_filter(filter_: Filter, number: int) -> None:
     filter_._words.known_or_other(new)
 
 
-async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:
-    """Of refused keys, unknown models and parameters, tools, tasks and users."""
+async def assert_settles(
+    ask: Callable[[int], Awaitable[None]], asked: object, few: int, many: int
+) -> None:
+    """After some requests, further ones leave next to nothing."""
     sizes = []
-    for first, last in ((0, FEW), (FEW, MANY)):
-        for number in range(first, last):
-            await ask_pipe(pipe, number)
-        containers = kept_containers(pipe)
+    for numbers in (range(few), range(few, many)):
+        for number in numbers:
+            await ask(number)
+        containers = kept_containers(asked)
         assert_bounded(containers)
         sizes.append(sum(map(deep_size, containers.values())))
 
-    assert sizes[1] - sizes[0] < GROWTH * (MANY - FEW)
+    assert sizes[1] - sizes[0] < GROWTH * (many - few)
+
+
+async def test_pipe_keeps_no_more_of_many_requests(pipe: Pipe) -> None:
+    """Of refused keys, unknown models and parameters, tools, tasks and users."""
+    await assert_settles(partial(ask_pipe, pipe), pipe, FEW, MANY)
+
     assert not [key for key in re._cache if "x" * 1_000 in str(key)]  # type: ignore[attr-defined]
 
 
 async def test_agents_keep_no_more_of_many_requests(pipeline: Pipeline) -> None:
     """What clients write into a body is remembered by hashes alone."""
-    sizes = []
-    for first, last in ((0, FEW // 2), (FEW // 2, FEW)):
-        for number in range(first, last):
-            await asyncio.to_thread(ask_pipeline, pipeline, number)
-        containers = kept_containers(pipeline)
-        assert_bounded(containers)
-        sizes.append(sum(map(deep_size, containers.values())))
 
-    assert sizes[1] - sizes[0] < GROWTH * FEW // 2
+    async def ask(number: int) -> None:
+        await asyncio.to_thread(ask_pipeline, pipeline, number)
+
+    await assert_settles(ask, pipeline, FEW // 2, FEW)
 
 
 async def test_filter_keeps_no_more_of_many_requests(filter_: Filter) -> None:

@@ -25,7 +25,6 @@ class _Steps:
         self.count = 0
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        """Be told of every step, for `sys.settrace`."""
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
         if event == "opcode":
@@ -34,7 +33,6 @@ class _Steps:
 
 
 def steps_of(work: Callable[[], object]) -> int:
-    """Return the steps of some work."""
     steps = _Steps()
     before = sys.gettrace()
     sys.settrace(steps.trace)
@@ -54,23 +52,4 @@ def test_work_is_linear(case: Case) -> None:
         steps_of(case.prepare(number * size)) for number in (1, 2, 4)
     )
 
-    assert third - second <= 2.15 * (second - first)
-
-
-def test_counter_sees_a_search_in_a_list() -> None:
-    """Work that grows with the square would be noticed."""
-
-    def search(count: int) -> Callable[[], object]:
-        rows = list(range(count))
-
-        def work() -> None:
-            for row in rows:
-                for other in rows:
-                    if other == row:
-                        break
-
-        return work
-
-    first, second, third = (steps_of(search(number * SIZE)) for number in (1, 2, 4))
-
-    assert third - second > 3 * (second - first)
+    assert 0 < third - second <= 2.15 * (second - first)

@@ -22,7 +22,6 @@ left_threads.exit_soon(int(sys.argv[1]))
 
 
 def end_of_run(status: int) -> subprocess.CompletedProcess[str]:
-    """Run something that leaves a thread, and report that status."""
     return subprocess.run(
         [sys.executable, "-c", HANG, str(status)],
         env={"PYTHONPATH": ":".join(sys.path)},

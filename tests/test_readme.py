@@ -13,7 +13,6 @@ from owui_manifold.call.valves import UserValves, Valves
 def test_a_changed_default_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check fails, and says what to run."""
     for page in readme.DOCS.glob("*.md"):
         shutil.copy(page, tmp_path)
     copy = tmp_path / "settings.md"
@@ -31,7 +30,6 @@ def test_a_changed_default_is_noticed(
 
 @pytest.mark.parametrize("valves", [Valves, UserValves])
 def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
-    """In a sentence that ends."""
     for name, field in valves.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name

@@ -33,7 +33,6 @@ TODAY = date(2026, 11, 28)
 
 @cache
 def recordings() -> list[Recording]:
-    """Return all recordings that have a final response."""
     found: list[Recording] = []
     for file in find_files([RECORDINGS]):
         found += [row for row in read_recordings(file) if row.final is not None]
@@ -41,7 +40,6 @@ def recordings() -> list[Recording]:
 
 
 def final_of(recording: Recording) -> Mapping[str, Any]:
-    """Return the final response."""
     assert recording.final is not None
     return recording.final
 
@@ -53,7 +51,6 @@ def items_of(recording: Recording) -> list[dict[str, Any]]:
 
 
 def usage_of(recording: Recording) -> Usage | None:
-    """Return what we read of the tokens."""
     final = final_of(recording)
     return read_usage(
         final.get("usage"), final.get("service_tier"), final.get("tool_usage")
@@ -61,7 +58,6 @@ def usage_of(recording: Recording) -> Usage | None:
 
 
 def cost_of(recording: Recording, prices: ModelPrices | None = None) -> Cost | None:
-    """Return what we say that an answer cost."""
     final = final_of(recording)
     usage = usage_of(recording)
     if usage is None:
@@ -140,7 +136,6 @@ def test_a_cost_with_a_written_cache_is_ours(number: int) -> None:
 
 
 def row_of(number: int) -> Recording:
-    """Return a line of the first file."""
     return next(
         row for row in recordings() if (row.file, row.number) == ("responses", number)
     )

@@ -37,7 +37,6 @@ MAX_GROWTH = 2.6
 
 
 def texts_of(module: str, name: str) -> list[str]:
-    """Return all texts inside of a global value of a module."""
     texts = []
     waiting = [getattr(import_module(module), name)]
     while waiting:
@@ -86,7 +85,7 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
 
 ALWAYS_AT_THE_END: Mapping[str, str] = {
     # `_strip_old_blocks` reads only what lies in front of the last end of a block.
-    "owui_chat.input.history": "</details>\n",
+    "owui_chat.input.history": "</details>\n"
 }
 """What a module guarantees about the end of a text before it uses a pattern."""
 
@@ -101,12 +100,10 @@ class FoundPattern(NamedTuple):
     methods: frozenset[str]
 
     def __str__(self) -> str:
-        """Return where it is."""
         return f"{self.module}:{self.line}"
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name of a source."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts[1:])
 
 
@@ -140,7 +137,6 @@ def used_methods(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
 
 
 def found_patterns() -> Iterator[FoundPattern]:
-    """Yield all patterns of the sources."""
     trees = {module_name(path): ast.parse(path.read_text()) for path in SOURCES}
     methods = used_methods(trees)
     for module in USES:
@@ -163,7 +159,6 @@ def found_patterns() -> Iterator[FoundPattern]:
 
 
 def is_use_of_re(node: ast.AST) -> bool:
-    """Say whether a node calls a function of `re` that reads a pattern."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -174,9 +169,12 @@ def is_use_of_re(node: ast.AST) -> bool:
 
 
 def read_call(module: str, node: ast.Call, methods: frozenset[str]) -> FoundPattern:
-    """Return the pattern of a call, as its module would compute it."""
     written = ast.unparse(node.args[0])
-    flags = [argument for argument in node.args[1:] if is_flag(argument)]
+    flags = [
+        argument
+        for argument in node.args[1:]
+        if ast.unparse(argument).startswith("re.")
+    ]
     flags += [word.value for word in node.keywords if word.arg == "flags"]
     flag = int(evaluate(module, flags[0])) if flags else 0
     try:
@@ -185,11 +183,6 @@ def read_call(module: str, node: ast.Call, methods: frozenset[str]) -> FoundPatt
         patterns = list(MADE_IN_FUNCTIONS.get(f"{module}: {written}", ()))
     values = [(pattern, flag) for pattern in patterns]
     return FoundPattern(module, node.lineno, written, values, methods)
-
-
-def is_flag(argument: ast.expr) -> bool:
-    """Say whether an argument is one or more flags of `re`."""
-    return ast.unparse(argument).startswith("re.")
 
 
 def evaluate(module: str, expression: ast.expr) -> Any:
@@ -224,7 +217,6 @@ def test_pattern_takes_linear_work(module: str) -> None:
 
 
 def assert_linear(entry: FoundPattern) -> None:
-    """Read hostile texts with each value of a pattern."""
     for pattern, flags in entry.values:
         whole = entry.methods == {"fullmatch"}
         compiled = compile_pattern(pattern, flags, whole=whole)
@@ -243,12 +235,7 @@ def assert_linear(entry: FoundPattern) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$",
-        r"(a+)+b",
-        r"\s+$",
-        r"<b>.*?</b>",
-    ],
+    [r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", r"(a+)+b", r"\s+$", r"<b>.*?</b>"],
 )
 def test_pattern_of_more_than_linear_work_is_noticed(pattern: str) -> None:
     """The first one held the server: it looked for the ending of a page in a name."""

@@ -46,7 +46,6 @@ READABLE_PIPE = READABLE[PIPE_ID]
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, str]:
-    """The files of a release made of the built files of this checkout."""
     return release_files()
 
 
@@ -54,7 +53,6 @@ def files() -> dict[str, str]:
 def built_folder(
     files: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The same, written."""
     folder = tmp_path_factory.mktemp("built")
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
@@ -64,30 +62,31 @@ def built_folder(
 
 @pytest.fixture
 def folder(built_folder: Path, tmp_path: Path) -> Path:
-    """A copy, which a test may change."""
     return shutil.copytree(built_folder, tmp_path / "release")
 
 
 @pytest.fixture(scope="module")
 def pipe() -> str:
-    """The readable pipe."""
     return (release.ROOT / READABLE_PIPE).read_text("utf-8")
 
 
-# -------------------------------------------------------------- the packed files
-
-
-@pytest.mark.parametrize("function_id", READABLE)
+@pytest.mark.parametrize("plugin_id", READABLE)
 def test_packed_file_holds_the_readable_one(
-    function_id: str, files: dict[str, str]
+    plugin_id: str, files: dict[str, str]
 ) -> None:
-    """Byte for byte, with the same frontmatter."""
-    readable = (release.ROOT / READABLE[function_id]).read_text("utf-8")
-    text = files[packed_name(function_id)]
+    """Byte for byte, with the same frontmatter.
 
-    assert unpack(text, READABLE[function_id]) == readable
+    Whoever opens the readable one sees before the code what to paste instead.
+    """
+    readable = (release.ROOT / READABLE[plugin_id]).read_text("utf-8")
+    header = readable.split('"""')[1]
+    text = files[packed_name(plugin_id)]
+
+    assert unpack(text, READABLE[plugin_id]) == readable
     assert frontmatter(text) == frontmatter(readable)
     assert tuple(frontmatter(text)) == FUNCTION_KEYS
+    assert "Do not paste this file into Open WebUI." in header
+    assert f"\nrelease/{packed_name(plugin_id)}\n" in header
 
 
 def test_packed_file_is_the_same_pipe_when_it_runs(
@@ -109,29 +108,26 @@ def test_packed_file_is_the_same_pipe_when_it_runs(
     assert not hasattr(module, "run_chapters")
 
 
-CHAPTERS = 40
-LONG_CHAPTER = "# -----\n# A chapter.\n# -----\n" + "x = 1\n" * 500
-
-
 def test_chapters_run_one_after_another_as_one_module() -> None:
     """Each sees the names before it; lines have the numbers of the readable file."""
     source = SMALL
-    for number in range(CHAPTERS):
-        source += f"\n\n{LONG_CHAPTER}n{number} = {number} + len(dir())\n"
+    chapter = "# -----\n# A chapter.\n# -----\n" + "x = 1\n" * 500
+    for number in range(40):
+        source += f"\n\n{chapter}n{number} = {number} + len(dir())\n"
     source += "\n\n# -----\n# The last.\n# -----\ndef last() -> int:\n    return n0\n"
     scope: dict[str, Any] = {"__name__": "packed"}
 
     exec(pack(source, READABLE_PIPE), scope)
 
     assert [name for name in scope if name.startswith("n") and name[1:].isdigit()] == [
-        f"n{number}" for number in range(CHAPTERS)
+        f"n{number}" for number in range(40)
     ]
     first_line = source[: source.index("def last")].count("\n") + 1
     assert scope["last"].__code__.co_firstlineno == first_line
     assert scope["__doc__"].startswith("\ntitle: Small")
 
 
-def test_files_of_earlier_releases_can_be_verified(tmp_path: Path) -> None:
+def test_files_of_earlier_releases_can_be_verified() -> None:
     """They compile their whole source at once."""
     packed = pack(SMALL, READABLE_PIPE)
     head = packed[: packed.index("\n\ndef run_chapters")]
@@ -142,18 +138,12 @@ def test_files_of_earlier_releases_can_be_verified(tmp_path: Path) -> None:
 
 
 def test_packed_file_is_as_black_leaves_it() -> None:
-    """The editor of the host formats what it saves."""
+    """The editor of the host formats what it saves; a changed file does not run."""
     text = pack(SMALL, READABLE_PIPE)
 
     assert black.format_str(text, mode=black.Mode()) == text
-
-
-def test_changed_file_does_not_run() -> None:
-    """It says what to do."""
-    changed = pack(SMALL, READABLE_PIPE).replace('DIGEST = "', 'DIGEST = "0')
-
     with pytest.raises(ImportError, match="Download it again"):
-        exec(changed, {})
+        exec(text.replace('DIGEST = "', 'DIGEST = "0'), {})
 
 
 # What is replaced in a packed file, by what, and words of the reason.
@@ -177,6 +167,13 @@ CHANGES = {
 }
 
 
+def reason_against(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    file = folder / "file"
+    file.write_text(text, "utf-8")
+    assert release.main(["--verify", str(file)]) == 1
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize("case", CHANGES)
 def test_verify_refuses_any_change_around_the_text(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -185,36 +182,29 @@ def test_verify_refuses_any_change_around_the_text(
     old, new, reason = CHANGES[case]
     original = pack(SMALL, READABLE_PIPE)
     changed = original.replace(old, new)
-    file = tmp_path / "packed.py"
-    file.write_text(changed, "utf-8")
 
     assert changed != original
     assert unpack(original, READABLE_PIPE) == SMALL
-    assert release.main(["--verify", str(file)]) == 1
-    assert reason in capsys.readouterr().err
+    assert reason in reason_against(changed, tmp_path, capsys)
 
 
 def pack_bytes(compressed: bytes) -> str:
-    """A packed file with that payload, whatever it is."""
     head, begin, rest = pack(SMALL, READABLE_PIPE).partition('\nPACKED = """\n')
     return head + begin + b85encode(compressed).decode() + rest[rest.index('\n"""\n') :]
 
 
-# The payload, and words of the reason.
-PAYLOADS = {
-    "cut": (zlib.compress(SMALL.encode())[:-4], "damaged or cut"),
-    "not compressed": (SMALL.encode(), "damaged or cut"),
-    "more behind it": (zlib.compress(SMALL.encode()) + b"more", "damaged or cut"),
-    "no text": (zlib.compress(b"\xff"), "damaged or cut"),
-}
-
-
-@pytest.mark.parametrize("case", PAYLOADS)
-def test_verify_refuses_a_damaged_payload(case: str) -> None:
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(zlib.compress(SMALL.encode())[:-4], id="cut"),
+        pytest.param(SMALL.encode(), id="not compressed"),
+        pytest.param(zlib.compress(SMALL.encode()) + b"more", id="more behind it"),
+        pytest.param(zlib.compress(b"\xff"), id="no text"),
+    ],
+)
+def test_verify_refuses_a_damaged_payload(payload: bytes) -> None:
     """Whatever does not unpack to one whole text."""
-    payload, reason = PAYLOADS[case]
-
-    with pytest.raises(PackedError, match=reason):
+    with pytest.raises(PackedError, match="damaged or cut"):
         unpack(pack_bytes(payload), READABLE_PIPE)
 
 
@@ -230,7 +220,6 @@ def test_verify_stops_at_a_size_that_no_source_has(tmp_path: Path) -> None:
 
 
 def test_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
-    """Only as much is read as a packed file may have."""
     endless = tmp_path / "endless.py"
     endless.symlink_to("/dev/zero")
 
@@ -263,13 +252,11 @@ def test_verify_needs_the_standard_library_alone(built_folder: Path) -> None:
         assert done.stdout == f"{built_folder / name} holds {held}, and nothing else.\n"
 
 
-# ------------------------------------------------------------ the files to import
-
-
 def changed_import(text: str, change: str) -> str:
     """A file to import as somebody else would hand it on."""
     entries = json.loads(text)
     pipe, switch = entries[0], entries[-1]
+    content = switch["content"]
     match change:
         case "switch with other code":
             switch["content"] += "\nimport antigravity\n"
@@ -277,15 +264,11 @@ def changed_import(text: str, change: str) -> str:
             switch["content"] = "import antigravity\n" + switch["content"]
         case "requirements":
             key = "\nlicense: MIT\n"
-            assert key in switch["content"]
-            switch["content"] = switch["content"].replace(
-                key, f"{key}requirements: x\n"
-            )
+            switch["content"] = content.replace(key, f"{key}requirements: x\n")
         case "requirements below the keys":
             line = "\n\nBuilt by"
-            assert line in switch["content"]
-            text = f"\n\nrequirements: x{line[1:]}"
-            switch["content"] = switch["content"].replace(line, text, 1)
+            added = f"\n\nrequirements: x{line[1:]}"
+            switch["content"] = content.replace(line, added, 1)
         case "the pipe's id twice":
             entries.insert(0, {**pipe, "content": switch["content"]})
         case "one more function":
@@ -338,14 +321,12 @@ def test_version_is_released_once(
 
 
 def no_packages(folder: str, names: list[str]) -> list[str]:
-    """Leave out all folders of the sources."""
     return [name for name in names if Path(folder, name).is_dir()]
 
 
 def test_version_of_development_is_not_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No file is written."""
     built = tmp_path / READABLE_PIPE
     built.parent.mkdir()
     built.write_text(SMALL.replace("1.0.0", "1.2.0.dev"), "utf-8")
@@ -368,58 +349,31 @@ del VERIFIED["one function less"]  # it still holds nothing else
 
 @pytest.mark.parametrize("change", VERIFIED)
 def test_verify_refuses_a_changed_import(
-    change: str,
-    built_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    change: str, built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever somebody else put into a file to import."""
     text = (built_folder / FUNCTIONS).read_text("utf-8")
-    file = tmp_path / FUNCTIONS
-    file.write_text(changed_import(text, change), "utf-8")
 
-    assert release.main(["--verify", str(file)]) == 1
-    assert VERIFIED[change] in capsys.readouterr().err
+    reason = reason_against(changed_import(text, change), tmp_path, capsys)
+
+    assert VERIFIED[change] in reason
 
 
-def test_verify_refuses_another_packed_text_in_an_import(
-    built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_verify_refuses_what_is_sound_in_itself(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sound in itself, and in the place of the pipe."""
-    contents = json.loads((built_folder / FUNCTIONS).read_text("utf-8"))
-    keys = contents[0]["content"].partition("\n\n")[0]
-    source = f'{keys}\n\nBuilt.\n"""\n\nWORD = "hello"\n'
-    file = tmp_path / FUNCTIONS
-    file.write_text(plugins_file({PIPE_ID: pack(source, READABLE_PIPE)}), "utf-8")
+    """Another source, alone or in the place of the pipe; a prompt for all users."""
+    keys = json.loads(files[FUNCTIONS])[0]["content"].partition("\n\n")[0]
+    other = pack(f'{keys}\n\nBuilt.\n"""\n\nWORD = "hello"\n', READABLE_PIPE)
+    prompted = files[MODELS].replace('"params": {', '"params": {"system": "x", ')
 
-    assert release.main(["--verify", str(file)]) == 1
-    assert f"holds another source than {READABLE_PIPE}" in capsys.readouterr().err
+    alone = reason_against(other, tmp_path, capsys)
+    imported = reason_against(plugins_file({PIPE_ID: other}), tmp_path, capsys)
+    models = reason_against(prompted, tmp_path, capsys)
 
-
-def test_verify_refuses_a_model_with_a_prompt(
-    built_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whoever imports it would give it to all users."""
-    text = (built_folder / MODELS).read_text("utf-8")
-    file = tmp_path / MODELS
-    file.write_text(text.replace('"params": {', '"params": {"system": "x", '), "utf-8")
-
-    assert release.main(["--verify", str(file)]) == 1
-    assert "A model has more than a name" in capsys.readouterr().err
-
-
-def test_verify_refuses_another_source(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file that is sound in itself may still hold what somebody else wrote."""
-    file = tmp_path / "other.py"
-    file.write_text(pack(SMALL, READABLE_PIPE))
-
-    assert release.main(["--verify", str(file)]) == 1
-    assert "holds another source" in capsys.readouterr().err
-
-
-# ------------------------------------------------------------- the whole release
+    assert f"holds another source than {READABLE_PIPE}" in alone
+    assert f"holds another source than {READABLE_PIPE}" in imported
+    assert "A model has more than a name" in models
 
 
 @pytest.mark.parametrize(
@@ -455,51 +409,29 @@ CONTRADICTIONS = {
 }
 
 
-def test_release_of_the_built_files_has_no_contradiction(built_folder: Path) -> None:
-    """As it is written."""
-    assert release.check(built_folder) == 0
-
-
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_check_names_contradicting_files(
     case: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file of the release that does not fit the others, or itself."""
     name, old, new, message = CONTRADICTIONS[case]
     text = (folder / name).read_text("utf-8")
     assert old in text
+    assert release.check(folder) == 0
     (folder / name).write_text(text.replace(old, new), "utf-8")
 
     assert release.check(folder) == 1
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("plugin_id", READABLE)
-def test_readable_file_says_what_to_paste_instead(plugin_id: str) -> None:
-    """Whoever opens it sees it before the code; Open WebUI reads no key in it."""
-    text = (release.ROOT / READABLE[plugin_id]).read_text("utf-8")
-    header = text.split('"""')[1]
-
-    assert "Do not paste this file into Open WebUI." in header
-    assert f"\nrelease/{packed_name(plugin_id)}\n" in header
-    assert tuple(frontmatter(text)) == FUNCTION_KEYS
-
-
-def test_pipe_finds_the_filter_for_administrators(
-    files: dict[str, str], pipe: str
+def test_filter_and_sandbox_are_imported_as_they_are_looked_for(
+    files: dict[str, str],
 ) -> None:
-    """Its id is the one that the pipe looks for."""
+    """The pipe looks for the filter's id; no access to the sandbox is granted."""
     (exported,) = json.loads(files[ADMINISTRATION])
-
-    assert exported["id"] == ADMINISTRATION_ID
-    assert exported["id"] == LOOKED_FOR
-    assert exported["content"] == files[packed_name(ADMINISTRATION_ID)]
-
-
-def test_sandbox_is_for_its_owner_alone(files: dict[str, str]) -> None:
-    """Whoever imports it decides who may run code: no access is granted."""
     (tool,) = json.loads(files[SANDBOX])
 
+    assert exported["id"] == ADMINISTRATION_ID == LOOKED_FOR
+    assert exported["content"] == files[packed_name(ADMINISTRATION_ID)]
     assert tool == {
         "id": SANDBOX_ID,
         "name": "Sandbox",

@@ -1,4 +1,7 @@
-"""Nothing that arrived is lost, however it came; `scripts/soak_of_faults.py` is longer."""
+"""No chat gets stuck, and nothing that arrived is lost, however it came.
+
+`scripts/fuzz.py` and `scripts/soak_of_faults.py` take longer.
+"""
 
 import json
 import random
@@ -9,6 +12,8 @@ import pytest
 
 from disturbed.kinds import KINDS, Kind, SoundAnswer, write_stream
 from disturbed.server import Exchange, list_sealed
+from fuzz import run_chats
+from fuzz import write_figures as write_fuzz_figures
 from golden_run.built_files import BUILT_PIPE, load_pipe
 from soak_of_faults import (
     find_errors,
@@ -19,6 +24,7 @@ from soak_of_faults import (
     soak,
     write_figures,
 )
+from stand_in.chats import convert_output
 
 Json = dict[str, Any]
 CHATS = range(10)
@@ -46,7 +52,6 @@ QUESTION: Json = {"type": "message", "role": "user", "content": "Hi"}
 
 
 def sound_answer() -> SoundAnswer:
-    """Return an answer with a thought, a text and a call."""
     items = [THOUGHT, SAID, CALL]
     response = {"status": "completed", "output": items, "usage": {"total_tokens": 3}}
     deltas = {
@@ -72,13 +77,36 @@ def sound_answer() -> SoundAnswer:
 
 @pytest.fixture(scope="module")
 def built() -> ModuleType:
-    """The built pipe."""
     return load_pipe(BUILT_PIPE)
 
 
 @pytest.mark.asyncio
+async def test_no_chat_gets_stuck(built: ModuleType) -> None:
+    """Whatever a server refuses: no call is run twice, the history sent is valid."""
+    numbers = range(8)
+    reports = await run_chats(numbers, built, at_once=10)
+
+    figures = write_fuzz_figures(reports)
+    assert [report.number for report in reports] == list(numbers)
+    assert [report.number for report in reports if report.problems] == [], figures
+    assert any(report.extra for report in reports)
+
+
+def test_stand_in_gives_calls_back_as_the_host_does() -> None:
+    """Text and calls in front of the outputs, the rest after them."""
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "yes"}
+
+    messages = convert_output([THOUGHT, CALL, output, SAID])
+
+    roles = [message["role"] for message in messages]
+    assert roles == ["assistant", "tool", "assistant"]
+    asked, answered, said = messages
+    assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "call_1"
+    assert said["content"] == "It rains."
+
+
+@pytest.mark.asyncio
 async def test_nothing_is_lost(built: ModuleType) -> None:
-    """Reasoning, texts, calls and counts are those of the sound answers."""
     reports = await soak(CHATS, built, kinds=KINDS)
 
     figures = write_figures(reports, seed=0)
@@ -102,158 +130,90 @@ def test_kind_disturbs_a_sound_answer(kind: Kind) -> None:
     assert answer == sound_answer()
 
 
-@pytest.mark.parametrize(
-    "name", ["no-arguments", "argument-objects", "empty-final", "ended-early"]
-)
-def test_kind_needs_its_subject(name: str) -> None:
-    """An answer without calls, or without a text, comes as it is."""
-    [kind] = [kind for kind in KINDS if kind.name == name]
-    response = {"status": "completed", "output": [THOUGHT], "usage": {}}
-    answer = SoundAnswer([{"type": "response.completed", "response": response}])
-    assert kind.make(answer, random.Random(1)) is None
-
-
-# ------------------------------------------------------------ what the soak complains of
-
-
-def exchange(turn: int = 1, **more: Any) -> Exchange:
-    """Return a request of one question and its sound answer."""
+def exchange(turn: int = 1, *sent: Json, **more: Any) -> Exchange:
     response = sound_answer().response
-    request = {"stream": True, "input": [QUESTION]}
+    request = {"stream": True, "input": [QUESTION, *sent]}
     sealed = [{"sealed-1", "sealed-2"}]
-    return Exchange(turn, request, sound=response, sealed=sealed, **more)
+    given: Json = {"request": request, "sound": response, "sealed": sealed, **more}
+    return Exchange(turn, **given)
 
 
-def asked_again(*items: Json, **more: Any) -> Exchange:
-    """Return a later request with the question and these items."""
-    later = exchange(2, **more)
-    later.request = {**later.request, "input": [QUESTION, *items]}
-    return later
-
-
-def chunks(stored: str, shown: str = "It rains.") -> list[Json]:
-    """Return what the page gets of an answer with one message."""
+def page(stored: str = "It rains.", shown: str = "It rains.", tokens: int = 3) -> Any:
     item = {**SAID, "content": [{"type": "output_text", "text": stored}]}
     return [
         {"type": "response.output_text.delta", "output_index": 0, "delta": shown},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"usage": {"total_tokens": 3}},
+        {"usage": {"total_tokens": tokens}},
     ]
 
 
-def test_sound_chat_has_no_problem() -> None:
-    page = chunks("It rains.")
-    one = [exchange()]
-    two = [exchange(), asked_again(THOUGHT, SAID)]
-    ran = [("look", {"city": "Bern"})]
-
-    assert list(find_errors(page, two)) == []
-    assert list(find_lost_texts(page, one)) == []
-    assert list(find_wrong_runs(ran, one)) == []
-    assert list(find_lost_reasoning(two)) == []
-    assert list(find_wrong_counts(page, one)) == []
-
-
-@pytest.mark.parametrize(
-    ("exchanges", "problem"),
-    [
-        ([exchange(), exchange()], "a whole answer was asked for again"),
-        ([exchange(refusal="No.")], "invalid history: No."),
-        (
-            [
-                exchange(is_failure=True, wait=0.6, ended_at=1.0),
-                exchange(arrived_at=1.5),
-            ],
-            "asked to wait 0.6 s, waited 0.50 s",
-        ),
-        (
-            [
-                exchange(),
-                asked_again(
-                    THOUGHT,
-                    {
-                        "type": "custom_tool_call_output",
-                        "call_id": "xs_call_7",
-                        "output": "",
-                    },
-                ),
-            ],
-            "a call that the server has run was answered",
-        ),
-    ],
-)
-def test_requests_that_should_not_be_sent(
-    exchanges: list[Exchange], problem: str
-) -> None:
-    assert list(find_errors([], exchanges)) == [problem]
-
-
-def test_error_and_lost_stream_are_problems() -> None:
-    asked_whole = exchange()
-    asked_whole.request = {"stream": False, "input": [QUESTION]}
-    error = {"error": {"message": "Odd."}}
-    problems = ["error: Odd.", "the turn was not streamed"]
-    assert list(find_errors([error], [asked_whole])) == problems
-
-
-@pytest.mark.parametrize(
-    ("page", "problem"),
-    [
-        (chunks("It"), "shown and not stored: It rains."),
-        (
-            chunks("It snows.", shown="It snows."),
-            "arrived and is not stored: It rains.",
-        ),
-    ],
-)
-def test_lost_text_is_a_problem(page: list[Json], problem: str) -> None:
-    assert problem in list(find_lost_texts(page, [exchange()]))
+ONE = [exchange()]
+FAILED = exchange(is_failure=True)
+BUSY = exchange(is_failure=True, wait=0.6, ended_at=1.0)
+LATER = exchange(arrived_at=1.5)
+UNSTREAMED = exchange(request={"stream": False, "input": [QUESTION]})
+FOREIGN = {"type": "custom_tool_call_output", "call_id": "xs_call_7", "output": ""}
+OTHER = exchange(2, {**THOUGHT, "encrypted_content": "other"})
+AGAIN = exchange(2, {**THOUGHT, "encrypted_content": "sealed-2"}, SAID)
+REMOVED = {"input_transformations": [{"action": "removed", "reason": "prefix"}]}
+UNREAD = exchange(2, THOUGHT, sound={**sound_answer().response, **REMOVED})
+ERROR = {"error": {"message": "Odd."}}
+SNOW = "It snows."
+RAN = ("look", {"city": "Bern"})
+TWICE = [RAN, RAN]
+NOT_STORED = "arrived and is not stored: It rains."
+NOT_RUN = 'look {"city": "Bern"} was called 1 times and ran 0 times'
+UNASKED = "look {} was called 0 times and ran 1 times"
+LOST = "reasoning of turn 1 is missing (sound)"
+# What the page got, the requests, the calls that ran, the problems of the turn.
+TURNS: dict[str, tuple[Any, list[Exchange], list[Any], str]] = {
+    "sound": (page(), ONE, [RAN], ""),
+    "two sound answers": (page(tokens=6), [*ONE, AGAIN], TWICE, ""),
+    "text of a failed attempt": (page(SNOW, SNOW, 0), [FAILED], [], ""),
+    "asked again": (
+        page(tokens=6),
+        ONE * 2,
+        TWICE,
+        f"a whole answer was asked for again; {LOST}",
+    ),
+    "refused": (page(tokens=0), [exchange(refusal="No.")], [], "invalid history: No."),
+    "not waited": (page(), [BUSY, LATER], [RAN], "asked to wait 0.6 s, waited 0.50 s"),
+    "a call of the server": (
+        page(tokens=6),
+        [*ONE, exchange(2, THOUGHT, FOREIGN)],
+        TWICE,
+        "a call that the server has run was answered",
+    ),
+    "error": ([ERROR, *page()], ONE, [RAN], "error: Odd."),
+    "no stream": (page(), [UNSTREAMED], [RAN], "the turn was not streamed"),
+    "half": (page("It"), ONE, [RAN], f"shown and not stored: It rains.; {NOT_STORED}"),
+    "other text": (page(SNOW, SNOW), ONE, [RAN], NOT_STORED),
+    "call not run": (page(), ONE, [], NOT_RUN),
+    "other arguments": (page(), ONE, [("look", {})], f"{NOT_RUN}; {UNASKED}"),
+    "reasoning lost": (page(tokens=6), [*ONE, OTHER], TWICE, LOST),
+    "reasoning of a failed attempt": (page(), [FAILED, OTHER], [RAN], ""),
+    "reasoning left out by the API": (
+        page(tokens=6),
+        [*ONE, UNREAD],
+        TWICE,
+        "the API left reasoning out: prefix",
+    ),
+    "count": (page(tokens=6), ONE, [RAN], "3 tokens were used, and [6] counted"),
+}
 
 
-def test_text_of_a_failed_attempt_need_not_be_stored() -> None:
-    page = chunks("It snows.", shown="It snows.")
-    assert list(find_lost_texts(page, [exchange(is_failure=True)])) == []
+@pytest.mark.parametrize("case", TURNS)
+def test_soak_names_what_is_wrong_with_a_turn(case: str) -> None:
+    chunks, exchanges, ran, problems = TURNS[case]
 
-
-@pytest.mark.parametrize(
-    ("runs", "count"),
-    [
-        ([], 1),
-        ([("look", {"city": "Bern"})] * 2, 1),
-        ([("look", {})], 2),
-    ],
-)
-def test_call_runs_once_with_its_arguments(
-    runs: list[tuple[str, Json]], count: int
-) -> None:
-    assert len(list(find_wrong_runs(runs, [exchange()]))) == count
-
-
-@pytest.mark.parametrize(
-    ("sealed", "is_lost"), [("sealed-1", False), ("sealed-2", False), ("other", True)]
-)
-def test_reasoning_goes_back_in_one_of_its_forms(sealed: str, is_lost: bool) -> None:
-    later = asked_again({**THOUGHT, "encrypted_content": sealed})
-    assert bool(list(find_lost_reasoning([exchange(), later]))) == is_lost
-    failed = exchange(is_failure=True)
-    assert list(find_lost_reasoning([failed, later])) == []
-
-
-def test_reasoning_that_the_api_left_out_is_lost() -> None:
-    later = asked_again(THOUGHT)
-    removed = [{"action": "removed", "reason": "prefix_mismatch"}]
-    later.sound = {**later.sound, "input_transformations": removed}
-    assert len(list(find_lost_reasoning([exchange(), later]))) == 1
-
-
-@pytest.mark.parametrize(
-    ("counted", "used", "is_wrong"), [(3, 1, False), (6, 1, True), (0, 1, True)]
-)
-def test_counts_are_those_of_all_answers(
-    counted: int, used: int, is_wrong: bool
-) -> None:
-    page = [{"usage": {"total_tokens": counted}}]
-    assert bool(list(find_wrong_counts(page, [exchange()] * used))) == is_wrong
+    found = [
+        *find_errors(chunks, exchanges),
+        *find_lost_texts(chunks, exchanges),
+        *find_wrong_runs(ran, exchanges),
+        *find_lost_reasoning(exchanges),
+        *find_wrong_counts(chunks, exchanges),
+    ]
+    assert "; ".join(found) == problems
 
 
 def test_only_what_was_sent_whole_has_to_go_back() -> None:

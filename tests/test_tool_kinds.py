@@ -1,5 +1,6 @@
 """Every kind of OpenAI's tools is known wherever something depends on the kind."""
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -27,13 +28,7 @@ WORKS_WITH: dict[str, Any] = {
 """What offers a tool whose valve is not a switch."""
 
 
-def name_of(kind: ToolKind) -> str:
-    """The type, which is the name of a test's case."""
-    return kind.type
-
-
 def offered(valves: Valves) -> list[Item]:
-    """What a request offers with these valves."""
     call = call_of(chat("Hi"), valves)
     tools, _ = hosted_tools(read_config(valves), call.model)
     return tools
@@ -44,7 +39,7 @@ def test_each_offered_kind_has_a_setting() -> None:
     assert [kind.type for kind in OFFERED] == list(TOOL_SETTINGS)
 
 
-@pytest.mark.parametrize("kind", OFFERED, ids=name_of)
+@pytest.mark.parametrize("kind", OFFERED, ids=attrgetter("type"))
 def test_setting_offers_the_tool(kind: ToolKind) -> None:
     """Its valves exist, and the request has the tool with what the API demands."""
     setting = TOOL_SETTINGS[kind.type]
@@ -59,13 +54,13 @@ def test_setting_offers_the_tool(kind: ToolKind) -> None:
     assert tool.items() >= kind.least.items()
 
 
-@pytest.mark.parametrize("kind", OFFERED, ids=name_of)
+@pytest.mark.parametrize("kind", OFFERED, ids=attrgetter("type"))
 def test_page_draws_a_card(kind: ToolKind) -> None:
     """Of one of its items: the others are steps of the same call."""
     assert kind.items.keys() & HOSTED_CARDS.keys()
 
 
-@pytest.mark.parametrize("kind", TOOL_KINDS.values(), ids=name_of)
+@pytest.mark.parametrize("kind", TOOL_KINDS.values(), ids=attrgetter("type"))
 def test_callers_and_limits_know_the_kind(kind: ToolKind) -> None:
     """Each of its types and fields has a word, and a limit can forbid it."""
     fields = [f"{name}.{field}" for name in kind.types for field in kind.closed_fields]
@@ -96,5 +91,4 @@ def test_simulator_makes_the_same_items() -> None:
     ],
 )
 def test_dated_versions_are_of_their_kind(name: str, kind: str) -> None:
-    """As the API names them; a function is of none."""
     assert tool_kind({"type": name}).type == kind

@@ -24,7 +24,6 @@ def test_words_are_scenarios() -> None:
 def test_the_simulator_lists_what_it_can_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every scenario and every option, without starting anything."""
     monkeypatch.setattr("sys.argv", ["simulator", "--list"])
 
     main()

@@ -80,7 +80,6 @@ async def test_token_that_is_not_issued_is_a_problem(asked: list[str]) -> None:
 
 
 async def test_run_ends_at_the_limit_of_its_user() -> None:
-    """As soon as a response is counted."""
     rule = LimitRule(tokens=0, per="day")
     limits = UserLimits([rule], table=UsageTable())
 
@@ -91,7 +90,6 @@ async def test_run_ends_at_the_limit_of_its_user() -> None:
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:
-    """Where they have none of their own."""
     made = replace(
         account(),
         limits=UserLimits(facts=call_facts(base_url="https://valves.example/v1")),

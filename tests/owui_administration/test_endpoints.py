@@ -34,14 +34,12 @@ SHARED: Json = {
 
 
 def entry(**given: Any) -> EndpointEntry:
-    """One entry, as it is read."""
     [read] = read_endpoints(json.dumps([given])) or ()
     return read
 
 
 @pytest.mark.parametrize("text", ["", "  ", "[]"])
 def test_empty_text_has_no_entries(text: str) -> None:
-    """Without entries the endpoint in the valves is everybody's."""
     assert read_endpoints(text) == []
 
 
@@ -94,8 +92,6 @@ def test_unreadable_entry_is_used_for_nobody(text: str, mistake: str) -> None:
         ({"groups": ["staff"]}, {"staff", "id-1"}, True),
         ({"groups": ["id-1"]}, {"staff", "id-1"}, True),
         ({"groups": ["staff", "pupils"]}, {"others"}, False),
-        ({"groups": ["staff"]}, set(), False),
-        ({"models": ["gpt-6*"]}, set(), True),
         ({"models": ["GPT-6*"]}, set(), True),
         ({"models": ["gpt-6.1-sol"]}, set(), True),
         ({"models": []}, set(), False),
@@ -136,8 +132,6 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
     assert given.get("base_url", valves.BASE_URL) == applied.BASE_URL
 
 
-# ---------------------------------------------------------------- one call
-
 EAST: Json = {"base_url": "https://east.example/v1", "api_key": "sk-east"}
 WEST: Json = {"base_url": "https://west.example/v1", "api_key": "sk-west"}
 NORTH: Json = {"base_url": "https://north.example/v1", "api_key": "sk-north"}
@@ -149,13 +143,11 @@ LOST = "The earlier reasoning of this chat belongs to another server or account.
 def choice(
     *entries: Json, failures: UserReports | None = None, user: str = "user-1"
 ) -> EndpointChoice:
-    """Where a call of a user is answered."""
     read = [entry(**given) for given in entries]
     return EndpointChoice(read, SHARED["BASE_URL"], failures or UserReports(), user)
 
 
 def first_of(chosen: EndpointChoice) -> str:
-    """The address that is asked."""
     return chosen.valves()["BASE_URL"]
 
 
@@ -202,17 +194,21 @@ def test_failure_decides_who_is_asked_next(
 
 
 def test_the_last_one_that_fails_is_the_end() -> None:
-    """Its failure is remembered all the same."""
+    """Its failure is remembered all the same; no chat returns to it meanwhile."""
     failures = UserReports()
-    chosen = choice(EAST, failures=failures)
+    chosen = choice(WEST, failures=failures)
 
     assert chosen.mark_failed("unreachable", None, 0) == ""
-    assert first_of(chosen) == EAST["base_url"]
-    assert first_of(choice(EAST, WEST, failures=failures)) == WEST["base_url"]
+    assert first_of(chosen) == WEST["base_url"]
+    later = choice(WEST, EAST, NORTH, failures=failures)
+    assert first_of(later) == EAST["base_url"]
+    assert later.return_to("west.example", "") is False
+    assert first_of(later) == EAST["base_url"]
+    later.mark_failed("unreachable", None, 0)
+    assert first_of(later) == NORTH["base_url"]
 
 
 def scope_of(given: Json) -> str:
-    """What a record names of the account that wrote its reasoning."""
     return Endpoint(given["base_url"], given["api_key"]).reasoning_scope_id()
 
 
@@ -252,17 +248,6 @@ def test_chat_does_not_return_to_an_address_that_cannot_be_used() -> None:
     assert first_of(endpoints) == EAST["base_url"]
 
 
-def test_chat_does_not_return_to_a_server_that_is_down() -> None:
-    failures = UserReports()
-    choice(WEST, failures=failures).mark_failed("unreachable", None, 0)
-    endpoints = choice(EAST, WEST, NORTH, failures=failures)
-
-    assert endpoints.return_to("west.example", "") is False
-    assert first_of(endpoints) == EAST["base_url"]
-    endpoints.mark_failed("unreachable", None, 0)
-    assert first_of(endpoints) == NORTH["base_url"]
-
-
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("entries", "facts", "address"),
@@ -275,14 +260,10 @@ def test_chat_does_not_return_to_a_server_that_is_down() -> None:
         ([{**EAST, "groups": ["pupils"]}], {}, None),
         ([{**EAST, "models": ["gpt-6.1-sol"]}], {}, "https://east.example/v1"),
         ([{**EAST, "models": ["*-high"]}], {}, "https://east.example/v1"),
-        ([{**EAST, "models": ["gpt-5*"]}], {}, None),
     ],
 )
 async def test_first_entry_for_user_and_model_answers(
-    entries: list[Json],
-    facts: Json,
-    address: str | None,
-    host: StandInHost,
+    entries: list[Json], facts: Json, address: str | None, host: StandInHost
 ) -> None:
     """Where none is for them, and with a key of one's own, the valves decide."""
     host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}

@@ -1,7 +1,6 @@
 """Names in the rules that no one has."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,16 +16,13 @@ ADMIN = {"id": "admin", "role": "admin"}
 ENTRIES = json.dumps([{"groups": ["Staf"], "api_key": "sk-canary"}])
 
 
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
-    """The host, with one group."""
-    made = StandInHost(monkeypatch, tmp_path)
-    made.groups.members["Staff"] = set()
-    return made
+@pytest.fixture(autouse=True)
+def group(host: StandInHost) -> None:
+    """The one that there is."""
+    host.groups.members["Staff"] = set()
 
 
 async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
-    """What is above the answer to somebody."""
     facts = call_facts(
         user_id=user["id"],
         role=user["role"],
@@ -37,38 +33,29 @@ async def lines_above(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
 
 
 def ruled(endpoints: str = "", *rules: Any) -> Filter:
-    """A filter with these settings."""
     made = Filter()
     text = json.dumps(rules) if rules else ""
     made.valves = made.Valves(USER_LIMITS_JSON=text, ENDPOINTS_JSON=endpoints)
     return made
 
 
-@pytest.mark.usefixtures("host")
 async def test_known_names_are_not_reported() -> None:
-    """By id, by name, and by address in any case."""
     rules = [{"group": "Staff"}, {"group": "id of Staff"}, {"user": "u-1"}]
 
     assert await lines_above(ruled("", *rules, {"user": "Ann@example.com"})) == []
 
 
-@pytest.mark.usefixtures("host")
 async def test_unknown_names_are_reported_to_administrators() -> None:
-    """Users do not learn which names the rules have."""
+    """Users do not learn which names the rules have; endpoints need no rules."""
     made = ruled(ENTRIES, {"group": "staff"}, {"user": "head@example.com"})
 
     [line] = await lines_above(made)
+    [of_endpoints] = await lines_above(ruled(ENTRIES))
+
     assert "name staff, Staf, head@example.com, but Open WebUI has no such" in line
+    assert "name Staf, but" in of_endpoints
+    assert "canary" not in of_endpoints
     assert await lines_above(made, {"id": "u-1", "role": "user"}) == []
-
-
-@pytest.mark.usefixtures("host")
-async def test_endpoints_are_checked_without_limits() -> None:
-    """The names in the endpoints count, although there is no rule for limits."""
-    [line] = await lines_above(ruled(ENTRIES))
-
-    assert "name Staf, but" in line
-    assert "canary" not in line
 
 
 async def test_names_that_cannot_be_looked_up_cost_no_answer(
@@ -89,7 +76,6 @@ async def test_names_that_cannot_be_looked_up_cost_no_answer(
 async def test_names_are_looked_up_once_a_minute(
     host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And at once when the rules change."""
     now = [1000.0]
     monkeypatch.setattr(names, "monotonic_seconds", lambda: now[0])
     made = ruled(ENTRIES)
@@ -106,7 +92,6 @@ async def test_names_are_looked_up_once_a_minute(
 
 
 async def test_thousands_of_names_cost_a_bounded_time(host: StandInHost) -> None:
-    """The rest is not looked up."""
     rules = [{"group": f"group {number}"} for number in range(3000)]
 
     [line] = await lines_above(ruled("", *rules))

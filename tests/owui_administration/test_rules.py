@@ -7,8 +7,6 @@ import pytest
 
 from owui_administration.rules import LimitRule, UnreadableRule, read_limits, rules_of
 
-# ---------------------------------------------------------------- reading
-
 
 def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
     """Whoever wants no limits gets no table."""
@@ -16,33 +14,15 @@ def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
     assert read_limits("[]") == ([], "")
 
 
-BROKEN = {
-    "an unknown key": ({"user": "ann", "mony": 5}, "the key `mony` is unknown (known"),
-    "an amount without a period": ({"user": "ann", "money": 5}, "`per` is missing"),
-    "a negative amount": (
-        {"user": "ann", "tokens": -1, "per": "day"},
-        "`tokens` has to be at least 0",
-    ),
-    "an amount that no total reaches": (
-        {"user": "ann", "tokens": 10**309, "per": "day"},
-        "`tokens` has a wrong value",
-    ),
-    "a text as an amount": (
-        {"user": "ann", "money": "5", "per": "day"},
-        "`money` has a wrong value",
-    ),
-    "true as an amount": (
-        {"user": "ann", "tokens": True, "per": "day"},
-        "`tokens` has a wrong value",
-    ),
-    "an unknown period": (
-        {"user": "ann", "money": 5, "per": "year"},
-        "`per` has to be '', 'day', 'week' or 'month'",
-    ),
-    "a text as a list": (
-        {"user": "ann", "models": "gpt-5.2"},
-        "`models` has a wrong value",
-    ),
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown key": ({"mony": 5}, "the key `mony` is unknown (known"),
+    "an amount without a period": ({"money": 5}, "`per` is missing"),
+    "a negative amount": ({"tokens": -1}, "`tokens` has to be at least 0"),
+    "an amount that no total reaches": ({"tokens": 10**309}, "`tokens` has a wrong"),
+    "a text as an amount": ({"money": "5"}, "`money` has a wrong value"),
+    "true as an amount": ({"tokens": True}, "`tokens` has a wrong value"),
+    "an unknown period": ({"per": "year"}, "`per` has to be '', 'day', 'week' or"),
+    "a text as a list": ({"models": "gpt-5.2"}, "`models` has a wrong value"),
 }
 
 
@@ -51,7 +31,8 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     given: dict[str, Any], mistake: str
 ) -> None:
     """No one else is touched, and administrators are told which key it is."""
-    rules, problem = read_limits(json.dumps([{"role": "user"}, given]))
+    named = {"user": "ann", **given}
+    rules, problem = read_limits(json.dumps([{"role": "user"}, named]))
 
     first, second = rules or ()
     assert first == LimitRule(role="user")
@@ -76,7 +57,6 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     ],
 )
 def test_unreadable_rule_blocks_everybody(text: str) -> None:
-    """The message says what to do."""
     rules, problem = read_limits(text)
 
     [rule] = rules or ()
@@ -86,15 +66,11 @@ def test_unreadable_rule_blocks_everybody(text: str) -> None:
 
 
 def test_message_names_nine_rules() -> None:
-    """All others block, too."""
     rules, problem = read_limits(json.dumps([5] * 10))
 
     assert rules is not None
     assert [type(rule) for rule in rules] == [UnreadableRule] * 10
     assert problem.count("USER_LIMITS_JSON") == 9
-
-
-# ---------------------------------------------------------------- whom it names
 
 
 def test_all_rules_hold_that_name_somebody() -> None:
@@ -105,11 +81,7 @@ def test_all_rules_hold_that_name_somebody() -> None:
     rules = [every, ann, staff, LimitRule(user="ben"), LimitRule(role="admin")]
     names = {"u-1", "ann@example.com"}
 
-    assert rules_of(rules, names, {"staff", "g-1"}, role="user") == [
-        every,
-        ann,
-        staff,
-    ]
+    assert rules_of(rules, names, {"staff", "g-1"}, role="user") == [every, ann, staff]
     assert rules_of(rules, names, (), role="admin") == [every, ann, rules[-1]]
 
 

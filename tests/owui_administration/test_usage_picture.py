@@ -1,7 +1,7 @@
 """The pictures of `/usage`: the whole blocks that a page gets, and their bounds."""
 
 import json
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -107,7 +107,6 @@ USERS: Json = json.loads(r"""
 
 
 def block(text: str) -> Json:
-    """What the page draws."""
     begin, picture, end = text.splitlines()
     assert (begin, end) == ("```vega-lite", "```")
     drawn: Json = json.loads(picture)
@@ -115,9 +114,13 @@ def block(text: str) -> Json:
 
 
 def test_days_are_bars_of_models_below_a_line() -> None:
+    """Where nothing was saved, without the line."""
     drawn = block(day_picture(ROWS, {"2026-11-28": 100_000}, FIRST, TODAY))
+    unsaved = block(day_picture(ROWS, {"2026-11-28": 0}, FIRST, TODAY))
 
     assert drawn == {**DAYS, "config": CONFIG}
+    assert unsaved["layer"] == DAYS["layer"][:1]
+    assert unsaved["title"] == {"text": "US dollars a day"}
 
 
 def test_users_are_bars_the_dearest_first() -> None:
@@ -160,7 +163,6 @@ def test_small_sums_have_more_digits(
 def test_models_that_cost_nothing_are_not_drawn(
     moneys: list[int], named: int, last: str
 ) -> None:
-    """The dearest eight have a color each, all others one."""
     rows = [
         ROW._replace(model=f"m{number}", money=money * 1_000_000)
         for number, money in enumerate(moneys)
@@ -204,20 +206,14 @@ def test_ten_users_are_drawn(
     assert picture["title"].get("subtitle") == subtitle
 
 
-def test_saving_on_no_day_draws_no_line() -> None:
-    drawn = block(day_picture(ROWS, {"2026-11-28": 0}, FIRST, TODAY))
-
-    assert len(drawn["layer"]) == 1
-    assert drawn["title"] == {"text": "US dollars a day"}
-
-
 @pytest.mark.parametrize(
-    ("days", "bars", "word"), [(92, 92, "day"), (93, 14, "week"), (98, 14, "week")]
+    ("days", "bars", "word"),
+    [(1, 1, "day"), (92, 92, "day"), (93, 14, "week"), (98, 14, "week")],
 )
 def test_more_than_92_days_are_weeks(days: int, bars: int, word: str) -> None:
-    first = date.fromordinal(TODAY.toordinal() - days + 1)
+    first = TODAY - timedelta(days - 1)
     rows = [
-        ROW._replace(day=date.fromordinal(first.toordinal() + number).isoformat())
+        ROW._replace(day=(first + timedelta(number)).isoformat())
         for number in range(days)
     ]
 
@@ -228,5 +224,7 @@ def test_more_than_92_days_are_weeks(days: int, bars: int, word: str) -> None:
     assert picture["title"]["text"] == f"US dollars a {word}"
     # The line goes on to the end of the last bar.
     assert [row.split(",")[0] for row in line[-2:]] == [str(bars - 1), str(bars)]
-    [begin, end] = picture["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    x = picture["layer"][0]["encoding"]["x"]
+    [begin, end] = x["scale"]["domain"]
     assert end - begin == days * 86_400_000
+    assert len(x["axis"]["values"]) <= 5

@@ -27,7 +27,6 @@ ROW = UsageRow("u", "2026-11-23", "m", 1, 30, 20, 5, 7_000)
 
 
 def stored(database: UsageDatabase, table: str) -> list[tuple[object, ...]]:
-    """The rows of a table."""
     return database.connection.execute(f"SELECT * FROM {table}").fetchall()
 
 
@@ -51,7 +50,6 @@ async def test_both_versions_count_in_one_table(database: UsageDatabase) -> None
 
 
 async def test_purchases_are_added_up_by_day(database: UsageDatabase) -> None:
-    """Of one user or of all; what no price is known of makes no row."""
     table = UsageTable()
     table.add(ROW, BOUGHT)
     table.add(ROW._replace(model="n"), BOUGHT)
@@ -145,7 +143,6 @@ async def test_oldest_of_too_many_rows_that_wait_goes(database: UsageDatabase) -
 async def test_users_are_told_from_each_other_with_their_models(
     database: UsageDatabase,
 ) -> None:
-    """The one who cost the most is first, with all models, the dearest first."""
     database.add_users(("u", "u@example.com"))
     table = UsageTable()
     for user, model, money in (("u", "a", 5), ("v", "a", 6), ("u", "b", 4)):

@@ -17,6 +17,8 @@ from sandbox.workspaces import SandboxFile
 from sandboxes.pretended import Pretended, confined_answering
 from stand_in.host import StandInHost, host_request
 
+pytestmark = pytest.mark.asyncio
+
 
 class Page:
     """The page of whoever asked: what it was told to show."""
@@ -38,8 +40,7 @@ class Page:
         ]
 
 
-def test_call_is_read_of_what_open_webui_gives() -> None:
-    """Notes and collections are no files; what is missing is empty."""
+async def test_call_is_read_of_what_open_webui_gives() -> None:
     file = {"type": "file", "id": "f-1", "name": "a.txt"}
     others = [{"type": "note", "id": "n-1", "name": "b"}, {"type": "file", "id": "f-2"}]
     metadata = {"chat_id": "c", "message_id": "m", "files": [*others, file]}
@@ -60,37 +61,32 @@ def test_call_is_read_of_what_open_webui_gives() -> None:
 
 
 SAVED = {"chat_id": "chat-1", "message_id": "m-1"}
-REFUSED = "Open WebUI did not store large.txt, so the user does not see it."
-GIVEN: dict[str, tuple[str, dict[str, str], list[str], int, list[str]]] = {
-    "saved chat": ("user-1", SAVED, ["earlier.txt", "a.txt"], 1, [REFUSED]),
-    "message not saved yet": (
-        *("user-1", {**SAVED, "message_id": "m-2"}, ["a.txt"], 1, [REFUSED]),
+GIVEN: dict[str, tuple[str, dict[str, str], list[str], int, str]] = {
+    "saved chat": ("user-1", SAVED, ["earlier.txt", "a.txt"], 1, "large.txt"),
+    "not saved yet": (
+        "user-1",
+        {**SAVED, "message_id": "m-2"},
+        ["a.txt"],
+        1,
+        "large.txt",
     ),
-    "temporary chat": (
-        *("user-1", {**SAVED, "chat_id": "local:1"}, ["a.txt"], 0, [REFUSED]),
-    ),
-    "chat of somebody else": ("user-2", SAVED, ["a.txt"], 0, [REFUSED]),
-    "channel": ("user-1", {"chat_id": "chat-1"}, ["a.txt"], 0, [REFUSED]),
-    "plain API call": ("user-1", {}, ["a.txt"], 0, [REFUSED]),
-    "nobody": (
-        *("no@body", SAVED, [], 0),
-        [
-            "Open WebUI did not store a.txt, large.txt, so the user does not see it.",
-        ],
-    ),
+    "temporary": ("user-1", {**SAVED, "chat_id": "local:1"}, ["a.txt"], 0, "large.txt"),
+    "chat of somebody else": ("user-2", SAVED, ["a.txt"], 0, "large.txt"),
+    "channel": ("user-1", {"chat_id": "chat-1"}, ["a.txt"], 0, "large.txt"),
+    "plain API call": ("user-1", {}, ["a.txt"], 0, "large.txt"),
+    "nobody": ("no@body", SAVED, [], 0, "a.txt, large.txt"),
 }
-"""Who asks, from which message; the files that the page shows, links, what is told."""
+"""Who asks, from which message; the files that the page shows, links, what is not."""
 
 
 @pytest.mark.parametrize("case", GIVEN.values(), ids=GIVEN)
-@pytest.mark.asyncio
 async def test_files_are_stored_and_shown_below_the_answer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    case: tuple[str, dict[str, str], list[str], int, list[str]],
+    case: tuple[str, dict[str, str], list[str], int, str],
 ) -> None:
     """What the message already has stays; the model is told what is not shown."""
-    user, metadata, shown, links, notes = case
+    user, metadata, shown, links, refused = case
     host = StandInHost(monkeypatch, tmp_path)
     message = {"files": [{"name": "earlier.txt"}]}
     host.chats.rows["chat-1"].chat["history"] = {"messages": {"m-1": message}}
@@ -101,7 +97,9 @@ async def test_files_are_stored_and_shown_below_the_answer(
     page = Page()
     call = read_sandbox_call({"id": user}, metadata, host_request(), page.emit)
 
-    assert await give_files(call, files) == notes
+    assert await give_files(call, files) == [
+        f"Open WebUI did not store {refused}, so the user does not see it."
+    ]
     assert (page.shown, len(host.chats.links)) == (shown, links)
     assert await give_files(call, []) == []
 
@@ -109,11 +107,9 @@ async def test_files_are_stored_and_shown_below_the_answer(
 @pytest.mark.parametrize(
     ("request_of", "has_page"), [(None, True), (host_request, False)]
 )
-@pytest.mark.asyncio
 async def test_call_without_a_page_is_told_that_files_are_not_shown(
     tmp_path: Path, request_of: Callable[[], Any] | None, has_page: bool
 ) -> None:
-    """Nothing is stored for it."""
     page = Page()
     call = read_sandbox_call(
         {"id": "user-1"},
@@ -128,75 +124,47 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
     ]
 
 
-@pytest.mark.asyncio
-async def test_database_that_is_locked_costs_no_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+TOO_OLD = "This Open WebUI has no models.users.Users."
+LOCKED = "Open WebUI reports a LookupError."
+
+
+@pytest.mark.parametrize(
+    ("error", "not_read", "not_shown"),
+    [
+        (LookupError("SELECT secret"), f"It cannot be read: {LOCKED}", LOCKED),
+        (HostTooOld(TOO_OLD), TOO_OLD, TOO_OLD),
+    ],
+    ids=["locked", "too old"],
+)
+async def test_database_that_is_away_costs_neither_run_nor_output(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    not_read: str,
+    not_shown: str,
 ) -> None:
-    """The code has run: a model that reads of an exception would run it again."""
-    host = StandInHost(monkeypatch, tmp_path)
+    """A model that reads of an exception would run the code again."""
+    StandInHost(monkeypatch, tmp_path)
 
-    async def locked(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("database is locked: SELECT secret")
-
-    monkeypatch.setattr(host.users, "get_user_by_id", locked)
-    call = read_sandbox_call({"id": "user-1"}, SAVED, host_request(), Page().emit)
-    file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
-
-    assert await give_files(call, [file]) == [
-        "The user does not see the files. Open WebUI reports a RuntimeError."
-    ]
-
-
-@pytest.mark.asyncio
-async def test_database_that_is_locked_costs_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model is told which file is missing, and the code runs without it."""
-    host = StandInHost(monkeypatch, tmp_path)
-
-    async def locked(*_: Any, **__: Any) -> Any:
-        raise LookupError("database is locked: SELECT secret")
-
-    monkeypatch.setattr(host.users, "get_user_by_id", locked)
-    attached = {"files": [{"type": "file", "id": "f-1", "name": "a.txt"}]}
-    call = read_sandbox_call({"id": "u"}, {**SAVED, **attached}, None, None)
-    answer = confined_answering({"text": "", "failed": False})
-    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
-
-    assert await receive_attached(sandbox, call) == [
-        "a.txt is not in the workspace. It cannot be read: Open WebUI reports a "
-        "LookupError."
-    ]
-    await sandbox.close()
-
-
-@pytest.mark.asyncio
-async def test_host_without_a_name_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model reads which one; the rest of the answer goes on."""
-
-    async def lack(user_id: str) -> object:
-        raise HostTooOld("This Open WebUI has no models.users.Users.")
+    async def lack(_: str) -> Any:
+        raise error
 
     monkeypatch.setattr(calls, "user_model", lack)
     attached = {"files": [{"type": "file", "id": "f-1", "name": "a.txt"}]}
-    call = read_sandbox_call(
-        {"id": "u"}, {**SAVED, **attached}, host_request(), Page().emit
-    )
+    metadata = {**SAVED, **attached}
+    call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
     answer = confined_answering({"text": "", "failed": False})
     sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
+    file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
 
-    assert await receive_attached(sandbox, call) == [
-        "a.txt is not in the workspace. This Open WebUI has no models.users.Users."
-    ]
+    received = await receive_attached(sandbox, call)
+    given = await give_files(call, [file])
     await sandbox.close()
-    assert await give_files(call, [SandboxFile("a", "text/plain", tmp_path)]) == [
-        "The user does not see the files. This Open WebUI has no models.users.Users."
-    ]
+
+    assert received == [f"a.txt is not in the workspace. {not_read}"]
+    assert given == [f"The user does not see the files. {not_shown}"]
 
 
-@pytest.mark.asyncio
 async def test_server_goes_on_while_a_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

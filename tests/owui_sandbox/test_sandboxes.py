@@ -16,6 +16,8 @@ from sandbox.workspaces import WorkspaceKey, WorkspacePool
 from sandboxes.pretended import Pretended, PretendedCell, confined_answering
 from upstream.server import until
 
+pytestmark = pytest.mark.asyncio
+
 RUN = {"stdout": "", "stderr": "", "result": "", "status": 0, "stopped": ""}
 
 
@@ -82,7 +84,6 @@ class Server:
         return len(list(self._folder.glob("*/packages-*")))
 
 
-@pytest.mark.asyncio
 async def test_packages_of_earlier_options_go_with_their_last_call(
     folder: Path,
 ) -> None:
@@ -105,7 +106,6 @@ async def test_packages_of_earlier_options_go_with_their_last_call(
     assert server.packages == 1
 
 
-@pytest.mark.asyncio
 async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
     """Another call may end meanwhile, and close the next one."""
     gate = asyncio.Event()
@@ -136,7 +136,6 @@ async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
     assert await asyncio.gather(*calls) == [None] * 3
 
 
-@pytest.mark.asyncio
 async def test_runs_of_all_options_count_together(folder: Path) -> None:
     """Else each change of the options would allow as many runs again."""
     server = Server(folder, SharedLimits(runs=2))

@@ -14,6 +14,8 @@ from sandbox.backend import SharedLimits
 from sandbox.runs import FileSlice, SandboxReply
 from sandbox.workspaces import Workspace, WorkspaceKey, lock_folder
 
+pytestmark = pytest.mark.asyncio
+
 KEY = WorkspaceKey("ada", "chat")
 
 
@@ -27,22 +29,18 @@ def end_run(workspace: Workspace, text: bytes, received: str = "") -> None:
 
 
 def store(folder: Path) -> StoredWorkspaces:
-    """The workspaces of a server that has just started."""
     return StoredWorkspaces(folder, SharedLimits())
 
 
 def found(folder: Path, pattern: str) -> list[Path]:
-    """The files and folders below a folder whose names fit."""
     return list(folder.rglob(pattern))
 
 
 def count_open_files() -> int:
-    """How many files this process has open; a lock on a folder is one."""
     return len(os.listdir("/proc/self/fd"))
 
 
 def age(folder: Path, seconds: float) -> None:
-    """Let the last use of a folder be so long ago."""
     used = time.time() - seconds
     os.utime(folder, (used, used))
 
@@ -63,7 +61,6 @@ KILLED: dict[str, Callable[[Workspace], None]] = {
 
 
 @pytest.mark.parametrize("do", KILLED.values(), ids=KILLED)
-@pytest.mark.asyncio
 async def test_killed_server_keeps_the_last_whole_state(
     tmp_path: Path, do: Callable[[Workspace], None]
 ) -> None:
@@ -78,7 +75,6 @@ async def test_killed_server_keeps_the_last_whole_state(
     assert await stored(killed) == (b"old", ["f-1"])
 
 
-@pytest.mark.asyncio
 async def test_newer_of_two_archives_counts(tmp_path: Path) -> None:
     """A server that was killed as it replaced one leaves both; the next run, one."""
     for text in (b"newer", b"newest"):
@@ -96,7 +92,6 @@ async def test_newer_of_two_archives_counts(tmp_path: Path) -> None:
     assert len(found(tmp_path, "archive.*")) == 1
 
 
-@pytest.mark.asyncio
 async def test_cleared_workspace_is_empty_for_the_next_run(tmp_path: Path) -> None:
     """One that a run damaged is not given to any other, and no file counts as there."""
     async with store(tmp_path).acquire(KEY) as workspace:
@@ -108,7 +103,6 @@ async def test_cleared_workspace_is_empty_for_the_next_run(tmp_path: Path) -> No
     assert await stored(tmp_path) == (None, [])
 
 
-@pytest.mark.asyncio
 async def test_failed_call_leaves_no_files_of_its_own(tmp_path: Path) -> None:
     """Nobody is given what it returned; the state of its last whole run is kept."""
 
@@ -127,7 +121,6 @@ async def test_failed_call_leaves_no_files_of_its_own(tmp_path: Path) -> None:
     assert found(tmp_path, "run-*") == []
 
 
-@pytest.mark.asyncio
 async def test_returned_files_stay_until_they_are_discarded(tmp_path: Path) -> None:
     """Then nothing of a workspace without any is left, whoever else removed them."""
     async with store(tmp_path).acquire(KEY) as workspace:
@@ -142,7 +135,6 @@ async def test_returned_files_stay_until_they_are_discarded(tmp_path: Path) -> N
     assert found(tmp_path, "*") == []
 
 
-@pytest.mark.asyncio
 async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -> None:
     """One that nobody has removed yet is better than none."""
     workspaces = store(tmp_path)
@@ -167,7 +159,6 @@ async def test_time_of_a_workspace_ends_unless_it_is_asked_for(tmp_path: Path) -
     assert count_open_files() == before
 
 
-@pytest.mark.asyncio
 async def test_what_another_process_removes_meanwhile_costs_no_run(
     tmp_path: Path,
 ) -> None:
@@ -180,7 +171,6 @@ async def test_what_another_process_removes_meanwhile_costs_no_run(
     assert await stored(tmp_path) == (b"old", ["f-1"])
 
 
-@pytest.mark.asyncio
 async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) -> None:
     """Not at once: another call of the chat may still read what it returned."""
     async with store(tmp_path).acquire(KEY) as workspace:
@@ -196,7 +186,6 @@ async def test_what_a_killed_server_returned_is_removed_in_time(tmp_path: Path) 
     assert [path.name for path in found(tmp_path, "run-*")] == ["run-read"]
 
 
-@pytest.mark.asyncio
 async def test_workspace_of_a_call_without_chat_leaves_nothing(tmp_path: Path) -> None:
     """No file, and no empty folder either: such calls may come for years."""
     async with store(tmp_path).acquire(WorkspaceKey("ada", "")) as workspace:
@@ -205,7 +194,6 @@ async def test_workspace_of_a_call_without_chat_leaves_nothing(tmp_path: Path) -
     assert found(tmp_path, "*") == []
 
 
-@pytest.mark.asyncio
 async def test_only_the_server_reads_what_is_stored(tmp_path: Path) -> None:
     """Its machine may have other users; the data folder is often open to all."""
     async with store(tmp_path / "sandbox").acquire(KEY) as workspace:
@@ -215,7 +203,7 @@ async def test_only_the_server_reads_what_is_stored(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_folders_are_named_as_before(tmp_path: Path) -> None:
+async def test_folders_are_named_as_before(tmp_path: Path) -> None:
     """With other names all chats would lose their workspaces after an update."""
     user = tmp_path / "fdee430d40bd57deeac186cd9790033d"
     (user / "31e06f7d89feb99a0e6c0affe198748c").mkdir(parents=True)
@@ -223,7 +211,6 @@ def test_folders_are_named_as_before(tmp_path: Path) -> None:
     assert store(tmp_path).has_workspace(KEY)
 
 
-@pytest.mark.asyncio
 async def test_folder_that_goes_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

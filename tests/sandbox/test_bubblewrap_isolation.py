@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import (
-    _ARCHITECTURES,
-    _REFUSED_CALLS,
-    find_interpreters,
-)
+from sandbox.bubblewrap import _ARCHITECTURES, _REFUSED_CALLS, find_interpreters
 from sandboxes.real import CANARY, Chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -173,7 +169,6 @@ def last_value(text):
 
 
 async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
-    """Whatever it asks the kernel."""
     codes = {case: code for case, (code, _) in SEEN.items()}
 
     seen = (await chat.run(TOGETHER.format(codes=codes))).result
@@ -181,19 +176,14 @@ async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
     assert seen == {case: expected for case, (_, expected) in SEEN.items()}
 
 
-# ---------------------------------------------------------------- the network
-
-
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A server of the host on its loopback interface."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
 
 
 async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> None:
-    """A server on 127.0.0.1 of the host is not met."""
     port = listener.getsockname()[1]
     code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))"
 
@@ -205,25 +195,17 @@ async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> N
 
 
 async def test_every_namespace_is_its_own(chat: Chat) -> None:
-    """Network, processes, users, mounts, messages, names, control groups."""
+    """And the root has no home, and no folder of the server but that of its Python."""
     kinds = ("net", "pid", "user", "mnt", "ipc", "uts", "cgroup")
     code = f"import os\n[os.readlink('/proc/self/ns/' + kind) for kind in {kinds}]"
 
     inside = (await chat.run(code)).result
+    root = (await chat.run("import os\nos.listdir('/')")).result
 
     outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in kinds]
     assert not set(inside) & set(outside)
-
-
-# ---------------------------------------------------------------- files of the host
-
-
-async def test_root_holds_what_python_needs(chat: Chat) -> None:
-    """No home, and no folder of the server but that of its Python."""
-    found = (await chat.run("import os\nos.listdir('/')")).result
-
     system = {"dev", "etc", "lib", "lib64", "proc", "tmp", "usr", "work"}
-    assert set(found) <= system | {find_interpreters()[-1].parts[1]}
+    assert set(root) <= system | {find_interpreters()[-1].parts[1]}
 
 
 async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> None:
@@ -241,7 +223,6 @@ async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> No
 async def test_open_files_of_the_server_are_not_inherited(
     chat: Chat, tmp_path: Path
 ) -> None:
-    """Not even those that the server lets its children have."""
     (tmp_path / "secret").write_text(CANARY)
     opened = os.open(tmp_path / "secret", os.O_RDONLY)
     os.set_inheritable(opened, True)
@@ -263,9 +244,6 @@ def target(path):
     assert kinds <= {"", "/dev/null", "pipe", "anon_inode"}
 
 
-# ---------------------------------------------------------------- the environment
-
-
 async def test_environment_of_the_server_is_not_there(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,11 +263,7 @@ seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
     assert "PATH" not in seen
 
 
-# ---------------------------------------------------------------- rights
-
-
 async def test_no_way_to_more_rights(chat: Chat) -> None:
-    """No new namespaces, no mounts, no other user."""
     calls = (
         "unshare(0x10000000)",  # CLONE_NEWUSER
         "unshare(0x00020000)",  # CLONE_NEWNS
@@ -310,41 +284,33 @@ async def test_no_way_to_more_rights(chat: Chat) -> None:
 MACHINE = list(_ARCHITECTURES).index(platform.machine())
 
 
+VALUES = [
+    "fcntl(os.pipe()[1], 1031, 1 << 20)",  # F_SETPIPE_SZ
+    "fcntl(os.open('/work', 0), 1026, 1)",  # F_NOTIFY
+    "fcntl(os.open('/usr/lib/os-release', 0), 1024, 0)",  # F_SETLEASE
+    "prctl(22, 2, 0)",  # PR_SET_SECCOMP
+    "prctl(62, 1, 0, 0, 0)",  # PR_SCHED_CORE
+    "prctl(78, 1, 16, 0, 0)",  # PR_FUTEX_HASH
+    "mmap(None, 4096, 3, 0x21, -1, 0)",  # MAP_SHARED, MAP_ANONYMOUS
+    "mmap(None, 4096, 3, 0x23, -1, 0)",  # MAP_SHARED_VALIDATE
+    "mmap(None, 4096, 3, 0x40022, -1, 0)",  # MAP_HUGETLB, MAP_PRIVATE
+    "socketpair(30, 5, 0, 0)",  # AF_TIPC, whose module the kernel would load
+]
+"""The rest of the same calls is what programs need."""
+NEWER = "syscall(470, 0, 0, 0, 0, 0, 0)"
+"""Newer than the list: programs know how to do without."""
+
+
 async def test_kernel_refuses_each_call_of_the_list(chat: Chat) -> None:
     """Memory that no one counts, other processes, the log and the disks of the host."""
     numbers = [numbers[MACHINE] for numbers in _REFUSED_CALLS.values()]
     calls = [f"syscall({n}, 0, 0, 0, 0, 0, 0)" for n in numbers if n is not None]
 
-    assert await refusals(chat, calls) == dict.fromkeys(calls, "EPERM")
-
-
-async def test_kernel_refuses_calls_with_these_values(chat: Chat) -> None:
-    """And only with these; the rest of the same calls is what programs need."""
-    calls = (
-        "fcntl(os.pipe()[1], 1031, 1 << 20)",  # F_SETPIPE_SZ
-        "fcntl(os.open('/work', 0), 1026, 1)",  # F_NOTIFY
-        "fcntl(os.open('/usr/lib/os-release', 0), 1024, 0)",  # F_SETLEASE
-        "prctl(22, 2, 0)",  # PR_SET_SECCOMP
-        "prctl(62, 1, 0, 0, 0)",  # PR_SCHED_CORE
-        "prctl(78, 1, 16, 0, 0)",  # PR_FUTEX_HASH
-        "mmap(None, 4096, 3, 0x21, -1, 0)",  # MAP_SHARED, MAP_ANONYMOUS
-        "mmap(None, 4096, 3, 0x23, -1, 0)",  # MAP_SHARED_VALIDATE
-        "mmap(None, 4096, 3, 0x40022, -1, 0)",  # MAP_HUGETLB, MAP_PRIVATE
-        "socketpair(30, 5, 0, 0)",  # AF_TIPC, whose module the kernel would load
-    )
-
-    assert await refusals(chat, calls) == dict.fromkeys(calls, "EPERM")
-
-
-async def test_calls_that_are_newer_than_the_list_are_not_there(chat: Chat) -> None:
-    """Programs know how to do without."""
-    newer = "syscall(470, 0, 0, 0, 0, 0, 0)"
-
-    assert await refusals(chat, [newer]) == {newer: "ENOSYS"}
+    refused = {**dict.fromkeys([*calls, *VALUES], "EPERM"), NEWER: "ENOSYS"}
+    assert await refusals(chat, list(refused)) == refused
 
 
 async def test_usual_programs_find_what_they_need(chat: Chat) -> None:
-    """Event loops, child processes, pools, pipes, databases, locks and signals."""
     code = """
 import asyncio, concurrent.futures, fcntl, multiprocessing, sqlite3, subprocess, sys
 async def echo():
@@ -391,7 +357,6 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page))
 
 
 async def test_setuid_marks_are_not_kept(chat: Chat) -> None:
-    """A workspace never hands on such a file."""
     await chat.run("import os\nopen('tool', 'w')\nos.chmod('tool', 0o6755)")
 
     assert (

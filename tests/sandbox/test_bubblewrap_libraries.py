@@ -98,7 +98,6 @@ folders = [*site.getsitepackages(), *glob.glob("/usr/lib*/*/*-packages")]
 
 
 async def offered(python: Path, private: Mapping[str, Path]) -> tuple[int, list[str]]:
-    """Return how many tools a server with `private` paths offers, and its log."""
     log: list[str] = []
     tools = SandboxTools(
         TIGHT, "", log.append, lambda _: [BubblewrapBackend(python)], private=private
@@ -131,7 +130,6 @@ async def test_data_below_the_standard_library_stops_the_sandbox(python: Path) -
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the run has another user than root")
 async def test_data_that_only_permissions_keep_stops_the_sandbox(python: Path) -> None:
-    """They may change while the server runs."""
     closed = python.parents[1] / "lib" / python.name / "closed"
     write_secrets(closed / "data")
     closed.chmod(0)

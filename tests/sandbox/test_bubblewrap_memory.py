@@ -11,11 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import (
-    _read_open_files,
-    _read_resident,
-    _unless_it_ended,
-)
+from sandbox.bubblewrap import _read_open_files, _read_resident, _unless_it_ended
 
 
 @contextmanager
@@ -67,7 +63,6 @@ def test_files_of_proc_are_counted_one_by_one() -> None:
 
 
 def test_locks_are_counted(tmp_path: Path) -> None:
-    """Each of a file, of both kinds."""
     before, _ = counted()
     with (tmp_path / "file").open("w") as file:
         for place in (0, 10, 20):
@@ -80,7 +75,6 @@ def test_locks_are_counted(tmp_path: Path) -> None:
 
 
 def test_watches_of_epoll_are_counted() -> None:
-    """Each is a piece of the kernel's memory."""
     before, _ = counted()
     ends = os.pipe()
     with select.epoll() as watching:

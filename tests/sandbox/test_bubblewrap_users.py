@@ -45,7 +45,6 @@ asyncio.run(serve(json.load(sys.stdin)))
 
 @pytest.fixture
 def sources() -> Iterator[str]:
-    """A place for the sources where everybody can read them."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(SOURCES, Path(folder, "sandbox"))
         Path(folder, "tmp").mkdir()

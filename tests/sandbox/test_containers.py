@@ -54,12 +54,10 @@ class Client:
     name: str
 
     def told(self) -> list[tuple[list[str], dict[str, str]]]:
-        """Return the arguments and the environment of each start."""
         lines = (self.folder / "told").read_text().splitlines()
         return [tuple(json.loads(line)) for line in lines]
 
     def tools(self, wheels: str = "") -> SandboxTools:
-        """Return tools that use it."""
         return SandboxTools(
             LIMITS,
             wheels,
@@ -72,7 +70,6 @@ class Client:
 def client(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Client:
-    """A client for containers on the PATH of this server."""
     path = tmp_path / request.param
     path.write_text(CLIENT.format(python=sys.executable, confined=json.dumps(CONFINED)))
     path.chmod(0o755)
@@ -138,7 +135,6 @@ only_docker = pytest.mark.parametrize("client", ["docker"], indirect=True)
 
 @only_docker
 async def test_packages_can_only_be_read(client: Client) -> None:
-    """All runs share them, so no run may change them."""
     wheels = client.folder / "wheels"
     wheels.mkdir()
     tools = client.tools(str(wheels))
@@ -165,31 +161,24 @@ async def test_cancelled_call_removes_the_container(client: Client) -> None:
     assert removed == ["rm", "--force", options(started)["--name"]]
 
 
-async def reason_against(client: str) -> str:
-    """Why containers of a client cannot be used, as the log has it."""
-    log: list[str] = []
-    backend = ContainerBackend(client, "an/image:1")
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
-    assert await tools.specs() == []
-    await tools.close()
-    [line] = log
-    return line.removeprefix("The tools of the sandbox are not offered: ")
-
-
 @only_docker
-async def test_client_that_does_not_start(client: Client) -> None:
-    """It is there, but no program of this machine."""
-    (client.folder / client.name).write_bytes(b"\x7fELF")
-
-    reason = await reason_against(client.name)
-
-    assert reason == "docker: it does not start: Exec format error."
-
-
-async def test_missing_container_client_is_logged(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("is_there", "reason"),
+    [
+        (True, "docker: it does not start: Exec format error."),
+        (False, "docker: docker is not installed."),
+    ],
+)
+async def test_client_that_does_not_start_is_logged(
+    client: Client, is_there: bool, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is to be installed."""
-    monkeypatch.setenv("PATH", "/nowhere")
+    (client.folder / client.name).write_bytes(b"\x7fELF")
+    monkeypatch.setenv("PATH", str(client.folder) if is_there else "/nowhere")
+    log: list[str] = []
+    backend = ContainerBackend(client.name, "an/image:1")
+    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
 
-    assert await reason_against("docker") == "docker: docker is not installed."
+    assert await tools.specs() == []
+
+    await tools.close()
+    assert log == [f"The tools of the sandbox are not offered: {reason}"]

@@ -7,6 +7,8 @@ import pytest
 
 from sandbox.processes import start_process
 
+pytestmark = pytest.mark.asyncio
+
 LEAVING = """
 import os
 if os.fork():
@@ -16,7 +18,6 @@ print(input(), flush=True)
 """It leaves a process behind, which answers one line."""
 
 
-@pytest.mark.asyncio
 async def test_group_of_a_process_that_has_ended_is_left_alone() -> None:
     """Nobody waits for the process any more, so its number may be somebody else's."""
     process = await start_process(
@@ -34,7 +35,6 @@ async def test_group_of_a_process_that_has_ended_is_left_alone() -> None:
     process.close()
 
 
-@pytest.mark.asyncio
 async def test_running_process_is_ended_with_its_group() -> None:
     """Its pipes close only if all that it started has ended."""
     code = "import os, signal; os.fork(); print(1, flush=True); signal.pause()"

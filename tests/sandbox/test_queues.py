@@ -10,7 +10,6 @@ LIMITS = SharedLimits(runs=4, runs_per_user=2)
 
 
 async def run(queue: RunQueue, user: str, log: list[str], seconds: float) -> None:
-    """Take a turn; log who begins, and who has ended."""
     async with queue.take_turn(user):
         log.append(f"{user} begins")
         await asyncio.sleep(seconds)
@@ -45,8 +44,6 @@ def test_endless_runs_of_one_user_delay_nobody_else() -> None:
 
 
 def test_server_runs_no_more_than_it_may() -> None:
-    """Whoever comes fifth waits, and begins as soon as one has ended."""
-
     async def scene() -> list[str]:
         log: list[str] = []
         queue = RunQueue(LIMITS)

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def offered(backends: Sequence[Pretended]) -> tuple[int, list[str]]:
-    """Return how many tools are offered, and what the log says."""
     log: list[str] = []
     tools = SandboxTools(log=log.append, make_backends=lambda _: backends)
     for _ in range(3):
@@ -69,7 +68,6 @@ async def test_private_path_that_is_seen_speaks_against_a_backend() -> None:
 
 
 async def test_first_working_backend_is_used() -> None:
-    """Those after it are not tried; nothing is logged."""
     bad = Pretended("", missing="it is not installed")
     good = Pretended(answering(CONFINED))
     other = Pretended(answering(CONFINED))
@@ -79,7 +77,6 @@ async def test_first_working_backend_is_used() -> None:
 
 
 async def test_reasons_of_all_backends_are_logged_once() -> None:
-    """One line for an administrator, whatever is asked afterwards."""
     backends = [
         Pretended("", name="a", missing="it is not installed"),
         Pretended("raise SystemExit('no permission')", name="b"),
@@ -118,7 +115,6 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
 
 
 async def test_without_a_sandbox_nothing_runs() -> None:
-    """Not on the bare host, never."""
     backend = Pretended("", missing="none")
     tools = SandboxTools(make_backends=lambda _: [backend])
 
@@ -152,9 +148,6 @@ async def test_bubblewrap_is_tried_before_containers(
     assert log == [f"The tools of the sandbox are not offered: {'; '.join(missing)}."]
 
 
-# ---------------------------------------------------------------- bubblewrap itself
-
-
 @pytest.fixture
 def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A program in the place of bubblewrap that knows none of its options."""
@@ -168,7 +161,6 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 async def wrapped() -> list[str]:
-    """Return what the log says of bubblewrap with this interpreter."""
     log: list[str] = []
     backend = BubblewrapBackend(find_interpreters()[-1])
     tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
@@ -201,7 +193,6 @@ async def test_bubblewrap_that_does_not_confine_is_not_used(
 async def test_machine_without_a_syscall_filter_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without a filter there is no sandbox."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
 
     assert await wrapped() == ["there is no system call filter for riscv64."]

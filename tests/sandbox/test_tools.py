@@ -7,9 +7,8 @@ import shutil
 import tempfile
 import tracemalloc
 import zipfile
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -17,15 +16,8 @@ from typing import Any
 import pytest
 
 from sandbox.backend import MEBIBYTE, SharedLimits
-from sandbox.queues import RunQueue
-from sandbox.runs import FileSlice
 from sandbox.tools import OfferedFile, SandboxTools
-from sandbox.workspaces import (
-    SandboxFile,
-    Workspace,
-    WorkspaceKey,
-    WorkspacePool,
-)
+from sandbox.workspaces import Workspace, WorkspaceKey, WorkspacePool
 from sandboxes.pretended import Pretended, confined_answering
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
@@ -33,27 +25,39 @@ from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-NAMES = [
-    "python_execute",
-    "sandbox_fs_list",
-    "sandbox_fs_read",
-    "sandbox_fs_write",
-    "sandbox_fs_mkdir",
-    "sandbox_fs_remove",
-]
 
-# ---------------------------------------------------------------- code
+async def test_output_status_and_result_are_told(chat: Chat) -> None:
+    """Each stream under its own name; a process that dies of a signal leaves its own.
 
+    Threads, a pool and what runs at exit are waited for, as for any program.
+    """
+    streams = "import sys\nprint('out 東京')\nprint('err', file=sys.stderr)"
+    crash = "import ctypes\nprint('before')\nctypes.string_at(0)"
+    last = """
+import atexit, multiprocessing, threading
+atexit.register(print, "last")
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    positive = pool.map(abs, [-1, -2])
+threading.Thread(target=lambda: print("thread")).start()
+positive
+"""
+    written = await chat.run(streams)
 
-async def test_stdout_and_stderr_are_returned(chat: Chat) -> None:
-    """The model gets each stream under its own name."""
-    code = "import sys\nprint('out 東京')\nprint('err', file=sys.stderr)"
-
-    ran = await chat.run(code)
-
-    streams = {"stdout": "out 東京\n", "stderr": "err\n"}
-    assert ran.told == {**streams, "result": None, "files": []}
-    assert not ran.answer.failed
+    told: dict[str, Any] = {
+        "stdout": "out 東京\n",
+        "stderr": "err\n",
+        "result": None,
+        "files": [],
+    }
+    assert written.told == told
+    assert not written.answer.failed
+    crashed = await chat.run(crash)
+    assert crashed.answer.failed
+    assert crashed.told["stdout"] == "before\n"
+    assert crashed.told["note"] == "The code was ended by signal 11."
+    ended = await chat.run(last)
+    assert ended.result == [1, 2]
+    assert ended.told["stdout"].split() == ["thread", "last"]
 
 
 async def test_result_is_the_last_expression(chat: Chat) -> None:
@@ -88,160 +92,117 @@ async def test_result_is_the_last_expression(chat: Chat) -> None:
         ("def f(:", "SyntaxError"),
         ("x = 1\nmissing", "NameError: name 'missing' is not defined"),
         ("class A:\n  def __repr__(self): raise OSError('no')\nA()", "OSError: no"),
+        ("class A:\n  def __repr__(self): return 1 / 0\nA()", "line 2, in __repr__"),
+        ("10 ** 5000", "ValueError: Exceeds the limit"),
         ("input()", "EOFError"),
         ("import sys\nsys.exit('that was it')", "that was it"),
+        ("import numpy", "to the folder `wheels` of SANDBOX_OPTIONS"),
+        (
+            f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))",
+            "administrator raise `disk_mb` in SANDBOX_OPTIONS",
+        ),
     ],
 )
 async def test_failure_is_told_as_python_tells_it(
     chat: Chat, code: str, words: str
 ) -> None:
-    """With the lines of the code, without ours."""
+    """With the lines of the code, without ours; with the setting that would help."""
     ran = await chat.run(code)
 
     assert ran.answer.failed
     assert words in ran.told["stderr"]
     assert "execute" not in ran.told["stderr"]
-
-
-async def test_crash_returns_output_and_signal(chat: Chat) -> None:
-    """A process that dies of a signal leaves what it had printed."""
-    ran = await chat.run("import ctypes\nprint('before')\nctypes.string_at(0)")
-
-    assert ran.answer.failed
-    assert ran.told["stdout"] == "before\n"
-    assert ran.told["note"] == "The code was ended by signal 11."
-
-
-async def test_threads_and_processes_of_the_code_are_waited_for(chat: Chat) -> None:
-    """As any program would: threads, a pool, what runs at exit."""
-    code = """
-import atexit, multiprocessing, threading
-atexit.register(print, "last")
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    positive = pool.map(abs, [-1, -2])
-threading.Thread(target=lambda: print("thread")).start()
-positive
-"""
-    ran = await chat.run(code)
-
-    assert ran.result == [1, 2]
-    assert ran.told["stdout"].split() == ["thread", "last"]
-
-
-# ---------------------------------------------------------------- files
+    assert '"<string>"' not in ran.told["stderr"]
 
 
 async def test_written_files_come_back(chat: Chat) -> None:
-    """New ones or other ones: name, type, bytes."""
-    await chat.run("open('old.txt', 'w').write('as it was')")
+    """New ones and changed ones, also one whose size and time are as before."""
+    await chat.run("open('a.txt', 'w').write('old'); open('b.txt', 'w').write('b')")
 
     ran = await chat.run(
-        "import os\nos.mkdir('plots')\n"
-        "open('plots/a.png', 'wb').write(b'PNG')\nopen('b.csv', 'w').write('1,2')"
+        "import os\nos.mkdir('plots')\nat = os.stat('a.txt').st_mtime_ns\n"
+        "open('a.txt', 'w').write('new')\nos.utime('a.txt', ns=(at, at))\n"
+        "open('plots/a.png', 'wb').write(b'PNG')\n_ = open('b.csv', 'w').write('1,2')"
     )
 
     files = [(f.name, f.media_type, f.path.read_bytes()) for f in ran.answer.files]
-    assert files == [("b.csv", "text/csv", b"1,2"), ("a.png", "image/png", b"PNG")]
-    assert ran.told["files"] == ["b.csv", "plots/a.png"]
+    assert files == [
+        ("a.txt", "text/plain", b"new"),
+        ("b.csv", "text/csv", b"1,2"),
+        ("a.png", "image/png", b"PNG"),
+    ]
+    assert ran.told["files"] == ["a.txt", "b.csv", "plots/a.png"]
 
 
-class Watched(Workspace):
-    """A workspace that knows which threads copied files, and what was there to copy."""
+@dataclass
+class Copying:
+    """What was seen of copies of files, which wait until they may go on."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.threads: list[Thread] = []
-        self.had_spool: list[bool] = []
-        self.go_on = Event()
-        self.go_on.set()
-
-    def export_files(
-        self, spool: Path, parts: Iterable[FileSlice], max_bytes: int
-    ) -> tuple[SandboxFile, ...]:
-        """Copy them, once it may go on."""
-        self.threads.append(current_thread())
-        self.go_on.wait(10)
-        self.had_spool.append(spool.exists())
-        return super().export_files(spool, parts, max_bytes)
+    workspace: Workspace | None = None
+    threads: list[Thread] = field(default_factory=list)
+    had_spool: list[bool] = field(default_factory=list)
+    may_go_on: Event = field(default_factory=Event)
 
 
-class OneWorkspace:
-    """Lends the same workspace to all."""
+@pytest.fixture
+def copying(monkeypatch: pytest.MonkeyPatch) -> Copying:
+    seen = Copying()
+    export_files = Workspace.export_files
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.runs = RunQueue(SharedLimits())
-        self._workspace = workspace
+    def watched(workspace: Workspace, spool: Path, *given: Any) -> Any:
+        seen.workspace = workspace
+        seen.threads.append(current_thread())
+        seen.may_go_on.wait(10)
+        seen.had_spool.append(spool.exists())
+        return export_files(workspace, spool, *given)
 
-    @asynccontextmanager
-    async def acquire(self, _key: WorkspaceKey) -> AsyncIterator[Workspace]:
-        """Lend it."""
-        yield self._workspace
-
-    def has_workspace(self, _key: WorkspaceKey) -> bool:
-        """It is there."""
-        return True
-
-    async def install(self, wheels: Path) -> Path:
-        """There are none."""
-        raise FileNotFoundError(wheels)
+    monkeypatch.setattr(Workspace, "export_files", watched)
+    return seen
 
 
-def tools_of(workspace: Workspace) -> SandboxTools:
-    """The tools of a server with one workspace, in which each run writes one file."""
+def writing_tools() -> SandboxTools:
+    """Tools whose runs each write one file."""
     answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
     changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
-    return SandboxTools(
-        make_backends=lambda _: [Pretended(changed)], workspaces=OneWorkspace(workspace)
-    )
+    return SandboxTools(make_backends=lambda _: [Pretended(changed)])
 
 
-async def test_cancelled_call_waits_for_the_thread_that_copies(tmp_path: Path) -> None:
+async def test_cancelled_call_waits_for_the_thread_that_copies(
+    copying: Copying,
+) -> None:
     """What it reads is removed afterward; the workspace is as it was."""
-    workspace = Watched(tmp_path)
-    tools = tools_of(workspace)
-    workspace.go_on.clear()
+    tools = writing_tools()
     task = asyncio.create_task(Chat(tools).run(""))
-    await until(lambda: bool(workspace.threads))
+    await until(lambda: bool(copying.threads))
 
     task.cancel()
     for _ in range(10):
         await asyncio.sleep(0)
-    workspace.go_on.set()
+    copying.may_go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     await tools.close()
 
-    assert workspace.had_spool == [True]
-    assert workspace.archive is None
+    assert copying.had_spool == [True]
+    assert copying.workspace
+    assert copying.workspace.archive is None
 
 
-async def test_server_goes_on_while_files_are_copied(tmp_path: Path) -> None:
+async def test_server_goes_on_while_files_are_copied(copying: Copying) -> None:
     """They may have 64 MB: no other answer waits for them."""
-    workspace = Watched(tmp_path)
-    tools = tools_of(workspace)
+    tools = writing_tools()
+    copying.may_go_on.set()
 
     result = await Chat(tools).run("")
+    [file] = result.answer.files
+    content = file.path.read_bytes()
     await tools.close()
 
-    [file] = result.answer.files
-    assert file.path.read_bytes() == b"rain"
-    assert current_thread() not in workspace.threads
-
-
-async def test_changed_file_comes_back(chat: Chat) -> None:
-    """Also one whose size and time are as before."""
-    await chat.run("open('a.txt', 'w').write('old'); open('b.txt', 'w').write('b')")
-
-    ran = await chat.run(
-        "import os\nat = os.stat('a.txt').st_mtime_ns\n"
-        "open('a.txt', 'w').write('new')\nos.utime('a.txt', ns=(at, at))"
-    )
-
-    assert [file.path.read_text("utf-8") for file in ran.answer.files] == ["new"]
+    assert content == b"rain"
+    assert current_thread() not in copying.threads
 
 
 async def test_only_some_files_are_handed_out(chat: Chat) -> None:
-    """The rest stays in the workspace, and the model knows how many there are."""
     ran = await chat.run("for n in range(30): open(f'{n:02}', 'w').write('x')")
 
     assert len(ran.answer.files) == TIGHT.returned_files
@@ -265,7 +226,6 @@ async def test_caches_are_no_results(chat: Chat) -> None:
 
 
 async def test_workspace_that_outgrows_new_limits_is_emptied(chat: Chat) -> None:
-    """The model is told why, and the next call works."""
     workspaces = WorkspacePool()
     small = TIGHT._replace(disk=MEBIBYTE, file=MEBIBYTE)
     before = replace(chat, tools=SandboxTools(TIGHT, workspaces=workspaces))
@@ -298,7 +258,6 @@ async def test_workspace_lasts_but_nothing_else(chat: Chat) -> None:
 
 
 async def test_chats_are_apart(chat: Chat) -> None:
-    """No one sees another chat's files; without a chat every call is alone."""
     other = Chat(chat.tools, chat.name + " of somebody else")
     nobody = Chat(chat.tools, "")
     await chat.run("open('mine', 'w')")
@@ -313,7 +272,6 @@ async def test_chats_are_apart(chat: Chat) -> None:
 
 
 async def test_calls_of_one_chat_take_turns(chat: Chat) -> None:
-    """Two at once do not lose each other's files."""
     await asyncio.gather(*(chat.run(f"open('{n}', 'w')") for n in range(4)))
 
     assert sorted((await chat.run("import os\nos.listdir()")).result) == list("0123")
@@ -332,11 +290,7 @@ async def test_lost_folder_is_no_exception(tmp_path: Path) -> None:
         assert await replace(chat, name="another chat").still_works()
 
 
-# ---------------------------------------------------------------- tools
-
-
 async def test_file_tools_work_together(chat: Chat) -> None:
-    """Write, list, read, make, remove: in the same workspace as the code."""
     answers = [
         await chat.file("write", path="texts/a.txt", content="Zürich"),
         await chat.file("mkdir", path="/work/empty/inner"),
@@ -362,31 +316,23 @@ async def test_file_tools_work_together(chat: Chat) -> None:
 
 
 async def test_binary_file_is_returned_as_a_file(chat: Chat) -> None:
-    """A picture is shown instead of being read."""
-    await chat.run("open('a.png', 'wb').write(bytes(range(256)))")
-
-    answer = await chat.file("read", path="a.png")
-
-    assert answer.text == "It is not text; the user gets the file of 256 bytes."
-    assert [file.path.read_bytes() for file in answer.files] == [bytes(range(256))]
-
-
-async def test_file_that_is_not_returned_is_not_promised(chat: Chat) -> None:
-    """What programs cache for themselves is no result."""
     await chat.run(
-        "import os\nos.mkdir('.cache')\nopen('.cache/a.png', 'wb').write(b'\\0')"
+        "import os\nos.mkdir('.cache')\nopen('.cache/a.png', 'wb').write(b'\\0')\n"
+        "open('a.png', 'wb').write(bytes(range(256)))"
     )
 
-    answer = await chat.file("read", path=".cache/a.png")
+    shown = await chat.file("read", path="a.png")
+    cached = await chat.file("read", path=".cache/a.png")
 
-    assert (
-        answer.text == "It is not text, and files of a cache are not given to the user."
+    assert shown.text == "It is not text; the user gets the file of 256 bytes."
+    assert [file.path.read_bytes() for file in shown.files] == [bytes(range(256))]
+    assert cached.files == ()
+    assert cached.text == (
+        "It is not text, and files of a cache are not given to the user."
     )
-    assert answer.files == ()
 
 
 async def test_long_text_is_read_in_part(chat: Chat) -> None:
-    """Up to the limit of the output, also through the middle of a character."""
     await chat.run(
         "open('long', 'w').write('é' * 6000 + 'x')\n"
         "open('fits', 'w').write('é' * 5000)\nopen('longer', 'w').write('x' * 10_001)"
@@ -404,21 +350,50 @@ async def test_long_text_is_read_in_part(chat: Chat) -> None:
 
 
 async def test_passage_is_replaced_wherever_it_is(chat: Chat) -> None:
-    """At both ends as well, and although a part of it comes twice."""
+    """At both ends as well, and although a part of it comes twice.
+
+    A file keeps the line ends of Windows, which a model does not see.
+    """
     await chat.file("write", path="a", content="one two two three")
+    await chat.file("write", path="b", content="one\r\ntwo\r\nsix")
 
     for old, new in (("one ", "1 "), ("two two", "2 2"), (" three", "")):
         answer = await chat.file("edit", path="a", old=old, new=new)
         assert not answer.failed, answer.text
+    edited = await chat.file("edit", path="b", old="one\ntwo", new="1\n2\n3")
 
     assert (await chat.file("read", path="a")).text == "1 2 2"
+    assert edited.text == "Replaced the passage. The file has 12 bytes now."
+    assert (await chat.file("read", path="b")).text == "1\r\n2\r\n3\r\nsix"
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [("b", "does not occur"), ("aa", "more than once"), ("", "is empty")],
+)
+async def test_edit_requires_exactly_one_match(
+    chat: Chat, old: str, reason: str
+) -> None:
+    await chat.file("write", path="a", content="aaa")
+
+    answer = await chat.file("edit", path="a", old=old, new="c")
+
+    assert answer.text.startswith("Error: ")
+    assert reason in answer.text
+    assert (await chat.file("read", path="a")).text == "aaa"
 
 
 async def test_tools_are_described(chat: Chat) -> None:
-    """Names that the API takes, schemas that have a strict form."""
     specs = await chat.tools.specs()
 
-    assert [spec["name"] for spec in specs] == NAMES
+    assert [spec["name"] for spec in specs] == [
+        "python_execute",
+        "sandbox_fs_list",
+        "sandbox_fs_read",
+        "sandbox_fs_write",
+        "sandbox_fs_mkdir",
+        "sandbox_fs_remove",
+    ]
     for spec in specs:
         assert strict_schema(spec["parameters"]) is not None
         assert spec["description"]
@@ -426,19 +401,15 @@ async def test_tools_are_described(chat: Chat) -> None:
     assert argument_error({"code": "1"}, specs[0]["parameters"]) is None
 
 
-async def test_wrong_arguments_are_an_error_message(chat: Chat) -> None:
-    """A message, never an exception: whoever calls need not have checked them."""
-    wrong: list[tuple[str, dict[str, Any], str]] = [
-        *(
-            (
-                f"sandbox_fs_{operation}",
-                {"path": "absent"},
-                "No such file or directory.",
-            )
-            for operation in ("read", "list", "remove")
-        ),
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("sandbox_fs_read", {"path": "absent"}, "No such file or directory."),
+        ("sandbox_fs_list", {"path": "absent"}, "No such file or directory."),
+        ("sandbox_fs_remove", {"path": "absent"}, "No such file or directory."),
         (
-            *("sandbox_fs_remove", {"path": "."}),
+            "sandbox_fs_remove",
+            {"path": "."},
             "The workspace itself stays; name what is in it.",
         ),
         ("sandbox_fs_read", {"path": "."}, "Is a directory."),
@@ -447,13 +418,31 @@ async def test_wrong_arguments_are_an_error_message(chat: Chat) -> None:
         ("python_execute", {}, "python_execute needs code, a text."),
         ("sandbox_fs_write", {"path": "a"}, "sandbox_fs_write needs content, a text."),
         ("sandbox_fs_chmod", {}, "There is no tool named sandbox_fs_chmod."),
-    ]
-    for name, arguments, problem in wrong:
-        answer = await chat.tools.call(chat.key, name, arguments)
-        assert (answer.text, answer.failed) == (f"Error: {problem}", True)
+    ],
+)
+async def test_wrong_arguments_are_an_error_message(
+    chat: Chat, name: str, arguments: dict[str, Any], problem: str
+) -> None:
+    """A message, never an exception: whoever calls need not have checked them."""
+    answer = await chat.tools.call(chat.key, name, arguments)
+
+    assert (answer.text, answer.failed) == (f"Error: {problem}", True)
 
 
-# ------------------------------------------------- modules, packages, attached files
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("echo a\0b", "embedded null byte"), ("echo \ud800", "surrogates not allowed")],
+)
+async def test_command_that_cannot_be_started_fails(
+    chat: Chat, command: str, words: str
+) -> None:
+    arguments = {"command": command}
+    answer = await chat.tools.call(chat.key, "shell_execute", arguments)
+
+    told = json.loads(answer.text)
+    assert (told["status"], told["stdout"]) == ("failed", "")
+    assert words in told["stderr"]
+    assert answer.failed
 
 
 async def test_module_that_was_written_can_be_imported(chat: Chat) -> None:
@@ -469,9 +458,6 @@ async def test_module_that_was_written_can_be_imported(chat: Chat) -> None:
     assert ran.told["files"] == []
 
 
-METADATA = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
-
-
 @pytest.fixture
 def wheels() -> Iterator[Path]:
     """A folder with a wheel, which only the server has to be able to read."""
@@ -480,21 +466,23 @@ def wheels() -> Iterator[Path]:
         with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "ANSWER = 42\n")
             wheel.writestr("tiny-1.0.data/purelib/more.py", "ANSWER = 43\n")
-            wheel.writestr("tiny-1.0.dist-info/METADATA", METADATA)
+            wheel.writestr(
+                "tiny-1.0.dist-info/METADATA",
+                "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+            )
         yield folder
 
 
 async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
     """No run can write them; no chat has less room for them, whatever the umask."""
     before = os.umask(0o077)
-    spoil = "open('/packages/tiny.py', 'w')"
     async with sandboxed(wheels=str(wheels)) as chat:
         specs = await chat.tools.specs()
         os.umask(before)
         first = await chat.run("import more, tiny\n[tiny.ANSWER, more.ANSWER]")
         (wheels / "tiny-1.0-py3-none-any.whl").unlink()
         others = Chat(chat.tools, "another chat", chat.log)
-        spoilt = await others.run(spoil)
+        spoilt = await others.run("open('/packages/tiny.py', 'w')")
         again = await others.run("import tiny\ntiny.ANSWER")
 
     assert "also the packages tiny." in specs[0]["description"]
@@ -504,7 +492,6 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
 
 
 async def test_packages_go_with_their_tools(wheels: Path) -> None:
-    """The workspaces stay, which others lent."""
     installed: list[str] = []
 
     def make_backends(packages: str) -> list[Pretended]:
@@ -534,7 +521,6 @@ async def test_packages_go_with_their_tools(wheels: Path) -> None:
 async def test_wheel_that_cannot_be_installed_is_logged(
     wheels: Path, folder: str, why: str
 ) -> None:
-    """The sandbox works without packages."""
     (wheels / "broken-1.0-py3-none-any.whl").write_text("no archive")
     async with sandboxed(wheels=str(wheels / folder)) as chat:
         assert await chat.still_works()
@@ -545,43 +531,26 @@ async def test_wheel_that_cannot_be_installed_is_logged(
     assert why in line
 
 
-async def test_value_that_cannot_be_shown_is_an_error_of_the_code(chat: Chat) -> None:
-    """The model reads the lines of its own code alone."""
-    number = await chat.run("10 ** 5000")
-    instance = await chat.run("class A:\n  def __repr__(self): return 1 / 0\nA()")
+def offer(file_id: str, name: str, *contents: bytes | str) -> OfferedFile:
+    """A file that the user attached; each reading of it gives the next content."""
+    left = iter(contents)
 
-    assert number.told["stderr"].startswith("ValueError: Exceeds the limit")
-    assert "line 2, in __repr__" in instance.told["stderr"]
-    assert "ZeroDivisionError" in instance.told["stderr"]
-    assert '"<string>"' not in instance.told["stderr"]
+    async def read() -> bytes | str:
+        return next(left)
 
-
-async def test_missing_package_and_large_file_name_the_setting(chat: Chat) -> None:
-    package = await chat.run("import numpy")
-    code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
-    large = await chat.run(code)
-
-    assert "to the folder `wheels` of SANDBOX_OPTIONS" in package.told["stderr"]
-    assert "administrator raise `disk_mb` in SANDBOX_OPTIONS" in large.told["stderr"]
+    return OfferedFile(file_id, name, read)
 
 
 async def test_attached_file_is_there_once(chat: Chat) -> None:
-    """Byte for byte, under a name without a folder; what the code makes of it stays."""
-    content = bytes(range(256))
-    asked: list[str] = []
+    """Byte for byte, under a name without a folder; it is read once."""
+    offered = [offer("f-1", "../a/da\nta.bin", bytes(range(256)))]
 
-    async def read() -> bytes:
-        asked.append("f-1")
-        return content
-
-    offered = [OfferedFile("f-1", "../a/da\nta.bin", read)]
     [note] = await chat.tools.receive(chat.key, offered)
+
     assert note.endswith(" is named da_ta.bin in the workspace.")
     assert await chat.tools.receive(chat.key, offered) == []
     ran = await chat.run("open('da_ta.bin', 'rb').read() == bytes(range(256))")
-
     assert ran.result is True
-    assert asked == ["f-1"]
 
 
 async def test_files_of_a_user_do_not_all_wait_in_memory() -> None:
@@ -608,37 +577,14 @@ async def test_files_of_a_user_do_not_all_wait_in_memory() -> None:
     assert (held, most) == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [("echo a\0b", "embedded null byte"), ("echo \ud800", "surrogates not allowed")],
-)
-async def test_command_that_cannot_be_started_fails(
-    chat: Chat, command: str, words: str
-) -> None:
-    """The model is told why, as of any command that fails."""
-    arguments = {"command": command}
-    answer = await chat.tools.call(chat.key, "shell_execute", arguments)
-
-    told = json.loads(answer.text)
-    assert (told["status"], told["stdout"]) == ("failed", "")
-    assert words in told["stderr"]
-    assert answer.failed
-
-
-def offer(file_id: str, name: str, content: bytes) -> OfferedFile:
-    """A file that the user attached."""
-
-    async def read() -> bytes:
-        return content
-
-    return OfferedFile(file_id, name, read)
-
-
 async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
-    """None replaces another, nor what the code wrote; the model is told their names."""
+    """None replaces another, nor what the code wrote; the model is told their names.
+
+    As much of a name is kept as a folder takes, in bytes: an emoji has four.
+    """
     await chat.file("write", path="data.tar.gz", content="the code's")
     names = ["a.csv", "b/a.csv", "a.csv", ".env", ".env", "data.tar.gz", "a (2).csv"]
-    names.append(f"{'long' * 20}.csv")
+    names += [f"{'long' * 20}.csv", "\U0001f600" * 80]
     offered = [offer(f"f-{n}", name, name.encode()) for n, name in enumerate(names)]
 
     notes = await chat.tools.receive(chat.key, offered)
@@ -654,53 +600,40 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
         "data.tar.gz": "the code's",
         "data.tar (2).gz": "data.tar.gz",
         "a (2) (2).csv": "a (2).csv",
-        f"{'long' * 19}.csv": names[-1],
+        f"{'long' * 19}.csv": names[-2],
+        names[-1][-60:]: names[-1],
     }
     assert notes == [
-        "The attached b/a.csv is named a (2).csv in the workspace.",
-        "The attached a.csv is named a (3).csv in the workspace.",
-        "The attached .env is named .env (2) in the workspace.",
-        "The attached data.tar.gz is named data.tar (2).gz in the workspace.",
-        "The attached a (2).csv is named a (2) (2).csv in the workspace.",
-        f"The attached {names[-1]} is named {'long' * 19}.csv in the workspace.",
+        f"The attached {name} is named {given} in the workspace."
+        for name, given in (
+            ("b/a.csv", "a (2).csv"),
+            ("a.csv", "a (3).csv"),
+            (".env", ".env (2)"),
+            ("data.tar.gz", "data.tar (2).gz"),
+            ("a (2).csv", "a (2) (2).csv"),
+            (names[-2], f"{'long' * 19}.csv"),
+            (names[-1], names[-1][-60:]),
+        )
     ]
     assert again == []
 
 
-async def test_attached_file_keeps_as_much_of_its_name_as_a_folder_takes(
-    chat: Chat,
+@pytest.mark.parametrize("user", ["", "ada"])
+async def test_attached_file_of_a_call_without_chat_is_told(
+    shared_sandbox: Chat, user: str
 ) -> None:
-    """That is counted in bytes, of which an emoji has four."""
-    name = "\U0001f600" * 80
-    notes = await chat.tools.receive(chat.key, [offer("f-1", name, b"data")])
-    ran = await chat.run("import os\nos.listdir()")
-
-    assert ran.result == [name[-60:]]
-    assert notes == [f"The attached {name} is named {name[-60:]} in the workspace."]
-
-
-async def test_attached_file_of_a_call_without_chat_is_told() -> None:
     """Its workspace would be gone before the call; the file is not even read."""
+    key = WorkspaceKey(user, "")
 
-    async def read() -> bytes:
-        raise AssertionError
-
-    for user in ("", "ada"):
-        async with sandboxed() as chat:
-            notes = await chat.tools.receive(
-                WorkspaceKey(user, ""), [OfferedFile("f-1", "a.txt", read)]
-            )
-
-        assert notes == [
-            "Attached files are not in the workspace, because this call belongs to no "
-            "chat."
-        ]
+    assert await shared_sandbox.tools.receive(key, [offer("f-1", "a.txt")]) == [
+        "Attached files are not in the workspace, because this call belongs to no chat."
+    ]
 
 
 async def test_attached_file_without_a_sandbox_is_told() -> None:
     """What stops the work on all of them is one line."""
     tools = SandboxTools(make_backends=lambda _: [])
-    offered = [offer(f"f-{n}", f"{n}.txt", b"rain") for n in range(2)]
+    offered = [offer(f"f-{n}", f"{n}.txt") for n in range(2)]
 
     assert await tools.receive(WorkspaceKey("ada", "chat"), offered) == [
         "Attached files are not in the workspace. Error: There is no sandbox on this "
@@ -728,40 +661,24 @@ async def test_attached_file_may_be_as_large_as_a_workspace() -> None:
 
 
 async def test_attached_file_that_finds_no_room_is_told_each_time(chat: Chat) -> None:
-    """It does not count as received; the workspace is as before."""
     full = f"for n in range({TIGHT.files}): open(f'{{n}}', 'w')"
     assert not (await chat.run(full)).answer.failed
+    rain = offer("f-1", "a.txt", b"rain", b"rain")
     large = offer("f-2", "large.txt", bytes(TIGHT.file + 1))
 
-    notes = [
-        await chat.tools.receive(chat.key, [file])
-        for file in (
-            offer("f-1", "a.txt", b"rain"),
-            offer("f-1", "a.txt", b"rain"),
-            large,
-        )
-    ]
+    notes = [await chat.tools.receive(chat.key, [file]) for file in (rain, rain, large)]
 
     reason = (
-        "Nothing in the workspace was kept, because it holds more than 50 files and "
-        "folders: it is as it was before."
+        "a.txt is not in the workspace. Nothing in the workspace was kept, because it "
+        "holds more than 50 files and folders: it is as it was before."
     )
-    assert notes == [
-        [f"a.txt is not in the workspace. {reason}"],
-        [f"a.txt is not in the workspace. {reason}"],
-        ["large.txt is not in the workspace. File too large."],
-    ]
+    too_large = "large.txt is not in the workspace. File too large."
+    assert notes == [[reason], [reason], [too_large]]
     assert (await chat.run("import os\nlen(os.listdir())")).result == TIGHT.files
 
 
 async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:
-    """The reason is told; the run has its own answer."""
-    answers: Iterator[bytes | str] = iter(["It is gone.", "It is gone.", b"rain"])
-
-    async def read() -> bytes | str:
-        return next(answers)
-
-    offered = [OfferedFile("f-1", "a.txt", read)]
+    offered = [offer("f-1", "a.txt", "It is gone.", "It is gone.", b"rain")]
     missing = [await chat.tools.receive(chat.key, offered) for _ in range(3)]
 
     assert missing == [["a.txt is not in the workspace. It is gone."]] * 2 + [[]]
@@ -770,12 +687,9 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
 
 @pytest.mark.parametrize("more", [0, 1])
 async def test_only_the_last_attached_files_count(chat: Chat, more: int) -> None:
-    async def read() -> str:
-        return "It is gone."
-
     names = [f"{number}.txt" for number in range(50 + more)]
     notes = await chat.tools.receive(
-        chat.key, [OfferedFile(name, name, read) for name in names]
+        chat.key, [offer(name, name, "It is gone.") for name in names]
     )
 
     last = [f"{name} is not in the workspace. It is gone." for name in names[more:]]

@@ -12,7 +12,14 @@ from sandboxes.real import TIGHT, Chat, sandboxed, sandboxed_processes
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FOLDERS = ("/work", "/tmp", "/dev/shm")
-FORK = """
+
+
+async def test_processes_and_threads_are_counted(chat: Chat) -> None:
+    """At the limit the kernel refuses the next; the code itself is one of them.
+
+    Threads are processes to the kernel.
+    """
+    processes = """
 import os, signal
 children = 0
 try:
@@ -22,16 +29,8 @@ try:
         children += 1
 except BlockingIOError:
     pass
+children
 """
-
-# ---------------------------------------------------------------- processes
-
-
-async def test_processes_and_threads_are_counted(chat: Chat) -> None:
-    """At the limit the kernel refuses the next; the code itself is one of them.
-
-    Threads are processes to the kernel.
-    """
     threads = """
 import threading
 threading.stack_size(1 << 18)  # otherwise memory may be short before threads are
@@ -44,8 +43,8 @@ except RuntimeError:
     pass
 started
 """
-    assert (await chat.run(FORK + "children")).result == TIGHT.processes - 1
-    assert (await chat.run(threads)).result == TIGHT.processes - 1
+    for code in (processes, threads):
+        assert (await chat.run(code)).result == TIGHT.processes - 1
     assert await chat.still_works()
 
 
@@ -69,8 +68,6 @@ os.wait()
     assert sandboxed_processes() == []
 
 
-# ---------------------------------------------------------------- what never ends
-
 ENDLESS = {
     "loop": "while True: pass",
     "sleep": "import time\ntime.sleep(10_000)",
@@ -86,7 +83,6 @@ BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(1
 
 
 async def test_endless_code_is_stopped_and_its_work_kept() -> None:
-    """All at once; no one is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
         TIGHT._replace(seconds=3.0), shared=SharedLimits(runs=len(ENDLESS) + 1)
     ) as first:
@@ -108,14 +104,21 @@ async def test_endless_code_is_stopped_and_its_work_kept() -> None:
         assert (await busy.file("read", path="kept")).text == "x"
 
 
-# ---------------------------------------------------------------- memory
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("pieces = []\nwhile True: pieces.append(bytearray(1 << 20))", "MemoryError"),
+        # Each could hold what its other end has not read.
+        ("import os\npipes = [os.pipe() for _ in range(1000)]", "Too many open files"),
+    ],
+    ids=["memory", "open files"],
+)
+async def test_code_is_told_what_it_has_too_much_of(
+    chat: Chat, code: str, words: str
+) -> None:
+    ran = await chat.run(code)
 
-
-async def test_memory_of_one_process(chat: Chat) -> None:
-    """The code can even tell what happened."""
-    ran = await chat.run("pieces = []\nwhile True: pieces.append(bytearray(1 << 20))")
-
-    assert "MemoryError" in ran.told["stderr"]
+    assert words in ran.told["stderr"]
     assert await chat.still_works()
 
 
@@ -142,6 +145,12 @@ signal.pause()
     assert await chat.still_works()
 
 
+MMAP = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+"""
 HIDDEN = {
     "sockets": """
 import socket
@@ -156,21 +165,13 @@ try:
             except BlockingIOError: pass
 except OSError: pass
 """,
-    "mappings": """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    "mappings": f"""{MMAP}
 libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 begin = libc.mmap(None, 4096 * 14_000, 1, 0x22, -1, 0)
 for page in range(0, 14_000, 2):
     assert libc.mprotect(begin + page * 4096, 4096, 3) == 0
 """,
-    "page tables": """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    "page tables": f"""{MMAP}
 for gigabyte in range(2200):  # each is the zero page, with two pages of tables
     address = 0x100000000000 + (gigabyte << 30)
     assert libc.mmap(address, 4096, 1, 0x100022, -1, 0) == address  # MAP_FIXED_NOREPLACE
@@ -206,17 +207,22 @@ threading.stack_size(1 << 18)
 for _ in range(7):
     threading.Thread(target=take, daemon=True).start()
 """,
+    # Each costs the kernel memory, though it has no size.
+    "empty files": """
+for n in range(10**9):
+    os.close(os.open(f"/tmp/{n}", os.O_CREAT))
+""",
 }
+ALONE = {"files of threads": 0, "empty files": 0, "a first thread that ended": 2}
+"""How many processes do it beside the first one; others need five."""
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_memory_that_the_kernel_holds(chat: Chat, kind: str) -> None:
-    """What processes have there is counted with theirs."""
-    processes = {"files of threads": 0, "a first thread that ended": 2}.get(kind, 5)
     code = f"""
 import os, signal
 first = os.getpid()
-for _ in range({processes}):
+for _ in range({ALONE.get(kind, 5)}):
     if not os.fork():
         break
 {HIDDEN[kind]}
@@ -228,31 +234,7 @@ signal.pause()
     assert await chat.still_works()
 
 
-async def test_memory_of_empty_files(chat: Chat) -> None:
-    """Each costs the kernel memory, though it has no size."""
-    code = (
-        "import os\nfor n in range(10**9): os.close(os.open(f'/tmp/{n}', os.O_CREAT))"
-    )
-
-    ran = await chat.run(code)
-
-    assert f"more than {TIGHT.memory} bytes of memory" in ran.answer.text
-    assert await chat.still_works()
-
-
-async def test_open_files_are_counted(chat: Chat) -> None:
-    """Each could hold what its other end has not read."""
-    ran = await chat.run("import os\npipes = [os.pipe() for _ in range(1000)]")
-
-    assert "Too many open files" in ran.told["stderr"]
-    assert await chat.still_works()
-
-
-# ---------------------------------------------------------------- disk
-
-
 async def test_size_of_one_file_is_limited(chat: Chat) -> None:
-    """Whether it is written or only made long."""
     code = f"""
 import os
 sizes = []
@@ -327,7 +309,6 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("kind", TOO_MUCH)
 async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None:
-    """The workspace is then as it was, and the model is told."""
     code, reason = TOO_MUCH[kind]
     await chat.run("open('before', 'w').write('x')")
 
@@ -340,9 +321,6 @@ async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None
     assert (await chat.run("import os\nos.listdir()")).result == ["before"]
 
 
-# ---------------------------------------------------------------- output
-
-
 @pytest.mark.parametrize(
     ("stream", "code"),
     [
@@ -351,7 +329,6 @@ async def test_oversized_workspace_is_rolled_back(chat: Chat, kind: str) -> None
     ],
 )
 async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
-    """The model gets the first part."""
     ran = await chat.run(code)
 
     assert ran.told[stream].startswith("x" * 999)
@@ -361,11 +338,8 @@ async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
 
 
 async def test_output_up_to_the_limit_is_whole(chat: Chat) -> None:
-    """One character more ends the code."""
-    fits, longer = [
-        await chat.run(f"print('x' * {size}, end='')")
-        for size in (TIGHT.output, TIGHT.output + 1)
-    ]
+    fits = await chat.run(f"print('x' * {TIGHT.output}, end='')")
+    longer = await chat.run(f"print('x' * {TIGHT.output + 1}, end='')")
 
     assert fits.told["stdout"] == "x" * TIGHT.output
     assert "note" not in fits.told
@@ -373,7 +347,6 @@ async def test_output_up_to_the_limit_is_whole(chat: Chat) -> None:
 
 
 async def test_first_process_cannot_be_harmed(chat: Chat) -> None:
-    """What it has no handler for does not reach it."""
     ran = await chat.run(
         "import os, signal\n"
         "for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT):\n"
@@ -384,7 +357,6 @@ async def test_first_process_cannot_be_harmed(chat: Chat) -> None:
 
 
 async def test_server_holds_nothing_afterwards(chat: Chat) -> None:
-    """No open file, no child: as before the attack."""
     await chat.run("1")
     before = len(os.listdir("/proc/self/fd"))
 

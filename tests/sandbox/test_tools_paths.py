@@ -25,7 +25,6 @@ os.symlink("real", "alias")
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def trapped(chat: Chat) -> Chat:
-    """A chat whose workspace is full of links."""
     assert not (await chat.run(TRAPS)).answer.failed
     return chat
 
@@ -87,7 +86,6 @@ async def test_links_inside_are_followed_and_removed_alone(trapped: Chat) -> Non
 
 
 async def test_pipe_of_the_code_does_not_block(chat: Chat) -> None:
-    """A FIFO has no writer; it is not kept either."""
     ran = await chat.run(
         "import os, stat\nos.mkfifo('pipe')\nos.mknod('socket', 0o600 | stat.S_IFSOCK)\n1"
     )
@@ -119,7 +117,6 @@ async def test_halves_of_characters_reach_nobody(chat: Chat, code: str) -> None:
 
 
 async def test_files_and_folders_are_not_mixed_up(chat: Chat) -> None:
-    """What has the name of the other kind stays as it is."""
     await chat.file("write", path="folder/file", content="kept")
 
     for operation, path in (
@@ -132,7 +129,6 @@ async def test_files_and_folders_are_not_mixed_up(chat: Chat) -> None:
 
 
 async def test_closed_files_and_folders_are_kept(chat: Chat) -> None:
-    """Rights that the code takes away from itself do not hide anything from us."""
     await chat.run(
         "import os\nos.mkdir('shut')\nopen('shut/file', 'w').write('kept')\n"
         "os.chmod('shut/file', 0)\nos.chmod('shut', 0)\nos.chmod('.', 0)"

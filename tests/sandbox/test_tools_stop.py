@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,6 @@ INSIDE = 4
 
 @asynccontextmanager
 async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task[Ran]]:
-    """Lend a run that is under way."""
     task = asyncio.create_task(chat.run(code))
     await until(lambda: len(sandboxed_processes()) == INSIDE)
     yield task
@@ -33,7 +32,6 @@ async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task
 
 
 async def test_cancelled_call_ends_the_run(chat: Chat) -> None:
-    """All its processes are gone when the cancellation is through."""
     async with running(chat) as task:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -77,12 +75,10 @@ async def test_bubblewrap_has_no_environment_either(
 
 
 def environment_of(number: int) -> str:
-    """Return the environment with which a process of the host began."""
     return Path(f"/proc/{number}/environ").read_text()
 
 
 async def test_call_that_waits_can_be_cancelled(chat: Chat) -> None:
-    """For the chat's other run, or for a free place."""
     async with running(chat) as task:
         waiting = asyncio.create_task(chat.run("1"))
         await asyncio.sleep(0)
@@ -111,9 +107,6 @@ async def test_closing_ends_all_runs() -> None:
     ]
     assert (await chat.run("1")).answer.text == "Error: The sandbox was closed."
     assert not folder.parent.exists()
-
-
-# ---------------------------------------------------------------- many at once
 
 
 @dataclass
@@ -152,24 +145,6 @@ class MeetingCell:
         """Close it."""
         self._cell.close()
         self._meeting.open -= 1
-
-
-async def test_endless_calls_of_one_user_delay_nobody_else() -> None:
-    """However many chats they come from; those of the other user take their time."""
-    async with sandboxed() as chat:
-        greedy = [replace(chat, name=str(n), user="greedy") for n in range(12)]
-        endless = [
-            asyncio.create_task(greedy_chat.run(ENDLESS)) for greedy_chat in greedy
-        ]
-        await until(lambda: len(sandboxed_processes()) >= 2 * INSIDE)
-
-        other = replace(chat, name="other", user="patient")
-        assert (await other.run("6 * 7")).result == 42
-
-        assert not any(task.done() for task in endless)
-        for task in endless:
-            task.cancel()
-        await asyncio.gather(*endless, return_exceptions=True)
 
 
 FORK = """

@@ -26,7 +26,6 @@ MAX_BYTES = 10
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for temporary files, for one test alone."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -52,7 +51,6 @@ async def keep(
 
 
 async def kept(workspaces: WorkspacePool, chat: str) -> bytes | None:
-    """Return what the next run of a chat would be given."""
     async with workspaces.acquire(key_of(chat)) as workspace:
         if workspace.archive is None:
             return None
@@ -75,8 +73,6 @@ def run_scene(
 
 
 def test_last_workspace_is_kept(folder: Path) -> None:
-    """It replaces the one before; a run without one leaves it."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"old")
         await keep(workspaces, "a", b"new")
@@ -93,18 +89,14 @@ def test_last_workspace_is_kept(folder: Path) -> None:
 
 
 def contents(folder: Path) -> list[bytes]:
-    """Return what all files below a folder hold."""
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
 def folders(folder: Path) -> int:
-    """Return how many workspaces there are."""
     return sum(path.is_dir() for path in folder.glob("*/*"))
 
 
 def test_idle_workspaces_are_forgotten(folder: Path) -> None:
-    """Counted from their last use."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
         await keep(workspaces, "b", b"b")
@@ -175,8 +167,6 @@ def test_user_with_the_most_loses_the_oldest(
 
 
 def test_files_that_were_handed_out_are_bounded() -> None:
-    """The newest stay; all of one run fit."""
-
     async def scene(workspaces: WorkspacePool) -> None:
         files = [(await keep(workspaces, "a", b"12345"))[0] for _ in range(3)]
 
@@ -187,8 +177,6 @@ def test_files_that_were_handed_out_are_bounded() -> None:
 
 
 def test_closing_removes_everything(folder: Path) -> None:
-    """Once all have come back; nothing is lent any more."""
-
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
@@ -220,40 +208,29 @@ def test_closing_removes_everything(folder: Path) -> None:
         ("\x00\n\ud800", "___"),
     ],
 )
-def test_names_are_only_for_people(name: str, shown: str) -> None:
+def test_names_are_only_for_people(tmp_path: Path, name: str, shown: str) -> None:
     """The path of the bytes has nothing of the name."""
+    spool = tmp_path / "spool"
+    spool.write_bytes(b"x")
 
-    async def scene(workspaces: WorkspacePool) -> None:
-        async with workspaces.acquire(key_of("a")) as workspace:
-            with workspace.open_spool() as spool:
-                spool.write_bytes(b"x")
-                [file] = workspace.export_files(
-                    spool, [FileSlice(name, 0, 1)], MAX_BYTES
-                )
-                assert file.name == shown
-                assert file.path.name.isdigit()
+    parts = [FileSlice(name, 0, 1)]
+    [file] = Workspace(tmp_path).export_files(spool, parts, MAX_BYTES)
 
-    run_scene(scene)
-
-
-# ---------------------------------------------------------------- the folder
+    assert file.name == shown
+    assert file.path.name.isdigit()
 
 
 async def opened() -> WorkspacePool:
-    """Return a pool that has its folder."""
     workspaces = WorkspacePool(LIMITS)
     await keep(workspaces, "a", b"a")
     return workspaces
 
 
 async def open_and_close() -> None:
-    """Let a server begin and end."""
     await (await opened()).close()
 
 
 def test_root_is_private(folder: Path) -> None:
-    """No one else reads what the chats keep."""
-
     async def scene() -> None:
         workspaces = await opened()
         [root] = os.listdir(folder)

@@ -33,22 +33,11 @@ HEADER = f"Bearer {CANARY_KEY}"
 async def test_errors_before_a_response(
     client: Client, name: str, status: int, type: str | None, code: str
 ) -> None:
-    """Each has its status, type and code, also when a stream was asked for."""
     for stream in (True, False):
         reply = await client.post(client.body(f"sim:{name}", stream=stream))
 
         assert reply.status == status
         assert (reply.error["type"], reply.error["code"]) == (type, code)
-
-
-async def test_attempts_that_fail(client: Client) -> None:
-    """times=N refuses the first N attempts of one request, each time anew."""
-    body = client.body("sim:503,times=2,retry-after=0.1")
-    statuses = [(await client.post(body)).status for _ in range(6)]
-    refused = await client.post(body)
-
-    assert statuses == [503, 503, 200, 503, 503, 200]
-    assert refused.headers["Retry-After"] == "0.1"
 
 
 async def test_held_answer_goes_on_when_it_is_released(client: Client) -> None:
@@ -91,21 +80,6 @@ async def test_random_chunks_cut_characters(client: Client) -> None:
     assert "Zürich" in b"".join(chunks).decode()
 
 
-@pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])
-async def test_a_stream_without_an_end(client: Client, kind: str) -> None:
-    """endless goes on, in the form that was asked for, until the client leaves."""
-    sim = client.simulator
-    size = 100 if kind == "drip" else 1_000_000
-    async with client.open_stream(f"sim:chat,endless=60,of={kind}") as answer:
-        while size > 0:
-            size -= len(await answer.content.readany())
-        answer.close()
-    left = await sim.closed_early()
-
-    assert left.events_sent == 60
-    assert left.finished is False
-
-
 async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
     """drop aborts it in the middle of an event; a stall is ended by the client."""
     with pytest.raises(aiohttp.ClientPayloadError):
@@ -115,9 +89,6 @@ async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
             await client.ask("sim:stall")
 
     assert (await client.simulator.closed_early()).finished is False
-
-
-# ---------------------------------------------------------------- refused parts
 
 
 @pytest.mark.parametrize(
@@ -130,7 +101,6 @@ async def test_a_connection_that_breaks_or_falls_silent(client: Client) -> None:
 async def test_refusal_names_its_part_where_the_form_has_it(
     client: Client, form: str, delivery: str
 ) -> None:
-    """The place is where the form has it, and nowhere else."""
     fault = refuse_item("function_call", form=form, delivery=delivery, status=404)
     client.simulator.faults.append(fault)
     call = {"call_id": "call_1", "name": "get_weather", "arguments": "{}"}
@@ -148,9 +118,6 @@ async def test_refusal_names_its_part_where_the_form_has_it(
     written = reply.raw.decode()
     assert ("input[0]" in written) == (form not in ("id", "phrase"))
     assert ("call_1" in written) == (form == "id")
-
-
-# ---------------------------------------------------------------- leaks
 
 
 @pytest.mark.parametrize(
@@ -180,7 +147,6 @@ async def test_a_refusal_that_quotes_the_request(
     "name", ["leaky-stream", "leaky-stream-nested", "leaky-stream-failed"]
 )
 async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
-    """After some text comes an error with the key in code and message."""
     reply = await client.post(
         client.body(f"sim:{name} costs 5 $tool", stream=True), CANARY_KEY
     )
@@ -194,7 +160,6 @@ async def test_error_event_leaks_the_key(client: Client, name: str) -> None:
 
 
 async def test_a_call_that_quotes_the_prompt(client: Client) -> None:
-    """The prompt is in the arguments, and both are in the error that follows."""
     function = {"type": "function", "name": "look", "parameters": None}
     question = {"role": "user", "content": "sim:leaky-tool a word"}
     first = await client.post(client.body([question], tools=[function]), CANARY_KEY)

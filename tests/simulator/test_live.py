@@ -3,7 +3,6 @@
 import pytest
 
 from live import (
-    DIFFERS,
     EDITS,
     HELD,
     MAX_DOLLARS,
@@ -16,7 +15,7 @@ from live import (
     run_cases,
     write_report,
 )
-from live_cases import Case, list_cases
+from live_cases import list_cases
 from simulator import Simulator
 
 CASES = list_cases()
@@ -36,20 +35,17 @@ async def test_the_simulator_holds_every_case(sim: Simulator) -> None:
 
 
 def test_cases_have_unique_names_and_sources() -> None:
-    """By names; each has a source, and an edit that there is."""
     assert len(BY_NAME) == len(CASES)
     assert all(case.source and case.edit in EDITS for case in CASES)
 
 
 def test_cases_cost_less_than_half_the_limit() -> None:
-    """All together stay far below the limit; what is not tried costs nothing."""
     assert sum(map(estimate_dollars, CASES)) < MAX_DOLLARS / 2
     assert {estimate_dollars(case) for case in CASES if case.untried} == {0.0}
 
 
 @pytest.mark.asyncio
 async def test_the_limit_ends_the_run(sim: Simulator) -> None:
-    """Nothing is sent once the estimate reaches it."""
     results = await run_cases(CASES[:3], sim.base_url, sim.api_key, limit=0.0)
 
     assert {result.verdict for result in results} == {UNTRIED}
@@ -60,7 +56,6 @@ async def test_the_limit_ends_the_run(sim: Simulator) -> None:
 async def test_unusable_key_or_server_is_reported_as_untried(
     sim: Simulator, unused_tcp_port: int
 ) -> None:
-    """A wrong key, a model that the key may not use, no server at all."""
     case = BY_NAME["seed: 1"]
     limited = "sk-simulator-limited"
 
@@ -75,35 +70,20 @@ async def test_unusable_key_or_server_is_reported_as_untried(
     ]
 
 
-def test_difference_names_the_field_and_both_values() -> None:
-    """The field, both values; other words."""
-    case = Case("x", {}, "assumed", param="a", code="b", message="words")
-
-    result = judge(case, Outcome(200, "a", None, "text"))
-
-    assert result.verdict == DIFFERS
-    assert result.line == (
-        "status 200 instead of 400; code None instead of 'b'; other words"
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     [
         '{"error": {"code": "c", "param": "p", "message": "m"}}',
         'data: {"type": "error", "code": "c", "param": "p", "message": "m"}\n\n',
-        'data: {"type": "error", "error": {"code": "c", "param": "p", "message": "m"}}',
         'data: {"type": "response.failed", "response": {"error": '
         '{"code": "c", "param": "p", "message": "m"}}}\n\n',
     ],
 )
 def test_errors_of_all_forms_are_read(text: str) -> None:
-    """A body, and the last event of a stream."""
     assert read_outcome(400, text) == Outcome(400, "p", "c", "m")
 
 
 def test_the_report_holds_no_secrets() -> None:
-    """No key, no account, no encrypted content, no output."""
     text = f"sk-abc123 org-x1 proj_y2 req_z3 me@example.com {'gAAAA' * 20} a|b"
     outcome = Outcome(400, message=text, output=({"type": "message", "t": "spoken"},))
     report = write_report([judge(CASES[0], outcome)], "https://secret.example/v1")

@@ -26,7 +26,6 @@ def test_the_table_knows_the_models_of_the_package() -> None:
 
 
 def test_variants_of_a_series_share_a_family() -> None:
-    """Variants and snapshots of one series share a family; series do not."""
     assert read_family("gpt-5.2-pro-2025-12-11") == read_family("gpt-5.2") == "gpt-5.2"
     assert read_family("gpt-5-mini") == "gpt-5"
     assert read_family("o3-pro") == "o3"

@@ -11,6 +11,8 @@ from simulator.scenarios.made import MADE_SCENARIOS
 from simulator.wire.response import fill_placeholders
 from upstream.simulated import Client, bare
 
+pytestmark = pytest.mark.asyncio
+
 FUNCTION = {
     "type": "function",
     "name": "count_boats",
@@ -30,13 +32,10 @@ USER = {"role": "user", "content": "sim:tool"}
 
 
 def kinds(reply: Any) -> list[str]:
-    """Return the types of the items of an answer."""
     return [item["type"] for item in reply.body["output"]]
 
 
-@pytest.mark.asyncio
 async def test_the_request_is_echoed(client: Client) -> None:
-    """The response repeats what was asked, and names the dated model."""
     reply = await client.ask(
         model="gpt-5.5",
         instructions="Be kind.",
@@ -57,9 +56,7 @@ async def test_the_request_is_echoed(client: Client) -> None:
     assert body["reasoning"]["effort"] == "medium"
 
 
-@pytest.mark.asyncio
 async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
-    """With arguments of its schema; a second question calls again."""
     first = await client.ask([USER], tools=[FUNCTION])
     *_, call = first.body["output"]
     output = {"type": "function_call_output", "call_id": call["call_id"]}
@@ -73,10 +70,8 @@ async def test_a_tool_is_called_then_its_output_is_used(client: Client) -> None:
     assert kinds(third) == ["reasoning", "function_call"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("name", [scenario.name for scenario in MADE_SCENARIOS])
 async def test_tool_that_is_not_offered_is_not_used(client: Client, name: str) -> None:
-    """The model says that it has none."""
     assert kinds(await client.ask(f"sim:{name}")) == ["message"]
 
 
@@ -87,7 +82,6 @@ TASKS = {
 }
 
 
-@pytest.mark.asyncio
 async def test_tasks_get_their_json(client: Client) -> None:
     """Whatever the chat in them says; retrieved context begins like one and is a chat."""
     history = "### Chat History:\nUSER: sim:failed please give me a title"
@@ -98,9 +92,7 @@ async def test_tasks_get_their_json(client: Client) -> None:
     assert chat.text.startswith("This is turn 1.")
 
 
-@pytest.mark.asyncio
 async def test_a_header_wins_over_a_word(client: Client) -> None:
-    """The header chooses, then the word, then the default; a misspelt one is refused."""
     client.simulator.default_scenario = "short"
     await client.ask("Hi")
     await client.ask("please sim:refusal now")
@@ -125,13 +117,11 @@ async def test_a_header_wins_over_a_word(client: Client) -> None:
         ("simulate", None),
     ],
 )
-def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
-    """The word may be anywhere; punctuation after it is no option."""
+async def test_spec_is_found_anywhere_in_a_text(text: str, spec: str | None) -> None:
     assert find_spec(text) == spec
 
 
-def test_options_of_a_scenario_can_be_overridden() -> None:
-    """What the request says wins over what the scenario has by itself."""
+async def test_options_of_a_scenario_can_be_overridden() -> None:
     name, options = parse_spec("cut,cut=3", "cut=60")
 
     assert (name, options.number("cut")) == ("cut", 3)
@@ -139,8 +129,7 @@ def test_options_of_a_scenario_can_be_overridden() -> None:
         parse_spec("chat,color=red")
 
 
-def test_citations_follow_the_filled_text() -> None:
-    """Their offsets are those of the text that is sent."""
+async def test_citations_follow_the_filled_text() -> None:
     draft = "They said: $output It rains (a link)."
     page = build_url_citation(draft, "(a link)", "https://a.example", "A")
     file = {"type": "file_citation", "file_id": "f", "index": draft.index(" It")}

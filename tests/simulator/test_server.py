@@ -17,7 +17,6 @@ pytestmark = pytest.mark.asyncio
 
 @pytest_asyncio.fixture
 async def ai(sim: Simulator) -> AsyncIterator[openai.AsyncOpenAI]:
-    """Return an openai client that talks to the simulator."""
     async with openai.AsyncOpenAI(
         base_url=sim.base_url, api_key=sim.api_key, max_retries=0
     ) as client:
@@ -25,7 +24,6 @@ async def ai(sim: Simulator) -> AsyncIterator[openai.AsyncOpenAI]:
 
 
 async def test_two_streamed_turns(ai: openai.AsyncOpenAI, sim: Simulator) -> None:
-    """What came in the first turn is sent back by dumping it, as people do."""
     first = await ai.responses.create(
         model="gpt-6.2-sol", input="Hello", store=False, reasoning={"summary": "auto"}
     )
@@ -52,7 +50,6 @@ async def test_two_streamed_turns(ai: openai.AsyncOpenAI, sim: Simulator) -> Non
 
 
 async def test_a_stream_that_is_left(ai: openai.AsyncOpenAI, sim: Simulator) -> None:
-    """Leaving a slow stream closes the connection, which the record shows."""
     stream = await ai.responses.create(
         model="gpt-5.5", input="sim:slow", stream=True, store=False
     )
@@ -66,7 +63,6 @@ async def test_a_stream_that_is_left(ai: openai.AsyncOpenAI, sim: Simulator) -> 
 
 
 async def test_files_of_a_container(ai: openai.AsyncOpenAI) -> None:
-    """What is not there is not found."""
     content = ai.containers.files.content
     fetched = await content.retrieve(TABLE_FILE, container_id=CONTAINER)
 
@@ -105,7 +101,6 @@ async def test_keys_that_are_refused(
     "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
 )
 async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> None:
-    """It is refused in the API's words."""
     headers = {"Authorization": f"Bearer {KEY}"}
     async with client.session.post(client.url, data=raw, headers=headers) as answer:
         error = (await answer.json())["error"]
@@ -115,7 +110,6 @@ async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> Non
 
 
 async def test_other_addresses_and_profiles(client: Client) -> None:
-    """The list of models needs a key; a misspelt profile is not the strictest."""
     url = client.simulator.base_url
     headers = {"Authorization": f"Bearer {KEY}"}
     async with client.session.get(f"{url}/models", headers=headers) as answer:
@@ -135,7 +129,6 @@ async def test_other_addresses_and_profiles(client: Client) -> None:
 
 
 async def test_a_request_is_recorded(client: Client) -> None:
-    """Path, body, answer and times are kept; the key is not."""
     reply = await client.ask("Hello")
     events = await client.stream()
     whole, streamed = client.simulator.requests

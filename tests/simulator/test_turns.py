@@ -45,12 +45,10 @@ MANAGED: Json = {
 
 
 def update(effort: str, **more: Any) -> Json:
-    """Return an update of the configuration."""
     return {"type": "configuration_update", "reasoning": {"effort": effort}, **more}
 
 
 def answer_to(call: Json) -> Json:
-    """Return the output of a function call."""
     return {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
 
 
@@ -61,15 +59,10 @@ async def first_turn(client: Client, model: str, **more: Any) -> list[Json]:
 
 
 def cached(reply: Any) -> int:
-    """Return how many tokens of a request came from the cache."""
     return int(reply.body["usage"]["input_tokens_details"]["cached_tokens"])
 
 
-# ---------------------------------------------------------------- reasoning
-
-
 async def test_reasoning_that_cannot_be_read_is_refused(client: Client) -> None:
-    """Changed, of another organization, of another series, with its own text."""
     output = await first_turn(client, OLD)
     sealed = output[0]["encrypted_content"]
     swapped = "B" if sealed[200] == "A" else "A"
@@ -90,7 +83,6 @@ async def test_reasoning_that_cannot_be_read_is_refused(client: Client) -> None:
 
 
 async def test_openai_reads_past_what_other_servers_refuse(client: Client) -> None:
-    """Reasoning of another series, and a status on it."""
     older = await first_turn(client, "gpt-5.2", reasoning={"effort": "low"})
     items = [USER, {**older[0], "status": "completed"}, older[1], MORE]
     client.headers = {"X-Simulator-Profile": "openai"}
@@ -141,7 +133,6 @@ async def test_newer_models_drop_reasoning_with_a_changed_prefix(
 
 
 async def test_newer_models_drop_reasoning_of_an_older_one(client: Client) -> None:
-    """Another family is a model_mismatch there."""
     reply = await client.ask([USER, *await first_turn(client, OLD), MORE], model=NEW)
 
     (removed,) = reply.body["input_transformations"]
@@ -186,9 +177,6 @@ async def test_which_turns_are_read(
     assert f"I was given {count} reasoning item" in reply.text
 
 
-# ---------------------------------------------------------------- settings and tools
-
-
 async def test_configuration_update_applies_until_the_next(client: Client) -> None:
     """An effort of none ends the reasoning; at request level it costs cache and more."""
     first = await client.ask([LONG], model=NEW, reasoning={"effort": "low"})
@@ -213,7 +201,6 @@ async def test_configuration_update_applies_until_the_next(client: Client) -> No
 async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     client: Client, model: str
 ) -> None:
-    """An older model names it, a newer one does not; without it the call is refused."""
     more: Json = {} if model == "gpt-5.4" else {"tool_choice": CHOSEN}
     items = [ADDED, {"role": "user", "content": "sim:tool"}]
     reply = await client.ask(items, model=model, **more)
@@ -244,9 +231,6 @@ async def test_the_model_calls_only_what_is_allowed(
     )
 
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
-
-
-# ---------------------------------------------------------------- compaction
 
 
 @pytest.mark.parametrize("keeps_all", [True, False])
@@ -284,7 +268,6 @@ async def test_compaction_replaces_what_came_before(
 async def test_nothing_is_compacted_otherwise(
     client: Client, content: Json, wish: Json
 ) -> None:
-    """A short input, or one without a limit from which it is long."""
     reply = await client.ask([content], **wish)
 
     assert [item["type"] for item in reply.body["output"]] == ["reasoning", "message"]
@@ -299,11 +282,7 @@ async def test_compaction_of_another_organization_is_refused(client: Client) -> 
     assert reply.error["code"] == "invalid_encrypted_content"
 
 
-# ---------------------------------------------------------------- the cache's diagnosis
-
-
 async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any:
-    """Return the diagnosis of a request next to an earlier one."""
     options = {"comparison_response_id": earlier}
     body: Json = {"model": NEW, **more, "prompt_cache_options": options}
     events = await client.stream(items, **body)
@@ -325,7 +304,6 @@ async def compared(client: Client, earlier: str, items: Any, **more: Any) -> Any
     ],
 )
 async def test_the_reason_of_a_miss(client: Client, change: Json, reason: str) -> None:
-    """Each setting has its own."""
     first = await client.ask([LONG], model=NEW)
     items = [LONG, *bare(first.body["output"]), MORE]
     diagnosis = await compared(client, first.body["id"], items, **change)
@@ -336,7 +314,6 @@ async def test_the_reason_of_a_miss(client: Client, change: Json, reason: str) -
 
 
 async def test_where_the_input_changed_or_nothing_did(client: Client) -> None:
-    """A change, a hit, an id that is unknown, an older model."""
     first = (await client.ask([LONG, USER], model=NEW)).body
     items = [LONG, USER, *bare(first["output"]), MORE]
     changed = await compared(client, first["id"], [LONG, MORE])
@@ -349,9 +326,6 @@ async def test_where_the_input_changed_or_nothing_did(client: Client) -> None:
     assert unknown == {"type": "comparison_response_not_found"}
     older = await compared(client, first["id"], [LONG], model="gpt-5.5")
     assert older == {"type": "unavailable"}
-
-
-# ---------------------------------------------------------------- remote calls, code
 
 
 @pytest.mark.parametrize("approve", [True, False])

@@ -8,20 +8,19 @@ from simulator.sealing import Seal, seal_content
 from simulator.tokens import PromptCache
 from upstream.simulated import Client
 
+pytestmark = pytest.mark.asyncio
+
 LONG = "All work and no play makes a dull stand-in. " * 200
 
 
 def usage(reply: Any) -> Any:
-    """Return the usage of an answer."""
     return reply.body["usage"]
 
 
 def cached(reply: Any) -> int:
-    """Return how many tokens came from the cache."""
     return int(usage(reply)["input_tokens_details"]["cached_tokens"])
 
 
-@pytest.mark.asyncio
 async def test_a_prefix_of_an_earlier_request_is_cached(client: Client) -> None:
     """When it is long enough; reasoning is part of the output."""
     first = await client.ask([{"role": "user", "content": LONG}])
@@ -46,7 +45,6 @@ async def test_a_prefix_of_an_earlier_request_is_cached(client: Client) -> None:
     assert usage(older)["input_tokens_details"]["cache_write_tokens"] == 0
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("change", "is_cached"),
     [
@@ -80,7 +78,6 @@ async def test_what_changes_the_head_of_a_prompt(
     assert (cached(reply) > 1024) == is_cached
 
 
-@pytest.mark.asyncio
 async def test_newer_models_never_cache_instructions(client: Client) -> None:
     """From 6.2 on they come after the input and are paid for in full every time."""
     for instructions in (LONG, LONG, f"{LONG}!"):
@@ -93,7 +90,7 @@ async def test_newer_models_never_cache_instructions(client: Client) -> None:
     assert usage(reply)["input_tokens"] - cached(reply) > 2000
 
 
-def test_sealed_reasoning_counts_where_it_is_whole() -> None:
+async def test_sealed_reasoning_counts_where_it_is_whole() -> None:
     """What is given back unchanged is read from the cache, its thoughts included."""
     cache = PromptCache()
     content = seal_content(Seal("rs_1", "org", "gpt-6", "0" * 32, None, 64))
