@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from contextlib import aclosing
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -37,15 +38,13 @@ Pair = tuple[AnswerEvent, str]
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 
 
+@dataclass(eq=False)
 class Desk:
     """Answers of a chat that is stored, and what the host has of them."""
 
-    def __init__(
-        self, sim: Simulator, host: StandInHost, connections: Connections
-    ) -> None:
-        self.sim = sim
-        self.host = host
-        self.connections = connections
+    sim: Simulator
+    host: StandInHost
+    connections: Connections
 
     @property
     def kept(self) -> list[Record]:

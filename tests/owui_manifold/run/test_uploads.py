@@ -1,6 +1,7 @@
 """Files for code are uploaded once, and again where the API lost them."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -25,22 +26,20 @@ TABLE = b"city,people\nBern,130000\n"
 QUESTION = "sim:short How many?"
 
 
+@dataclass(eq=False)
 class Desk:
     """A chat with one question, to which files are attached for code."""
 
-    def __init__(
-        self, sim: Simulator, host: StandInHost, connections: Connections
-    ) -> None:
-        self.sim = sim
-        self.connections = connections
-        self._host = host
+    sim: Simulator
+    host: StandInHost
+    connections: Connections
 
     def attach(self, **files: bytes) -> None:
         """Let the question come with these files, which are CSV."""
-        row_of(self._host, QUESTION)
-        messages = self._host.chats.rows["chat-1"].chat["history"]["messages"]
+        row_of(self.host, QUESTION)
+        messages = self.host.chats.rows["chat-1"].chat["history"]["messages"]
         messages["q0"]["files"] = [
-            {"type": "file", "id": self._host.files.add(content, f"{name}.csv")}
+            {"type": "file", "id": self.host.files.add(content, f"{name}.csv")}
             | {"name": f"{name}.csv"}
             for name, content in files.items()
         ]

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -47,15 +48,13 @@ def transcript(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
 
 
+@dataclass(eq=False)
 class Desk:
     """Somebody who asks for pictures and files, and what the host stores then."""
 
-    def __init__(
-        self, sim: Simulator, host: StandInHost, connections: Connections
-    ) -> None:
-        self.sim = sim
-        self.host = host
-        self.connections = connections
+    sim: Simulator
+    host: StandInHost
+    connections: Connections
 
     @property
     def files(self) -> list[Any]:
