@@ -702,7 +702,8 @@ def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
 def test_answer_after_a_yes_waits_for_nothing(asking: ChatMaker) -> None:
     """Open WebUI calls the pipeline again after it, if a person lets it go on."""
     tool = WeatherTool("ask_weather")
-    chat = asking(looking(1, "ask_weather"), [SAID], tools=[tool])
+    last = [reasoning("2"), SAID]
+    chat = asking(looking(1, "ask_weather"), last, tools=[tool])
     chat.talk("Weather?")
     messages = [*chat.messages, *chat.host.convert(chat.output)]
 
