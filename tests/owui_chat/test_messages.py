@@ -398,7 +398,8 @@ def _chat_with_hidden(
         str(number): {"role": role, "content": text, "parentId": str(number - 1)}
         for number, (role, text) in enumerate(messages)
     }
-    body = [said("developer", words) for words in sent] + [said("user", "Hi")] * users
+    given = [said("developer", words) for words in sent]
+    body = [*given, said("assistant", "Yes."), *[said("user", "Hi")] * users]
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
     return attach_stored_messages(parse_messages(body)[1], rows, metadata)
 
