@@ -99,7 +99,7 @@ def read_earlier_rounds(
         if usage:
             usages.append(usage)
         noted_seconds = turn.notes.get("seconds")
-        if isinstance(noted_seconds, int | float) and noted_seconds > 0:
+        if isinstance(noted_seconds, int | float):
             seconds.append(noted_seconds)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
