@@ -409,15 +409,23 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
     """Those before an answer began, or before a tool was called, did succeed."""
     retry = Status("Trying again in 3 s.", is_retry=True)
     begun = run_of(message("1", "One"))[:-1]
+    failed = RunDone(Ending("failed"))
+    runs: list[list[RunEvent]] = [
+        [retry, retry, failed],
+        [retry, *begun, failed],
+        [*begun, retry, failed],
+        [retry, RunDone(COMPLETED)],
+    ]
     ends = []
-    for events in ([retry, retry], [retry, *begun], [*begun, retry]):
-        chunks, _ = on_page([*events, RunDone(Ending("failed"))])
+    for events in runs:
+        chunks, _ = on_page(events)
         ends.append(status_lines(chunks)[-1])
 
     assert ends == [
         "Failed after 3 attempts",
         "Interrupted after under a second · 1 note",
         "Failed after 2 attempts",
+        "Finished in under a second · 1 note",
     ]
 
 
