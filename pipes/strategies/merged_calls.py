@@ -1,7 +1,8 @@
 """Answers in which each call occurs once (R12).
 
-A call without an id or a name is dropped. A call that arrives twice counts once, in its
-last form, at its first place.
+A call without a name is dropped; one without an id has got one in the engine
+(loop/response.py). A call that arrives twice counts once, in its last form, at its
+first place.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -51,8 +52,8 @@ class _MergedCalls:
             return [event]
         match event:
             case ItemAdded() if is_call(event.item):
-                call_id = str(event.item.get("call_id") or "")
-                if call_id and event.item.get("name") and call_id not in self._indexes:
+                call_id = str(event.item.get("call_id"))
+                if event.item.get("name") and call_id not in self._indexes:
                     self._indexes[call_id] = event.output_index
                     return [event]
                 self._dropped.add(event.output_index)
@@ -61,10 +62,9 @@ class _MergedCalls:
                 index = self._find(event.item)
                 if index is not None:
                     return [event._replace(output_index=index)]
-                call_id = str(event.item.get("call_id") or "")
-                if call_id and event.item.get("name"):
+                if event.item.get("name"):
                     # Some servers name a call at its end only.
-                    self._indexes[call_id] = event.output_index
+                    self._indexes[str(event.item.get("call_id"))] = event.output_index
                     return [ItemAdded(event.output_index, event.item), event]
                 return []
         return [] if event.output_index in self._dropped else [event]

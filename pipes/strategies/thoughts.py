@@ -343,7 +343,7 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if self._steps_as_thoughts and messages and not self._has_called:
+        if messages and not self._has_called:
             index, last = messages[-1]
             text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)

@@ -335,13 +335,15 @@ def test_strange_sources_break_nothing(sources: Any) -> None:
 
 
 def test_text_that_broke_off_is_shown_to_its_end() -> None:
-    """Also what might have become a link."""
+    """Also what might have become a link, and the sources whose titles did not come."""
     ended = RunDone(CUT)
+    text = f"{link(A)} Rain ([a.exam"
 
-    events = fed(Citations(), TextDelta(0, "text", 0, "Rain ([a.exam"), ended)
+    events = fed(Citations(), TextDelta(0, "text", 0, text), ended)
 
     texts = [event.text for event in events if isinstance(event, TextDelta)]
-    assert "".join(texts) == "Rain ([a.exam"
+    assert "".join(texts) == "[1] Rain ([a.exam"
+    assert [source["document"] for source in sources_in(events)] == [[A]]
     assert events[-1] == ended
 
 

@@ -278,7 +278,8 @@ NO_IMAGE = text_part("[An image is left out: it has no address.]")
             {"type": "resource", "resource": {"uri": "a:b", "text": "rain"}},
             text_part("rain"),
         ),
-        ({"city": "Zürich"}, text_part('{"city": "Zürich"}')),
+        # In a row of a table it is no image.
+        ({"data": "Zürich"}, text_part('{"data": "Zürich"}')),
         (7, text_part("7")),
         ("rain", text_part("rain")),
     ],
@@ -398,7 +399,8 @@ def _chat_with_hidden(
         str(number): {"role": role, "content": text, "parentId": str(number - 1)}
         for number, (role, text) in enumerate(messages)
     }
-    body = [said("developer", words) for words in sent] + [said("user", "Hi")] * users
+    given = [said("developer", words) for words in sent]
+    body = [*given, said("assistant", "Yes."), *[said("user", "Hi")] * users]
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
     return attach_stored_messages(parse_messages(body)[1], rows, metadata)
 
@@ -452,7 +454,7 @@ DETAILED = {"role": "assistant", "content": "So.", "reasoning_details": [{}] * 8
 @pytest.mark.parametrize(
     ("chat", "left"),
     [
-        ([ASKED, calling(8190)], None),
+        ([calling(8190), ASKED], None),
         ([ASKED, calling(8190), ASKED], [ASKED]),
         ([ASKED, *[calling(1)] * 5000, ASKED, calling(90)], [ASKED, calling(90)]),
         ([ASKED, DETAILED, *[ASKED] * 200], [ASKED] * 200),
@@ -481,12 +483,17 @@ def test_a_request_holds_the_newest_messages(
 
 
 def test_calls_of_clients_that_number_none_keep_their_results() -> None:
-    """Ollama's send neither ids nor the type; a result may name its tool."""
+    """Ollama's send neither ids nor the type; a result may name its tool.
+
+    Messages without calls of the model may be between a call and its result.
+    """
     functions: list[Json] = [{"name": "now"}, {"name": "rain", "arguments": {}}]
     calls = [{"function": function} for function in functions]
     chat: list[Json] = [
         {"role": "assistant", "content": "", "tool_calls": calls},
         {"role": "tool", "tool_name": "rain", "content": "no"},
+        said("assistant", "So."),
+        {**said("user", "Hi"), "tool_calls": calls[:1]},
         {"role": "tool", "content": "noon"},
         {"role": "tool", "content": "of no call"},
         {"role": "assistant", "content": "", "tool_calls": calls[:1]},
@@ -498,6 +505,8 @@ def test_calls_of_clients_that_number_none_keep_their_results() -> None:
         ToolCall(ids[0], "now", "{}"),
         ToolCall(ids[1], "rain", "{}"),
         ToolMessage(ids[1], "no"),
+        AssistantText("So."),
+        HI,
         ToolMessage(ids[0], "noon"),
         ToolMessage("", "of no call"),
         ToolCall(ids[2], "now", "{}"),
@@ -508,13 +517,16 @@ def test_calls_of_clients_that_number_none_keep_their_results() -> None:
 def test_older_form_of_calls_is_read() -> None:
     """Programs for the first function calling of Chat Completions still run."""
     made = {"name": "now", "arguments": "{}"}
+    todays = {"id": "call_1", "function": made}
     chat: list[Json] = [
         {"role": "assistant", "content": None, "function_call": made},
         {"role": "function", "name": "now", "content": "noon"},
+        {"role": "assistant", "function_call": made, "tool_calls": [todays]},
     ]
 
     call_id = "call_without_id_1"
     assert parse_messages(chat)[1] == [
         ToolCall(call_id, "now", "{}"),
         ToolMessage(call_id, "noon"),
+        ToolCall("call_1", "now", "{}"),  # in both forms it is one call
     ]

@@ -188,9 +188,18 @@ async def test_task_gets_its_text_and_nothing_else(
     ],
 )
 async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
-    task: str, rules: str, pipe: Pipe, sim: Simulator, *, is_asked: bool
+    task: str,
+    rules: str,
+    pipe: Pipe,
+    sim: Simulator,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_asked: bool,
 ) -> None:
-    """It would run the tools that this task names without asking; titles go on."""
+    """It would run the tools that this task names without asking; titles go on.
+
+    The log says why no tool runs.
+    """
     pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
     given = {**PLAIN, "__task__": task}
 
@@ -200,6 +209,7 @@ async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
     assert bool(sim.requests) is is_asked
     assert bool(result["choices"][0]["message"]["content"]) is is_asked
     assert bool(plain_text(streamed)) is is_asked
+    assert ("lets no tool run" not in caplog.text) is is_asked
 
 
 MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}

@@ -32,11 +32,14 @@ async def merged_of(provider: Provider) -> tuple[list[RunEvent], ModelAnswer]:
     """What a provider tells of an answer from index 5."""
     parts = MergingProvider(provider).generate(asking(), 5)
     events: list[RunEvent] = []
+    answers: list[ModelAnswer] = []
     async for part in parts:
         if isinstance(part, ModelAnswer):
-            return events, part
-        events.append(part)
-    raise AssertionError("no answer came")
+            answers.append(part)
+        else:
+            events.append(part)
+    [answer] = answers
+    return events, answer
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,9 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     _, hidden = fed(HIDDEN, [*begun, ended._replace(output=(rains,))])
     thoughts, events = shown(SHOWN, [LOOK, rains])
 
+    assert [each for each in hidden if isinstance(each, ItemDone)] == [
+        ItemDone(0, rains)
+    ]
     assert page(hidden) == [ANSWER]
     assert page(events) == [LOOKED, ("reasoning", "It rains."), ANSWER]
     assert [thoughts.get_text(index) for index in (0, 1)] == ["", "It rains."]

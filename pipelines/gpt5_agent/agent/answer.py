@@ -275,8 +275,8 @@ class _Agent:
             left = [verdict for verdict in verdicts if verdict.is_left]
             if left:
                 yield StateChanged("waiting_for_tools")
-            if left and last.items and len(left) < len(verdicts):
-                yield self._build_round_end(last)
+                if last.items and len(left) < len(verdicts):
+                    yield self._build_round_end(last)
         if self._round_step:
             yield self._steps.end(self._round_step, failed=event.ending.is_failure)
 

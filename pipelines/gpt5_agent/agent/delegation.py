@@ -98,7 +98,7 @@ class DelegateTool:
         tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
-            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            messages=[{"role": "user", "content": args["task"]}],
             body={},
             parameters=parameters.model_copy(
                 update={

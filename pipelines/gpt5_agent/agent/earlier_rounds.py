@@ -99,7 +99,7 @@ def read_earlier_rounds(
         if usage:
             usages.append(usage)
         noted_seconds = turn.notes.get("seconds")
-        if isinstance(noted_seconds, int | float) and noted_seconds > 0:
+        if isinstance(noted_seconds, int | float):
             seconds.append(noted_seconds)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
@@ -165,16 +165,20 @@ def _find_open_turn(
 
 
 def _read_usage(turn: DetailTurn) -> Usage | None:
-    """Return the tokens that an answer noted; None if it noted none."""
+    """Return the tokens that an answer noted; None if it noted none.
+
+    Notes are signed: only this pipeline wrote them.
+    """
     noted = as_mapping(turn.notes.get("usage"))
     counts: dict[str, Any] = {}
     for name in Usage._fields:
         count = noted.get(name)
-        if isinstance(count, int) and count >= 0 and name != "cost":
+        if isinstance(count, int):
             counts[name] = count
     if not counts:
         return None
-    return Usage(**counts, cost=read_dollars(noted.get("cost")))
+    counts["cost"] = read_dollars(noted.get("cost"))
+    return Usage(**counts)
 
 
 def _find_failed_calls(

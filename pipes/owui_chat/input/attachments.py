@@ -301,7 +301,7 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
     for item in reversed(items):
         key = "output" if "output" in item else "content"
         rows = item.get(key)
-        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
+        if not isinstance(rows, list):
             newest_first.append(item)
             continue
         parts: list[Item] = []

@@ -271,7 +271,7 @@ class _RunHistory:
         message: Item | None = None
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
-            if shown and shown == text_digest(piece.text):
+            if shown == text_digest(piece.text):
                 return [*items[:-1], restore_from_shown(items[-1], piece.text)]
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text

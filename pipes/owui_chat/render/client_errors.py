@@ -76,8 +76,8 @@ def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
     ending = ended.ending
-    if ending.kind == "refused" and _is_failure(trace.status or 0):
-        return trace.status or 0
+    if ending.kind == "refused" and trace.status and _is_failure(trace.status):
+        return trace.status
     known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 

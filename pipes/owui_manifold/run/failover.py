@@ -85,8 +85,8 @@ class _Attempt:
                 if isinstance(event, StoredRecord) and not has_begun:
                     held.append(event)
                     continue
-                if not isinstance(event, Status) and not has_begun:
+                if not isinstance(event, Status):
                     has_begun = True
-                    for record in held:
-                        yield record
+                    while held:
+                        yield held.pop(0)
                 yield event

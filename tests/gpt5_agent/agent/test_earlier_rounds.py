@@ -23,7 +23,12 @@ from agents.sample import (
 )
 from chats.pictures import PIXEL
 from gpt5_agent.agent.preparation import prepare_run
-from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
+from gpt5_agent.events import (
+    ExecutionEnded,
+    NewMessage,
+    RoundEnded,
+    ToolCallRequested,
+)
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings, PipelineCaller
 from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
@@ -42,6 +47,7 @@ from runs.sample import message, reasoning, without
 from runs.scripted import ScriptedProvider
 from shells.tool_valves import read_rules
 from shells.valve_messages import PIPELINE_SHELL
+from strategies.context import ContextSource
 from strategies.guard import TOOL_FAILED_TEXT
 
 Json = dict[str, Any]
@@ -212,15 +218,19 @@ def test_notices_are_the_last_lines_of_the_whole_answer(chat_of: ChatMaker) -> N
 def test_usage_and_counts_are_rebuilt_from_the_messages(
     with_reasoning: bool, emits: bool, chat_of: ChatMaker
 ) -> None:
-    """A round without a thought of its own carries them all the same."""
+    """A round without a thought of its own carries them all the same, once."""
     answers = [looking(1, "host_weather", "host_news"), looking(2)]
     if not with_reasoning:
         answers = [[i for i in answer if is_call(i)] for answer in answers]
-    chat = chat_of(*answers, [SAID], emits_thoughts=emits)
+    chat = chat_of(*answers, [SAID], emits_thoughts=emits, context="Bern is wet.")
     chat.provider.cost = 0.25
 
-    metadata = metadata_of(chat.talk("Weather?"))
+    events = chat.talk("Weather?")
 
+    metadata = metadata_of(events)
+    assert len([event for event in events if isinstance(event, RoundEnded)]) == 3
+    # The first round shows the sources of the whole answer.
+    assert len([event for event in events if isinstance(event, ContextSource)]) == 1
     assert (metadata.rounds, metadata.tool_calls) == (3, 3)
     assert metadata.usage == Usage(30, 15, 45, cost=0.75)
     assert metadata.cost == Cost(0.75)
@@ -687,6 +697,20 @@ def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
 
     assert tool.called == []
     assert "ask_weather" in chat.questions[1]["question"]
+
+
+def test_answer_after_a_yes_waits_for_nothing(asking: ChatMaker) -> None:
+    """Open WebUI calls the pipeline again after it, if a person lets it go on."""
+    tool = WeatherTool("ask_weather")
+    last = [reasoning("2"), SAID]
+    chat = asking(looking(1, "ask_weather"), last, tools=[tool])
+    chat.talk("Weather?")
+    messages = [*chat.messages, *chat.host.convert(chat.output)]
+
+    prepared = prepare_run(chat.asked._replace(messages=messages))
+
+    assert prepared.earlier_rounds.answers
+    assert prepared.earlier_rounds.open_turn == ()
 
 
 def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -> None:

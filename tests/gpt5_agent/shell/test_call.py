@@ -202,7 +202,9 @@ def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
 
 @pytest.mark.parametrize("nothing", ["  ", 7])
 def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
-    request = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
+    """And a valve that is empty has its default."""
+    body = {"instruction": nothing, "agent_model": nothing}
+    request = asked(body, INSTRUCTION="A", MODEL="")
 
     assert request.parameters.instruction == "A"
     assert request.parameters.model == Valves().MODEL

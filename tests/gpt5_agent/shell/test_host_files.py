@@ -202,10 +202,11 @@ NO_HOST = "OPEN_WEBUI_URL is not the address of Open WebUI."
             "Open WebUI sent more than 8388608 bytes",
         ),
         (lambda: web.Response(text="<html>"), NO_HOST),
+        (lambda: web.json_response({"object": "list"}), NO_HOST),
     ],
     ids=[
         *("choices", "redirection", "compressed in an unknown way", "a packed page"),
-        *("endless", "another server"),
+        *("endless", "another server", "another API"),
     ],
 )
 async def test_hostile_answer_is_not_read(respond: Respond, beginning: str) -> None:

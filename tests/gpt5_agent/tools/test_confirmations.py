@@ -146,24 +146,29 @@ def test_order_and_nulls_of_arguments_make_no_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "harmful"),
+    ("name", "reason"),
     [
-        ("delete_file", True),
-        ("deleteFile", True),
-        ("files.remove", True),
-        ("python:execute", True),
-        ("run-shell", True),
-        ("undeleted_files", False),
-        ("sender", False),
-        ("DELETE_FILE", True),
-        ("httpDELETE", True),
-        ("HTTPDelete", True),
-        ("exec2", True),
+        ("delete_file", "It can delete things."),
+        ("deleteFile", "It can delete things."),
+        ("files.remove", "It can delete things."),
+        ("update_page", "It can change things."),
+        ("post_note", "It can send things to others."),
+        ("order_food", "It can spend money."),
+        ("python:execute", "It runs code."),
+        ("run-shell", "It runs code."),
+        ("undeleted_files", None),
+        ("sender", None),
+        ("DELETE_FILE", "It can delete things."),
+        ("httpDELETE", "It can delete things."),
+        ("HTTPDelete", "It can delete things."),
+        ("exec2", "It runs code."),
     ],
 )
-def test_warning_goes_by_the_words_of_a_name(name: str, harmful: bool) -> None:
+def test_warning_goes_by_the_words_of_a_name(name: str, reason: str | None) -> None:
     """A part of a word, as in "undeleted", warns of nothing."""
-    assert bool(find_security_warning(name)) is harmful
+    warning = find_security_warning(name)
+
+    assert (warning and warning["reason"]) == reason
 
 
 def test_long_name_takes_linear_work() -> None:

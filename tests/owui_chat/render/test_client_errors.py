@@ -84,6 +84,7 @@ def failed(code: str = "", kind: str = "") -> RunDone:
         pytest.param(failed(), 500, id="no code"),
         pytest.param(failed("418"), 418, id="a gateway's number"),
         pytest.param(RunDone(CUT), 502, id="cut"),
+        pytest.param(RunDone(CUT, trace=Trace(status=400)), 502, id="cut refusal"),
         pytest.param(RunDone(UNREADABLE), 502, id="unreadable"),
         pytest.param(RunDone(COMPRESSED), 502, id="compressed"),
         pytest.param(RunDone(Ending("unreachable")), 502, id="unreachable"),

@@ -396,6 +396,13 @@ def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
     assert "error" in chunks[-1] or ending == COMPLETED
 
 
+def test_nothing_counted_has_no_chunk() -> None:
+    """Clients would read zeros, or fail at a chunk without a choice and a usage."""
+    view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
+
+    assert all(chunk["choices"] for chunk in view.render(RunDone(COMPLETED)))
+
+
 def test_note_is_nothing_to_a_plain_caller() -> None:
     assert chunks_of([Status("Trying again in 3 s.")]) == []
 

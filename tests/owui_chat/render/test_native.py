@@ -301,6 +301,12 @@ def test_usage_and_error_both_come() -> None:
     assert chunks == [counted, error_chunk(CUT.message)]
 
 
+def broken_off(*deltas: str) -> list[RunEvent]:
+    """A message that grew by these texts, and did not end."""
+    begun = ItemAdded(0, {**message("1", ""), "content": []})
+    return [begun, *(TextDelta(0, "text", 0, delta) for delta in deltas)]
+
+
 def in_one_piece(text: str) -> list[RunEvent]:
     """A message without deltas, as some servers send it."""
     begun = {**message("1", ""), "content": []}
@@ -310,7 +316,8 @@ def in_one_piece(text: str) -> list[RunEvent]:
 @pytest.mark.parametrize(
     ("events", "has_text"),
     [
-        pytest.param(run_of(message("1", "Rain"))[:-1], True, id="a text that grew"),
+        pytest.param(broken_off("Rain", " "), True, id="a text that broke off"),
+        pytest.param(broken_off(" \n"), False, id="white space that broke off"),
         pytest.param(in_one_piece("Rain"), True, id="a text in one piece"),
         pytest.param(in_one_piece(" \n"), False, id="white space"),
         pytest.param([], False, id="nothing"),
@@ -402,15 +409,23 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
     """Those before an answer began, or before a tool was called, did succeed."""
     retry = Status("Trying again in 3 s.", is_retry=True)
     begun = run_of(message("1", "One"))[:-1]
+    failed = RunDone(Ending("failed"))
+    runs: list[list[RunEvent]] = [
+        [retry, retry, failed],
+        [retry, *begun, failed],
+        [*begun, retry, failed],
+        [retry, RunDone(COMPLETED)],
+    ]
     ends = []
-    for events in ([retry, retry], [retry, *begun], [*begun, retry]):
-        chunks, _ = on_page([*events, RunDone(Ending("failed"))])
+    for events in runs:
+        chunks, _ = on_page(events)
         ends.append(status_lines(chunks)[-1])
 
     assert ends == [
         "Failed after 3 attempts",
         "Interrupted after under a second · 1 note",
         "Failed after 2 attempts",
+        "Finished in under a second · 1 note",
     ]
 
 

@@ -1,5 +1,6 @@
 """What a caller may set, and what stays the administrator's."""
 
+import json
 import re
 from typing import Any
 
@@ -138,11 +139,15 @@ async def test_the_longest_answer_is_the_administrators(
 
 
 async def test_settings_stored_by_an_administrator_override_the_caller(
-    pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever the caller says in its place; the host passes JSON texts as objects."""
+    """Whatever the caller says in its place; the host passes JSON texts as objects.
+
+    Who asks for what is stored has lost nothing.
+    """
     tool = {"type": "web_search", "search_context_size": "low"}
-    custom = {"extra_tools": [tool], "metadata": '{"team": "red"}'}
+    image = json.dumps(OURS["image"])
+    custom = {"extra_tools": [tool], "metadata": '{"team": "red"}', "image": image}
     stored = {"service_tier": "flex", "reasoning": {"summary": "auto", "mode": "pro"}}
     host.models.add(WORKSPACE, "admin", **stored, custom_params=custom)
     asked = {**OURS, "service_tier": None, "extra_tools": [*HOSTED, tool]}
@@ -154,6 +159,8 @@ async def test_settings_stored_by_an_administrator_override_the_caller(
     assert body["reasoning"]["mode"] == "pro"
     assert body["tools"] == [tool]
     assert "prompt_cache_retention" not in body
+    assert "metadata (" in caplog.text
+    assert " image (" not in caplog.text
 
 
 @pytest.mark.parametrize("owner", ["user-1", "gone@example.com"])

@@ -302,6 +302,26 @@ async def test_nobody_in_particular_asks_for_the_list(
     assert upstream.requests == []
 
 
+@pytest.mark.parametrize("is_openai", [True, False])
+async def test_list_by_hand_waits_for_openai_alone(
+    is_openai: bool, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server is asked afterward, for what its models can read."""
+    slow = Slow()
+    slow.released.set()
+
+    async with Upstream(slow) as upstream:
+        if is_openai:
+            monkeypatch.setattr(models, "OPENAI_HOST", upstream.endpoint.host)
+        valves = valves_of(upstream).model_copy(update={"MODEL_ID": "mine"})
+        listed = await list_models(valves, Listing(), connections)
+        assert len(upstream.requests) == is_openai
+        await settled(connections)
+
+    assert list(listed) == ["mine"]
+    assert len(upstream.requests) == 1
+
+
 NOWHERE = {"BASE_URL": "http://127.0.0.1:1/v1"}
 
 

@@ -518,6 +518,7 @@ async def test_terminal_is_told_where_there_is_a_page(
         ('{"status": "FAILED"}', True),
         ('{"status": "error"}', True),
         ('{"ok": false, "message": "no rain"}', True),
+        ('{"success": false, "message": "no rain"}', True),
         ('{"success": false, "error": "no rain", "message": ""}', True),
         ('{"status": "failed", "stdout": ""}\nThe user gets a.csv.', True),
         ('{\n  "error": "no such city"\n}', True),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from calls.turns import answered, asked_as, row_of
+from chats.parts import input_message
 from chats.pictures import PIXEL
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
@@ -408,6 +409,21 @@ async def test_template_that_has_changed_loses_the_sources_alone(
         "How many?"
     )
     assert part.content == [{"type": "input_text", "text": left}, image]
+
+
+async def test_file_without_text_leaves_the_question_as_it_is(
+    host: StandInHost,
+) -> None:
+    """The host found no words in it, and has put none in front."""
+    host.settings.values["rag.template"] = "{{CONTEXT}}"
+    sources = [{**source("f-1", "a.csv", ""), "document": [], "metadata": []}]
+    question = input_message("How many?")
+
+    parts, _ = await without_retrieved_text(
+        [question], RULES, {"sources": sources}, {"f-1"}
+    )
+
+    assert parts == [question]
 
 
 @pytest.mark.parametrize(

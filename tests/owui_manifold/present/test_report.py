@@ -124,7 +124,9 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         is_admin: bool = True,
     ) -> str:
         caller = Caller(MODEL, "user-1", chat_id, "m-1", is_admin=is_admin)
-        call = call_of(chat(*texts, tools=tools[:offered]), valves, caller)
+        body = chat(*texts, tools=tools[:offered])
+        body["messages"].insert(0, {"role": "system", "content": "Be brief."})
+        call = call_of(body, valves, caller)
         call = call._replace(capabilities=capabilities)
         end = ended._replace(usage=usage)
         return report_end(await build_chat_request(call), end).usage_note

@@ -282,14 +282,22 @@ async def test_answer_that_fails_is_estimated(way: str, desk: Desk) -> None:
 
 
 async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> None:
-    started = {"type": "response.output_item.added", "output_index": 0, "item": RAN}
-    stream = streaming(f"data: {json.dumps(started)}\n\n".encode())
+    """The text before the code counts, too."""
+    begun: Json = {"type": "response.output_item.added", "output_index": 0}
+    said = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
+    events = [
+        {**begun, "item": {**ANSWER, "content": []}},
+        {**said, "item_id": ANSWER["id"], "delta": "word " * 100},
+        {**begun, "output_index": 1, "item": RAN},
+    ]
+    stream = streaming(*(f"data: {json.dumps(e)}\n\n".encode() for e in events))
     async with Upstream(stream) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_CODE_INTERPRETER=True)
         await desk.chunks(chat("word " * 400))
 
     row = await desk.row()
     assert row.requests == 1
+    assert row.output >= 100
     assert row.money >= 30_000
 
 
@@ -697,6 +705,15 @@ async def test_answer_of_a_server_without_usage_is_estimated(desk: Desk) -> None
     row = await desk.row()
     assert row.requests == 1
     assert 400 <= row.input <= 800
+
+
+async def test_answer_without_usage_and_words_costs_nothing(desk: Desk) -> None:
+    """Nothing came of it."""
+    async with Upstream(response_of(usage=None)) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await desk.chunks(chat("word " * 400))
+
+    assert all(row.requests == 0 for row in await desk.counted())
 
 
 async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
