@@ -357,7 +357,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _output_part(part: object) -> Item:
-    """Return a part of what a tool returned; raises InvalidRequest.
+    """Return a part of what a tool returned, or a note in its place.
 
     Clients pass on what MCP servers return, and rows of a table: nobody could remove
     them from the chat.
@@ -372,13 +372,17 @@ def _output_part(part: object) -> Item:
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
-    own_part = _input_part(part, "auto")
+    try:
+        own_part = _input_part(part, "auto")
+    except InvalidRequest:  # a sound, a link, an image without its data
+        return {"type": "input_text", "text": _NO_KNOWN_PART}
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
         return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
     return own_part
 
 
 _NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
+_NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:

@@ -150,9 +150,9 @@ def test_content_of_other_clients_is_text(content: object, words: str) -> None:
         {},
     ],
 )
-@pytest.mark.parametrize("role", ["user", "tool", "developer"])
+@pytest.mark.parametrize("role", ["user", "developer"])
 def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
-    chat: list[Json] = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
+    chat: list[Json] = [{"role": role, "content": [part]}]
 
     with pytest.raises(InvalidRequest, match="remove it from the message") as caught:
         parse_messages(chat)
@@ -263,6 +263,7 @@ def test_calls_that_other_models_number_anew_stay_apart() -> None:
 
 
 NO_IMAGE = text_part("[An image is left out: it has no address.]")
+NO_PART = text_part("[A part is left out: it is neither text nor an image or a file.]")
 
 
 @pytest.mark.parametrize(
@@ -278,6 +279,8 @@ NO_IMAGE = text_part("[An image is left out: it has no address.]")
             {"type": "resource", "resource": {"uri": "a:b", "text": "rain"}},
             text_part("rain"),
         ),
+        ({"type": "audio", "data": "QQ==", "mimeType": "audio/wav"}, NO_PART),
+        ({"type": "image"}, NO_PART),
         # In a row of a table it is no image.
         ({"data": "Zürich"}, text_part('{"data": "Zürich"}')),
         (7, text_part("7")),
