@@ -16,7 +16,7 @@ class ScriptedProvider:
 
     One that is empty breaks off, and so does the last one with `is_cut`. `requests` are
     those that it got, `asked` what they said: the input, and the names of the tools that
-    may be called. `cost` is what the server says of each answer.
+    may be called. `cost` and `tier` are what the server says of each answer.
     """
 
     def __init__(
@@ -27,6 +27,7 @@ class ScriptedProvider:
         self._is_cut = is_cut
         self.cost: float | None = None
         self.input_tokens = 10
+        self.tier = ""
         self.requests: list[ResponsesRequest] = []
         self.asked: list[tuple[list[Item], list[str]]] = []
 
@@ -55,7 +56,8 @@ class ScriptedProvider:
 
     def _counted(self, usage: Usage) -> Usage:
         total = self.input_tokens + usage.output
-        return usage._replace(input=self.input_tokens, total=total, cost=self.cost)
+        counted = usage._replace(input=self.input_tokens, total=total)
+        return counted._replace(cost=self.cost, tier=self.tier)
 
     def paused(self) -> AbstractContextManager[None]:
         """Wait for nothing."""

@@ -178,6 +178,7 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
     if not counts:
         return None
     counts["cost"] = read_dollars(noted.get("cost"))
+    counts["tier"] = as_text(noted.get("tier"))
     return Usage(**counts)
 
 

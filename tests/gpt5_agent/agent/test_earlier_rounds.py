@@ -237,7 +237,10 @@ def test_usage_and_counts_are_rebuilt_from_the_messages(
 
 
 def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None:
-    """Together they have the length at which a request costs twice as much."""
+    """Together they have the length at which a request costs twice as much.
+
+    Each has the price of the tier that served it, here half of the standard one.
+    """
     openai = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1", compatibility="openai")
     chat = chat_of(
         *[looking(number) for number in range(1, 5)],
@@ -246,12 +249,13 @@ def test_long_inputs_of_rounds_are_priced_one_by_one(chat_of: ChatMaker) -> None
         endpoint=openai,
     )
     chat.provider.input_tokens = 80_000
+    chat.provider.tier = "flex"
 
     metadata = metadata_of(chat.talk("Weather?"))
 
     assert metadata.usage.input == 400_000
     assert metadata.cost
-    millionths = 400_000 * 2.5 + 25 * 15.0
+    millionths = (400_000 * 2.5 + 25 * 15.0) / 2
     assert metadata.cost.dollars == pytest.approx(millionths / 1_000_000)
 
 
