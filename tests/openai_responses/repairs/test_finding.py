@@ -739,13 +739,14 @@ def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> No
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
-    """Whoever writes it would fill what `re` keeps for all."""
+    """Whoever writes it would fill what `re` keeps for all; one without a name is none."""
     texts = OwnTexts({"input": [{"text": "param: reasoning.summary"}]})
 
     assert texts.could_say_parameter("reasoning.summary")
     assert not texts.could_say_parameter("reasoning.effort")
     assert texts.could_say_parameter("x" * 201)
     assert not texts.could_say_parameter("x" * 200)
+    assert not texts.could_say_parameter("?")
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:
