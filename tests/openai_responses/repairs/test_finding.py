@@ -1018,12 +1018,17 @@ def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
     assert tried[:2] == [PlainSchemas(), LeaveOutFunctions()]
 
 
-@pytest.mark.parametrize(("message", "is_met"), [("'role'", True), ("'role", False)])
-def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
+@pytest.mark.parametrize(
+    ("message", "status", "is_met"),
+    [("'role'", 500, True), ("'role", 500, False), ("'role'", 503, False)],
+)
+def test_field_that_the_servers_code_missed(
+    message: str, status: int, is_met: bool
+) -> None:
     """vLLM calls it an internal error, of what it did not expect in the chat."""
-    error = ApiError("500", "InternalServerError", message=message)
+    error = ApiError(str(status), "InternalServerError", message=message)
     steps = [PlainItems(LAST), WordsAlone(LAST)] if is_met else []
-    assert repairs_in_turn(Failure(500, error)) == steps
+    assert repairs_in_turn(Failure(status, error)) == steps
 
 
 @pytest.mark.parametrize(
