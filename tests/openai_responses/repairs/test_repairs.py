@@ -767,6 +767,7 @@ SCHEMA = {
         "odd": {"type": ["string", "number"], "enum": ["x", 1]},
         "two": {"items": {"properties": {"n": {"type": "integer", "minimum": 0}}}},
         "ten": {"type": "number", "enum": ["10"]},
+        "map": {"type": "object"},
         "yes": {"oneOf": [{"type": "boolean"}]},
         "all": {"allOf": [{"type": "array"}]},
     },
@@ -801,6 +802,7 @@ def test_schemas_become_plain() -> None:
         "one": {"type": "string", "enum": ["x"]},
         "odd": {"type": "string"},
         "ten": {"type": "number"},
+        "map": {"type": "object", "properties": {}, "required": []},
         "yes": {"type": "boolean"},
         "all": {"type": "array", "items": {"type": "string"}},
         "two": {
