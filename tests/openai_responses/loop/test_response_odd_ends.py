@@ -225,11 +225,12 @@ def test_arguments_that_hold_no_object_stay(text: str) -> None:
 
 
 def test_items_of_two_types_may_have_one_id() -> None:
-    """A gateway numbers both from the beginning."""
+    """A gateway numbers both from the beginning; the first may not have ended."""
     thought, answer = {**SUMMARY, "id": "1"}, {**wire.message_item("Hi"), "id": "1"}
     events = [wire.added(thought), wire.done(thought)]
     events += [wire.added(answer, 1), wire.done(answer, 1)]
     assert output_of(*events) == [thought, answer]
+    assert output_of(wire.added(thought), wire.done(answer, 1)) == [answer]
 
 
 def test_items_without_ids_are_told_apart_by_their_indexes() -> None:
