@@ -522,6 +522,12 @@ def test_call_that_ends_under_another_call_id_is_one(
     assert not fields & state.output[-1].keys()
 
 
+def test_name_of_a_call_may_come_with_its_end() -> None:
+    begun = wire.added({**wire.call_item("look", ""), "name": ""})
+    [call] = output_of(begun, wire.done(wire.call_item("look", "{}")))
+    assert call["name"] == "look"
+
+
 @pytest.mark.parametrize(
     ("came", "read"),
     [
