@@ -37,6 +37,7 @@ from openai_responses.errors import (
     Failure,
     InvalidRequest,
     MalformedEvent,
+    ResponseLost,
     ResponsesError,
     SafetyNotice,
     TimedOut,
@@ -166,6 +167,9 @@ def test_all_endings_but_a_completed_one_are_failures(kind: str) -> None:
 
 def test_whatever_else_breaks_counts_as_a_broken_connection() -> None:
     assert ending_of_exception(ResponsesError("Odd."), True) == CUT
+    # Also the rest of a background response, which has a message of its own.
+    lost = ending_of_exception(ResponseLost(), True)
+    assert (lost.kind, lost.message) == ("cut", MESSAGES["cut"]["lost"])
     assert ending_of_exception(ResponsesError("Odd."), False).kind == "unreachable"
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from openai_responses.items import (
     Item,
+    answer_as_text,
     code_output,
     distinct_call_id,
     drop_orphans,
@@ -119,6 +120,11 @@ def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> Non
 )
 def test_text_of_a_message_has_texts_and_refusals(content: object, text: str) -> None:
     assert message_text({"content": content}) == text
+
+
+@pytest.mark.parametrize("item", [USER, {**REASONING, "role": "assistant"}])
+def test_answers_alone_become_texts(item: Item) -> None:
+    assert answer_as_text(item) is item
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,9 @@ NEVER = [None, None]
         pytest.param(
             Failure(200, ApiError("odd", param="x")), NEVER, id="its parameter"
         ),
+        pytest.param(
+            Failure(200, ApiError(message="Bad input[3].")), NEVER, id="its place"
+        ),
         pytest.param(MalformedEvent.failure, ONCE, id="nothing to read"),
         pytest.param(Failure(400, should_retry=False), NEVER, id="not wanted"),
     ],

@@ -1,6 +1,15 @@
 """Who asks, by what the host says."""
 
-from shells.caller import ChatCaller, is_program
+from typing import Any
+
+import pytest
+
+from shells.caller import (
+    ChatCaller,
+    is_program,
+    uses_older_calls,
+    wants_usage_chunk,
+)
 
 TASKS = [
     *("title_generation", "tags_generation", "follow_up_generation"),
@@ -21,9 +30,26 @@ def test_tasks_of_the_host_and_chats_are_no_programs() -> None:
     ]
     drop_errors = [task for task in TASKS if ChatCaller(task=task).drops_errors]
     assert drop_errors == ["moa_response_generation"]
+    assert ChatCaller(chat_id="channel:c-1").drops_errors
 
 
 def test_host_reads_the_answer_of_a_message_in_a_chat() -> None:
     assert ChatCaller(chat_id="c-1", message_id="m-1").is_open_webui
     assert not ChatCaller(chat_id="c-1").is_open_webui
     assert not ChatCaller(message_id="m-1").is_open_webui
+
+
+@pytest.mark.parametrize(
+    ("body", "older", "usage"),
+    [
+        ({}, False, False),
+        ({"functions": [{"name": "f"}]}, True, False),
+        ({"functions": [{"name": "f"}], "tools": [{"name": "f"}]}, False, False),
+        ({"functions": [], "tools": None}, False, False),
+        ({"stream_options": {"include_usage": True}}, False, True),
+        ({"stream_options": {"include_usage": "no"}}, False, False),
+    ],
+)
+def test_what_a_program_reads(body: dict[str, Any], older: bool, usage: bool) -> None:
+    """Calls as Chat Completions first had them; the usage in a chunk of its own."""
+    assert (uses_older_calls(body), wants_usage_chunk(body)) == (older, usage)

@@ -89,6 +89,7 @@ def test_text_for_the_model_has_no_secret_and_no_path_of_the_server(
     monkeypatch.chdir(here)
     monkeypatch.setenv("DATA_DIR", str(data))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(sys, "path", ["data", *sys.path])
     log = Lines()
     log.hide("later-words")
 
@@ -96,7 +97,8 @@ def test_text_for_the_model_has_no_secret_and_no_path_of_the_server(
         told = log.redacted_for_model(f"hidden-words,\nlater-words: {root}/notes.csv")
         assert told == "[redacted],\n[redacted]: [path]/notes.csv"
 
-    assert log.redacted_for_model("/data/notes.csv") == "/data/notes.csv"
+    for elsewhere in ("/data/notes.csv", "data/notes.csv"):
+        assert log.redacted_for_model(elsewhere) == elsewhere
     here.rmdir()  # somebody has removed the folder in which the server was started
     assert log.redacted_for_model(f"{sys.prefix}/x.py") == "[path]/x.py"
 

@@ -401,9 +401,9 @@ class ResponseState:
         if is_call(item) and position is not None:
             known = self._items[position]
             name = item.get("name") or known.get("name")
-            # The page has shown the call under the id that came first.
-            call_id = known.get("call_id") or item.get("call_id")
-            item = {**item, "name": name, "call_id": call_id}
+            # The page has shown the call under the id that came first; without one
+            # it would not be known.
+            item = {**item, "name": name, "call_id": known["call_id"]}
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []

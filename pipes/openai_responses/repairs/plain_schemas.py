@@ -54,7 +54,7 @@ class _Plainer:
         words = as_list(meant.get("enum"))[:_MOST_WORDS] or [meant.get("const")]
         if kind == "string" and all(isinstance(word, str) for word in words):
             plain["enum"] = words
-        is_last = depth >= _MOST_LEVELS or self._left <= 0
+        is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
             properties: dict[str, Any] = {}

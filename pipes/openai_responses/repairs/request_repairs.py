@@ -98,7 +98,6 @@ _FIELDS_WITH_A_MEANING = frozenset(
     {
         "action",
         "approval_request_id",
-        "approve",
         "arguments",
         "call_id",
         "code",

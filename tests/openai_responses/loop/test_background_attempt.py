@@ -575,8 +575,11 @@ async def test_the_version_that_azure_wants(connections: Connections) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [hang_up, silence, replying("{}", 502), replying("{}", 408), streaming()],
-    ids=["hung up", "silent", "502", "408", "an empty stream"],
+    [
+        *(hang_up, silence, streaming()),
+        *(replying("{}", status) for status in (408, 502, 504, 520, 524)),
+    ],
+    ids=["hung up", "silent", "an empty stream", "408", "502", "504", "520", "524"],
 )
 async def test_it_is_never_run_twice(
     connections: Connections, answer: Answerer

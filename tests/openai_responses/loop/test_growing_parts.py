@@ -20,6 +20,23 @@ def end_of_many_parts(count: int, begun: str, ended: str) -> int:
     return count_work(work)
 
 
+ONE, OTHER = ("text", 0), ("text", 1)
+
+
+def test_text_that_contradicts_what_came_is_not_shown_again() -> None:
+    """Whether it came under another number, ended before, or after an empty end."""
+    under_another = GrowingParts()
+    under_another.grow(OTHER, "Wrong.")
+    assert under_another.end_part(ONE, "Right.") == []
+
+    ended = GrowingParts([(ONE, "Wrong.")])
+    assert ended.end_part(ONE, "Right.") == []
+
+    after_nothing = GrowingParts([(ONE, "")])
+    after_nothing.grow(OTHER, "Wrong.")
+    assert after_nothing.end_item([(ONE, "Right.")]) == ([], {ONE: "Right."})
+
+
 @pytest.mark.parametrize("ended", ["y", "x", "xy"])
 def test_many_ends_take_linear_work(ended: str) -> None:
     """A text that contradicts its delta, repeats it, and goes on after it."""

@@ -154,6 +154,8 @@ ANNOUNCED, FIRST, SECOND, WHOLE, ENDED = wire.function_call("look", '{"a":', "1}
     ("events", "ends"),
     [
         ([FIRST, ANNOUNCED, SECOND, WHOLE], []),
+        ([{**FIRST, "output_index": 7}, ANNOUNCED, SECOND, WHOLE], []),
+        ([without(FIRST, "item_id"), ANNOUNCED, SECOND, WHOLE], []),
         # Its name comes from the item that ended, or from the last snapshot.
         ([FIRST, SECOND, WHOLE, ENDED], ["0 ended function_call"]),
         (

@@ -225,11 +225,12 @@ def test_arguments_that_hold_no_object_stay(text: str) -> None:
 
 
 def test_items_of_two_types_may_have_one_id() -> None:
-    """A gateway numbers both from the beginning."""
+    """A gateway numbers both from the beginning; the first may not have ended."""
     thought, answer = {**SUMMARY, "id": "1"}, {**wire.message_item("Hi"), "id": "1"}
     events = [wire.added(thought), wire.done(thought)]
     events += [wire.added(answer, 1), wire.done(answer, 1)]
     assert output_of(*events) == [thought, answer]
+    assert output_of(wire.added(thought), wire.done(answer, 1)) == [answer]
 
 
 def test_items_without_ids_are_told_apart_by_their_indexes() -> None:
@@ -517,7 +518,14 @@ def test_call_that_ends_under_another_call_id_is_one(
         state.feed(wire.parsed(event))
     state.feed(FinalResponse("completed", last))
     assert [item["call_id"] for item in state.output] == call_ids
-    assert "item_id" not in state.output[-1]
+    fields = {"item_id", "output_index", "sequence_number"}
+    assert not fields & state.output[-1].keys()
+
+
+def test_name_of_a_call_may_come_with_its_end() -> None:
+    begun = wire.added({**wire.call_item("look", ""), "name": ""})
+    [call] = output_of(begun, wire.done(wire.call_item("look", "{}")))
+    assert call["name"] == "look"
 
 
 @pytest.mark.parametrize(

@@ -81,24 +81,24 @@ STOPPED = "Error: get_weather was stopped: the tools took over 1 s."
 
 
 @pytest.mark.parametrize(
-    ("budget", "outputs"),
+    ("limit", "most", "outputs"),
     [
-        (Budget(rounds=2), ["Rain.", "rounds get_weather"]),
-        (Budget(rounds=1), ["Rain."]),
-        (Budget(calls=1), ["Rain.", "calls"]),
+        ("rounds", 2, ["Rain.", "rounds get_weather"]),
+        ("rounds", 1, ["Rain."]),
+        ("calls", 1, ["Rain.", "calls"]),
         # An answer of the script counts 15.
-        (Budget(tokens=30), ["Rain.", "tokens"]),
-        (Budget(tokens=1), ["tokens"]),
+        ("tokens", 30, ["Rain.", "tokens"]),
+        ("tokens", 1, ["tokens"]),
         # A tool is stopped, and no time is left.
-        (Budget(seconds=1), [STOPPED]),
-        (Budget(seconds=3), ["Rain.", STOPPED]),
+        ("seconds", 1, [STOPPED]),
+        ("seconds", 3, ["Rain.", STOPPED]),
     ],
 )
 def test_at_a_limit_the_model_answers_without_tools(
-    budget: Budget, outputs: list[str]
+    limit: str, most: int, outputs: list[str]
 ) -> None:
     rounds = [[call(str(number))] for number in range(len(outputs))]
-    spender = Spender(budget, *rounds, [SAID])
+    spender = Spender(Budget(**{limit: most}), *rounds, [SAID])
 
     ended = spender.run()
 
@@ -107,6 +107,7 @@ def test_at_a_limit_the_model_answers_without_tools(
     choices = [request.tool_choice for request in spender.model.requests]
     assert choices == [None] * len(rounds) + ["none"]
     assert all(request.tools == TOOLS for request in spender.model.requests)
+    assert ended.limit == limit
     assert ended.ending.kind == "completed"
 
 
@@ -143,17 +144,20 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
     assert ended.ending.kind == "completed"
 
 
-@pytest.mark.parametrize(("tools", "choice"), [(TOOLS, "none"), (None, None)])
+@pytest.mark.parametrize(
+    ("tools", "most", "choice"),
+    [(TOOLS, 60, "none"), (None, 60, None), (None, 600, None)],
+)
 def test_earlier_rounds_count_toward_the_budget(
-    tools: list[Item] | None, choice: str | None
+    tools: list[Item] | None, most: float, choice: str | None
 ) -> None:
     """The host has called again: the limit is reached before the first response.
 
-    A choice without tools would be refused.
+    A choice without tools would be refused; without them nothing can be called.
     """
 
     async def work() -> Spending:
-        spending = Spending(Budget(seconds=60))
+        spending = Spending(Budget(seconds=most))
         usages = (Usage(1, 1, 2), Usage(0, 1, 1))
         spending.add_earlier(EarlierSpending(4, 7, usages, seconds=60.0))
         await spender.spend(spending, REQUEST.model_copy(update={"tools": tools}))

@@ -76,6 +76,7 @@ CASES = {
     "<think>Hm.</th": [thought("Hm.</th")],
     "<think>Hm.</think>": [thought("Hm.")],
     "<think></think>": [],
+    "<think>\n": [],
     "<think>a<think>b</think>c": [thought("a<think>b"), answer("c")],
     "<think>a</think>b</think>c": [thought("a"), answer("b</think>c")],
     "<think>a</think><think>b</think>": [thought("a"), answer("<think>b</think>")],

@@ -232,24 +232,26 @@ def test_batch_that_is_stopped_keeps_what_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "other_ends"),
+    ("limits", "other_ends", "last"),
     [
         pytest.param(
             CallLimits(seconds=120, batch_seconds=600, own=[("End*", 3_600)]),
             "other did not finish within 120 s.",
+            RAIN,
             id="by the limit of the others",
         ),
         pytest.param(
-            CallLimits(at_once=3, batch_seconds=100, own=[("endless", 3_600)]),
+            CallLimits(at_once=2, batch_seconds=100, own=[("endless", 3_600)]),
             "other was stopped: the tools took over 100 s.",
+            tool_error("get_weather was stopped: the tools took over 100 s."),
             id="by that of all together",
         ),
     ],
 )
 def test_tool_with_a_time_of_its_own_is_not_cut_before(
-    limits: CallLimits, other_ends: str
+    limits: CallLimits, other_ends: str, last: ToolResult
 ) -> None:
-    """The calls of others are stopped, as before; this one goes on."""
+    """The calls of others are stopped, and none begins any more; this one goes on."""
     tools = MemoryTools(endless=endless, other=endless)
     calls = [calling("other", 1), calling("endless", 2), calling("get_weather", 3)]
 
@@ -258,7 +260,7 @@ def test_tool_with_a_time_of_its_own_is_not_cut_before(
     assert results == [
         tool_error(other_ends),
         tool_error("endless did not finish within 3600 s."),
-        RAIN,
+        last,
     ]
 
 

@@ -388,13 +388,16 @@ def test_a_picture_is_never_free(images: ImageTokens | None) -> None:
     assert billed(picture("high"), usages=usages, tools=tools) == most
 
 
-def test_a_larger_container_costs_more() -> None:
+@pytest.mark.parametrize(
+    ("memory", "dollars"),
+    [(None, 0.03), ("1g", 0.03), ("4g", 0.12), ("16g", 0.48), ("64g", 1.92)],
+)
+def test_a_larger_container_costs_more(memory: str | None, dollars: float) -> None:
     """By its memory, 0.03 for each GB."""
     code: Item = {"type": "code_interpreter_call", "container_id": "a"}
-    container = {"type": "auto", "memory_limit": "4g"}
+    container = {"type": "auto", "memory_limit": memory}
     tools: list[Item] = [{"type": "code_interpreter", "container": container}]
-    assert billed(code, tools=tools).dollars == pytest.approx(0.12)
-    assert billed(code).dollars == pytest.approx(0.03)
+    assert billed(code, tools=tools).dollars == pytest.approx(dollars)
 
 
 def test_what_is_kept_in_the_cache_for_long_costs_twice() -> None:

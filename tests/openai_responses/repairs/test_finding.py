@@ -739,13 +739,14 @@ def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> No
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
-    """Whoever writes it would fill what `re` keeps for all."""
+    """Whoever writes it would fill what `re` keeps for all; one without a name is none."""
     texts = OwnTexts({"input": [{"text": "param: reasoning.summary"}]})
 
     assert texts.could_say_parameter("reasoning.summary")
     assert not texts.could_say_parameter("reasoning.effort")
     assert texts.could_say_parameter("x" * 201)
     assert not texts.could_say_parameter("x" * 200)
+    assert not texts.could_say_parameter("?")
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:
@@ -1017,12 +1018,17 @@ def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
     assert tried[:2] == [PlainSchemas(), LeaveOutFunctions()]
 
 
-@pytest.mark.parametrize(("message", "is_met"), [("'role'", True), ("'role", False)])
-def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
+@pytest.mark.parametrize(
+    ("message", "status", "is_met"),
+    [("'role'", 500, True), ("'role", 500, False), ("'role'", 503, False)],
+)
+def test_field_that_the_servers_code_missed(
+    message: str, status: int, is_met: bool
+) -> None:
     """vLLM calls it an internal error, of what it did not expect in the chat."""
-    error = ApiError("500", "InternalServerError", message=message)
+    error = ApiError(str(status), "InternalServerError", message=message)
     steps = [PlainItems(LAST), WordsAlone(LAST)] if is_met else []
-    assert repairs_in_turn(Failure(500, error)) == steps
+    assert repairs_in_turn(Failure(status, error)) == steps
 
 
 @pytest.mark.parametrize(
@@ -1041,6 +1047,7 @@ def test_field_that_the_servers_code_missed(message: str, is_met: bool) -> None:
             True,
         ),
         ("`max_tokens` exceed context limit: 190000 + 99999 > 200000,", 10000, False),
+        ("`max_tokens` exceed context limit: 199984 + 99999 > 200000,", 16, False),
         ("your request has 1000 input tokens (99999 > 9000 - 1000)", 8000, False),
         (
             "maximum context length of 4096 tokens. You requested a total of 5000 "
@@ -1058,7 +1065,7 @@ def test_longer_answer_than_the_model_can_write(
     assert (tried.repair, tried.is_lasting) == (LowerLimit(most), is_lasting)
     body = asking(max_output_tokens=99_999, repairs=(tried.repair,)).payload()
     assert body["max_output_tokens"] == most
-    for lower in ({}, {"max_output_tokens": 1000}):
+    for lower in ({}, {"max_output_tokens": 16}):
         other = tried_after(words(message), **lower)
         assert other is None or other.repair != tried.repair
 

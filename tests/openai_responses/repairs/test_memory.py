@@ -93,7 +93,7 @@ def test_repair_for_one_user_does_not_apply_to_others(
     [
         (scope(""), TriedRepair(NO_SUMMARY)),
         (scope(), named(NO_STREAM)._replace(is_lasting=False)),
-        (scope(model="m" * 100_000), named(NO_STREAM)),
+        (scope(model="m" * 301), named(NO_STREAM)),
     ],
     ids=[
         "a client nobody knows",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import json_digest, message_text
+from openai_responses.items import content_parts, item_type, json_digest, message_text
 from openai_responses.repairs.chat_repairs import (
     MAX_CHAT_REPAIRS,
     CallsAsWords,
@@ -454,9 +454,6 @@ def test_repair_of_what_was_not_sent_is_not_tried(
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [
-        ("message", ("content",)),
-        ("function_call", ("arguments",)),
-        ("mcp_approval_response", ("approve",)),
         ("mcp_approval_response", ("status",)),
         ("additional_tools", ("tools", "allowed_tools")),
         ("configuration_update", ("reasoning",)),
@@ -469,14 +466,44 @@ def test_field_that_changes_the_meaning_is_kept(
     """An item would say something else, or a tool would do more."""
     tool = {"type": "mcp", "allowed_tools": ["a"], "require_approval": "always"}
     items = [
-        HELLO,
-        call("a"),
         {"type": "mcp_approval_response", "approve": False, "status": "x"},
         adding(tool),
         {"type": "configuration_update", "reasoning": {"effort": "low"}},
     ]
     asked = body(input=items)
     assert repair_request(asked, [LeaveOutField(kind, keys)]) == asked
+
+
+FILE = {"type": "input_file", "file_data": "data:", "file_id": "f", "filename": "a.txt"}
+TOLD_NO = {"type": "refusal", "refusal": "No."}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "user", "content": [IMAGE, FILE, TOLD_NO, {"text": "Hi"}]},
+        {"content": [{"file_url": "https://a.example"}]},
+        {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"},
+        {**call("a"), "arguments": "{}"},
+        output("a"),
+        {"type": "reasoning", "encrypted_content": "x"},
+        {"type": "web_search_call", "action": {"type": "search"}},
+        {"type": "file_search_call", "queries": ["rain"]},
+        {"type": "code_interpreter_call", "code": "1", "container_id": "cntr_1"},
+        {"type": "image_generation_call", "result": "iVBO"},
+        {"type": "mcp_call", "server_label": "clocks", "approval_request_id": "r"},
+        {"type": "tool_search_output", "tools": [TOOL]},
+        {"type": "mcp_approval_response", "approve": False},
+    ],
+    ids=item_type,
+)
+def test_no_item_loses_what_it_says(item: Item) -> None:
+    asked = body(input=[item])
+    paths: list[tuple[str, ...]] = [(key,) for key in item]
+    for part in content_parts(item.get("content")):
+        paths += [("content", key) for key in part]
+    for path in paths:
+        assert repair_request(asked, [LeaveOutField(item_type(item), path)]) == asked
 
 
 def test_later_instructions_move_to_the_beginning() -> None:
@@ -730,21 +757,34 @@ SCHEMA = {
     "$defs": {"Date": {**DATE, "description": "A day."}},
     "properties": {
         "day": {"$ref": "#/$defs/Date"},
+        "end": {"$ref": "#/$defs/Date", "description": "The last day."},
         "unit": {"anyOf": [{"type": "null"}, {"enum": ["C", "F"]}], "default": "C"},
         "any": {"description": "Any value."},
         "days": {"type": ["array", "null"], "items": DATE, "maxItems": 3},
         "self": {"$ref": "#"},
         "none": {"$ref": "#/$defs/None"},
         "one": {"const": "x"},
+        "odd": {"type": ["string", "number"], "enum": ["x", 1]},
         "two": {"items": {"properties": {"n": {"type": "integer", "minimum": 0}}}},
+        "ten": {"type": "number", "enum": ["10"]},
+        "map": {"type": "object"},
+        "yes": {"oneOf": [{"type": "boolean"}]},
+        "all": {"allOf": [{"type": "array"}]},
     },
     "required": ["day", "lost", []],
     "additionalProperties": {"not": {}},
 }
 
 
+def plain_parameters(schema: object) -> Any:
+    """The parameters of a function as they are sent plain."""
+    asked = body(tools=[{**TOOL, "parameters": schema}])
+    [tool] = repair_request(asked, [PlainSchemas()])["tools"]
+    return tool["parameters"]
+
+
 def test_schemas_become_plain() -> None:
-    """Types, names, descriptions and choices of words; work has an end."""
+    """Types, names, descriptions and choices of words."""
     function = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}
     [tool, web] = repair_request(body(tools=[function, WEB]), [PlainSchemas()])["tools"]
     assert (web, tool["strict"]) == (WEB, False)
@@ -754,11 +794,17 @@ def test_schemas_become_plain() -> None:
     inner = plain.pop("self")
     assert plain == {
         "day": {"type": "string", "description": "A day."},
+        "end": {"type": "string", "description": "The last day."},
         "unit": {"type": "string", "enum": ["C", "F"]},
         "any": {"type": "string", "description": "Any value."},
         "days": {"type": "array", "items": {"type": "string"}},
         "none": {"type": "string"},
         "one": {"type": "string", "enum": ["x"]},
+        "odd": {"type": "string"},
+        "ten": {"type": "number"},
+        "map": {"type": "object", "properties": {}, "required": []},
+        "yes": {"type": "boolean"},
+        "all": {"type": "array", "items": {"type": "string"}},
         "two": {
             "type": "array",
             "items": {
@@ -771,10 +817,26 @@ def test_schemas_become_plain() -> None:
     assert tool["parameters"].keys() == {"type", "properties", "required"}
     assert tool["parameters"]["required"] == ["day"]
     assert inner["required"] == ["day"]
-    trap = {"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}}
-    for schema in (trap, None, {"type": "array"}, {"$ref": "#/" + "a/" * 10_000}):
-        odd = body(tools=[{**function, "parameters": schema}])
-        [tool] = repair_request(odd, [PlainSchemas()])["tools"]
-        assert tool["parameters"]["type"] == "object"
-        assert len(json.dumps(tool)) < 500_000
     assert repair_request(body(tools=[]), [PlainSchemas()]) == body(tools=[])
+
+
+TRAP = {"properties": {name: {"$ref": "#"} for name in "abc"}}
+
+
+@pytest.mark.parametrize(
+    "schema", [TRAP, None, {"type": "array"}, {"$ref": "#/" + "a/" * 10_000}]
+)
+def test_any_schema_becomes_one_of_an_object(schema: object) -> None:
+    """Each part says its type; one that refers to itself has an end."""
+    plain = plain_parameters(schema)
+    assert plain["type"] == "object"
+    assert "null" not in json.dumps(plain)
+    assert len(json.dumps(plain)) < 100_000
+
+
+def test_schema_keeps_ten_levels() -> None:
+    schema: Item = {"type": "integer"}
+    for levels in range(2, 14, 2):
+        schema = {"properties": {"a": {"items": schema}}}
+        has_all = "integer" in json.dumps(plain_parameters(schema))
+        assert has_all == (levels <= 10)

@@ -407,10 +407,16 @@ def test_keys_that_the_api_does_not_have_never_leave() -> None:
         "text": {"verbosity": "low"},
         "reasoning": {"mode": "pro", "context": "auto"},
         "image": {"context_compression": "auto"},
-        "prompt_cache_options": {"ttl": "30m"},
+        "prompt_cache_options": {
+            **{"comparison_response_id": "r", "mode": "implicit"},
+            **{"prewarm": False, "ttl": "30m"},
+        },
         "access_programs": {"cyber": "standard"},
-        "context_management": [{"type": "compaction"}],
-        "moderation": {"model": "m", "policy": {"input": {"mode": "block"}}},
+        "context_management": [{"type": "compaction", "compact_threshold": 1_000}],
+        "moderation": {
+            "model": "m",
+            "policy": {"input": {"mode": "block"}, "output": {"mode": "score"}},
+        },
         "tool_choice": {
             "type": "allowed_tools",
             "mode": "auto",

@@ -237,6 +237,9 @@ def test_an_answer_that_was_not_acted_on_stays() -> None:
     for answer in (YES, NO):
         fresh = [REQUEST, TOOL, answer, RAIN]
         assert drop_settled_approvals(fresh) == fresh
+    # The host shows a denied call with a card, and gives it back.
+    denied = [REQUEST, NO, *refused_pair(REQUEST, "Not today.")]
+    assert drop_settled_approvals(denied) == denied
 
 
 def test_an_approval_goes_when_its_call_is_made() -> None:
