@@ -5597,7 +5597,7 @@ class _Plainer:
         words = as_list(meant.get("enum"))[:_MOST_WORDS] or [meant.get("const")]
         if kind == "string" and all(isinstance(word, str) for word in words):
             plain["enum"] = words
-        is_last = depth >= _MOST_LEVELS or self._left <= 0
+        is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
             properties: dict[str, Any] = {}
@@ -5725,7 +5725,6 @@ _FIELDS_WITH_A_MEANING = frozenset(
     {
         "action",
         "approval_request_id",
-        "approve",
         "arguments",
         "call_id",
         "code",
@@ -10489,9 +10488,9 @@ class ResponseState:
         if is_call(item) and position is not None:
             known = self._items[position]
             name = item.get("name") or known.get("name")
-            # The page has shown the call under the id that came first.
-            call_id = known.get("call_id") or item.get("call_id")
-            item = {**item, "name": name, "call_id": call_id}
+            # The page has shown the call under the id that came first; without one
+            # it would not be known.
+            item = {**item, "name": name, "call_id": known["call_id"]}
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
@@ -16212,7 +16211,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _output_part(part: object) -> Item:
-    """Return a part of what a tool returned; raises InvalidRequest.
+    """Return a part of what a tool returned, or a note in its place.
 
     Clients pass on what MCP servers return, and rows of a table: nobody could remove
     them from the chat.
@@ -16227,13 +16226,17 @@ def _output_part(part: object) -> Item:
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
-    own_part = _input_part(part, "auto")
+    try:
+        own_part = _input_part(part, "auto")
+    except InvalidRequest:  # a sound, a link, an image without its data
+        return {"type": "input_text", "text": _NO_KNOWN_PART}
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
         return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
     return own_part
 
 
 _NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
+_NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
@@ -17619,7 +17622,7 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
     for item in reversed(items):
         key = "output" if "output" in item else "content"
         rows = item.get(key)
-        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
+        if not isinstance(rows, list):
             newest_first.append(item)
             continue
         parts: list[Item] = []
@@ -18279,7 +18282,7 @@ class _RunHistory:
         message: Item | None = None
         if items and item_type(items[-1]) == "message":
             shown = self._shown[piece.ulid]
-            if shown and shown == text_digest(piece.text):
+            if shown == text_digest(piece.text):
                 return [*items[:-1], restore_from_shown(items[-1], piece.text)]
             # Open WebUI joins neighboring messages and drops `phase`
             # (utils/misc.py:408). It does not return the text of commentary, so the text
@@ -18552,8 +18555,8 @@ def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
     ending = ended.ending
-    if ending.kind == "refused" and _is_failure(trace.status or 0):
-        return trace.status or 0
+    if ending.kind == "refused" and trace.status and _is_failure(trace.status):
+        return trace.status
     known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 
@@ -22782,8 +22785,9 @@ def build_strategy_instructions(
 #
 # Answers in which each call occurs once (R12).
 #
-# A call without an id or a name is dropped. A call that arrives twice counts once, in its
-# last form, at its first place.
+# A call without a name is dropped; one without an id has got one in the engine
+# (loop/response.py). A call that arrives twice counts once, in its last form, at its
+# first place.
 # --------------------------------------------------------------------------------------
 
 
@@ -22824,8 +22828,8 @@ class _MergedCalls:
             return [event]
         match event:
             case ItemAdded() if is_call(event.item):
-                call_id = str(event.item.get("call_id") or "")
-                if call_id and event.item.get("name") and call_id not in self._indexes:
+                call_id = str(event.item.get("call_id"))
+                if event.item.get("name") and call_id not in self._indexes:
                     self._indexes[call_id] = event.output_index
                     return [event]
                 self._dropped.add(event.output_index)
@@ -22834,10 +22838,9 @@ class _MergedCalls:
                 index = self._find(event.item)
                 if index is not None:
                     return [event._replace(output_index=index)]
-                call_id = str(event.item.get("call_id") or "")
-                if call_id and event.item.get("name"):
+                if event.item.get("name"):
                     # Some servers name a call at its end only.
-                    self._indexes[call_id] = event.output_index
+                    self._indexes[str(event.item.get("call_id"))] = event.output_index
                     return [ItemAdded(event.output_index, event.item), event]
                 return []
         return [] if event.output_index in self._dropped else [event]
@@ -23311,7 +23314,7 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if self._steps_as_thoughts and messages and not self._has_called:
+        if messages and not self._has_called:
             index, last = messages[-1]
             text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
@@ -27128,7 +27131,7 @@ class DelegateTool:
         tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
         return self.request._replace(
-            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            messages=[{"role": "user", "content": args["task"]}],
             body={},
             parameters=parameters.model_copy(
                 update={
@@ -27573,7 +27576,7 @@ def read_earlier_rounds(
         if usage:
             usages.append(usage)
         noted_seconds = turn.notes.get("seconds")
-        if isinstance(noted_seconds, int | float) and noted_seconds > 0:
+        if isinstance(noted_seconds, int | float):
             seconds.append(noted_seconds)
         noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
@@ -27639,16 +27642,21 @@ def _find_open_turn(
 
 
 def _read_usage(turn: DetailTurn) -> Usage | None:
-    """Return the tokens that an answer noted; None if it noted none."""
+    """Return the tokens that an answer noted; None if it noted none.
+
+    Notes are signed: only this pipeline wrote them.
+    """
     noted = as_mapping(turn.notes.get("usage"))
     counts: dict[str, Any] = {}
     for name in Usage._fields:
         count = noted.get(name)
-        if isinstance(count, int) and count >= 0 and name != "cost":
+        if isinstance(count, int):
             counts[name] = count
     if not counts:
         return None
-    return Usage(**counts, cost=read_dollars(noted.get("cost")))
+    counts["cost"] = read_dollars(noted.get("cost"))
+    counts["tier"] = as_text(noted.get("tier"))
+    return Usage(**counts)
 
 
 def _find_failed_calls(
@@ -28790,8 +28798,8 @@ class _Agent:
             left = [verdict for verdict in verdicts if verdict.is_left]
             if left:
                 yield StateChanged("waiting_for_tools")
-            if left and last.items and len(left) < len(verdicts):
-                yield self._build_round_end(last)
+                if last.items and len(left) < len(verdicts):
+                    yield self._build_round_end(last)
         if self._round_step:
             yield self._steps.end(self._round_step, failed=event.ending.is_failure)
 
