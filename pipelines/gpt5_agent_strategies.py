@@ -17622,7 +17622,8 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
     for item in reversed(items):
         key = "output" if "output" in item else "content"
         rows = item.get(key)
-        if not isinstance(rows, list):
+        # Most items have none, and need no copy.
+        if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
             newest_first.append(item)
             continue
         parts: list[Item] = []
