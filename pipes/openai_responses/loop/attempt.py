@@ -87,7 +87,8 @@ class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
-    """The shortest time between two events that show more of an answer."""
+    """The shortest time between two events that show more of an answer; in a crowd of
+    answers up to three times as long."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(max_retries=12)
@@ -389,6 +390,11 @@ _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
 
+_FEW_ANSWERS = 10
+"""Of more at once, each is shown less often. What a host does with a delta costs most,
+and a process that cannot keep up shows all of them late."""
+_MOST_LONGER = 3.0
+
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
@@ -418,6 +424,7 @@ class _StreamReader:
     ) -> None:
         self._answer = answer
         self._limits = server.limits
+        self._connections = server.connections
         self._deadlines = server.deadlines
         self._response = response
         self._skipped = skipped
@@ -465,7 +472,8 @@ class _StreamReader:
         if not isinstance(last, TextDelta):
             return
         share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-        longest = self._limits.join_seconds * share
+        crowd = self._connections.open_requests / _FEW_ANSWERS
+        longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return

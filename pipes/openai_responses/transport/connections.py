@@ -82,7 +82,8 @@ class _Pool:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
+        self.lent = 0
+        """To how many requests."""
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -98,12 +99,12 @@ class _Pool:
                 ttl_dns_cache=_DNS_SECONDS,
             )
             self._session = new_session(connector)
-        self._lent += 1
+        self.lent += 1
         try:
             yield self._session
         finally:
-            self._lent -= 1
-            if self._lent == 0:
+            self.lent -= 1
+            if self.lent == 0:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
@@ -481,6 +482,11 @@ class Connections:
                     self._pools.pop(loop, None)  # other threads do the same
             self._pools[running] = _Pool()
         return self._pools[running]
+
+    @property
+    def open_requests(self) -> int:
+        """How many requests of the running loop are under way."""
+        return self._pool().lent
 
     @asynccontextmanager
     async def request(

@@ -28,6 +28,7 @@ from upstream.server import (
     breaking,
     started,
     streaming,
+    until,
 )
 
 pytestmark = pytest.mark.asyncio
@@ -167,6 +168,39 @@ async def test_deltas_are_joined_by_time(
             teller.stop()
             rest = [event async for event in events]
     assert log_of(rest)[-1:] == ["run completed"]
+
+
+@pytest.mark.parametrize(("others", "seconds"), [(9, 1.0), (19, 2.0), (59, 3.0)])
+async def test_deltas_of_a_crowd_are_joined_for_longer(
+    connections: Connections, others: int, seconds: float
+) -> None:
+    """What a host does with each of them is what a busy process has no time for."""
+
+    now = asyncio.get_running_loop().time
+    teller = Teller()
+    teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
+    silent = Teller()
+    async with Upstream(teller.answer) as upstream, Upstream(silent.answer) as crowded:
+        within = Limits(join_seconds=1.0)
+        crowd = [
+            asyncio.ensure_future(
+                anext(run(asking(), crowded.endpoint, connections, within))
+            )
+            for _ in range(others)
+        ]
+        await until(lambda: len(crowded.requests) == others)
+        events = run(asking(), upstream.endpoint, connections, within)
+        async with aclosing(events):
+            await anext(events)
+            await anext(events)
+            teller.say(wire.text_delta("two "))
+            began = now()
+            assert log_of([await anext(events)]) == ["0 text 0: two "]
+            assert now() - began == pytest.approx(seconds, abs=0.2)
+            teller.stop()
+        for other in crowd:
+            other.cancel()
+        await asyncio.gather(*crowd, return_exceptions=True)
 
 
 async def test_slow_deltas_are_not_waited_for(
