@@ -11915,7 +11915,8 @@ class _Pool:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
+        self.lent = 0
+        """To how many requests."""
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -11931,12 +11932,12 @@ class _Pool:
                 ttl_dns_cache=_DNS_SECONDS,
             )
             self._session = new_session(connector)
-        self._lent += 1
+        self.lent += 1
         try:
             yield self._session
         finally:
-            self._lent -= 1
-            if self._lent == 0:
+            self.lent -= 1
+            if self.lent == 0:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
@@ -12315,6 +12316,11 @@ class Connections:
             self._pools[running] = _Pool()
         return self._pools[running]
 
+    @property
+    def open_requests(self) -> int:
+        """How many requests of the running loop are under way."""
+        return self._pool().lent
+
     @asynccontextmanager
     async def request(
         self,
@@ -12523,7 +12529,8 @@ class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
-    """The shortest time between two events that show more of an answer."""
+    """The shortest time between two events that show more of an answer; in a crowd of
+    answers up to three times as long."""
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(max_retries=12)
@@ -12825,6 +12832,11 @@ _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
 
+_FEW_ANSWERS = 10
+"""Of more at once, each is shown less often. What a host does with a delta costs most,
+and a process that cannot keep up shows all of them late."""
+_MOST_LONGER = 3.0
+
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
@@ -12854,6 +12866,7 @@ class _StreamReader:
     ) -> None:
         self._answer = answer
         self._limits = server.limits
+        self._connections = server.connections
         self._deadlines = server.deadlines
         self._response = response
         self._skipped = skipped
@@ -12901,7 +12914,8 @@ class _StreamReader:
         if not isinstance(last, TextDelta):
             return
         share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-        longest = self._limits.join_seconds * share
+        crowd = self._connections.open_requests / _FEW_ANSWERS
+        longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
