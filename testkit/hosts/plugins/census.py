@@ -34,7 +34,7 @@ class Pipe:
         held_open = {
             "sessions": len(opened),
             "idle_sockets": sum(_sockets(session.connector) for session in opened),
-            "lent": sum(pool._lent for pool in pools),
+            "lent": sum(pool.lent for pool in pools),
             "tasks": sum(name.startswith(owner) for name in names),
             "runs": sum(type(held).__name__ == "RunLog" for held in theirs),
         }
