@@ -27,15 +27,15 @@ from openai_responses.items import (
     text_message,
     tool_name,
 )
-from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.json_input import as_list, value_at
 from openai_responses.repairs.chat_repairs import (
-    MEDIA_GONE,
     ChatRepair,
     PlainItems,
     WordsAlone,
     has_media,
     name_items,
     plain_item,
+    without_media,
 )
 from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, SentRequest
@@ -546,23 +546,18 @@ class LimitMedia(RequestRepair):
                 surplus += sum(map(self._is_meant, content_parts(item.get(key))))
         if surplus <= 0:
             return payload
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if not isinstance(item.get(key), list):
-                    continue
-                changed[key] = []
-                for part in item[key]:
-                    goes = surplus > 0 and self._is_meant(part)
-                    surplus -= goes
-                    gone = {"type": "input_text", "text": MEDIA_GONE}
-                    changed[key].append(gone if goes else part)
-            items.append(changed)
+
+        def goes(part: Item) -> bool:
+            nonlocal surplus
+            is_surplus = surplus > 0 and self._is_meant(part)
+            surplus -= is_surplus
+            return is_surplus
+
+        items = [without_media(item, goes) for item in payload["input"]]
         return {**payload, "input": items}
 
-    def _is_meant(self, part: object) -> bool:
-        return as_mapping(part).get("type") == self.kind
+    def _is_meant(self, part: Item) -> bool:
+        return part.get("type") == self.kind
 
 
 @dataclass(frozen=True, slots=True)
