@@ -5142,7 +5142,7 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
+_MEDIA_GONE = "\n[An image or file was here. It could not be sent.]\n"
 """On a line of its own: some servers join the parts of a message without a space."""
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
@@ -5549,17 +5549,28 @@ def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     return False
 
 
-def plain_item(item: Item) -> Item:
-    """Return a message, a call or an output with its words alone."""
+def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
+    """Return an item with a line in the place of each part that `goes`.
+
+    The parts are asked about in their order.
+    """
     bare = dict(item)
     for key in ("content", "output"):
-        if not isinstance(item.get(key), list):
-            continue
-        bare[key] = []
-        for part in item[key]:
-            is_media = isinstance(part, dict) and part.get("type") in _MEDIA
-            gone = {"type": "input_text", "text": MEDIA_GONE}
-            bare[key].append(gone if is_media else part)
+        if isinstance(item.get(key), list):
+            bare[key] = [
+                (
+                    {"type": "input_text", "text": _MEDIA_GONE}
+                    if isinstance(part, dict) and goes(part)
+                    else part
+                )
+                for part in item[key]
+            ]
+    return bare
+
+
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
+    bare = without_media(item, lambda part: part.get("type") in _MEDIA)
     if item_type(item) == "message":
         return text_message(item.get("role"), message_text(bare))
     if isinstance(bare.get("output"), list):
@@ -6199,23 +6210,18 @@ class LimitMedia(RequestRepair):
                 surplus += sum(map(self._is_meant, content_parts(item.get(key))))
         if surplus <= 0:
             return payload
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if not isinstance(item.get(key), list):
-                    continue
-                changed[key] = []
-                for part in item[key]:
-                    goes = surplus > 0 and self._is_meant(part)
-                    surplus -= goes
-                    gone = {"type": "input_text", "text": MEDIA_GONE}
-                    changed[key].append(gone if goes else part)
-            items.append(changed)
+
+        def goes(part: Item) -> bool:
+            nonlocal surplus
+            is_surplus = surplus > 0 and self._is_meant(part)
+            surplus -= is_surplus
+            return is_surplus
+
+        items = [without_media(item, goes) for item in payload["input"]]
         return {**payload, "input": items}
 
-    def _is_meant(self, part: object) -> bool:
-        return as_mapping(part).get("type") == self.kind
+    def _is_meant(self, part: Item) -> bool:
+        return part.get("type") == self.kind
 
 
 @dataclass(frozen=True, slots=True)
