@@ -64,7 +64,8 @@ class Room:
 
     def __init__(self, source: str, copy: Path, log: Path) -> None:
         """Find out which test runs which line."""
-        self.copy, self.log = copy, log
+        self.copy = copy
+        self.log = log
         sources = [source, *TESTED_WITH.get(source, [])]
         self.paths = [
             path.relative_to(copy)

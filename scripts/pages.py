@@ -47,8 +47,15 @@ LARGEST_PICTURE = 200_000
 MOST = 0.02
 """The share of all tests that a word of a row may be in: more have `status`."""
 NOT_THE_CALLERS = {
-    *("model", "input", "instructions", "store", "background", "include", "tools"),
-    *("background_options", "repairs"),
+    "background",
+    "background_options",
+    "include",
+    "input",
+    "instructions",
+    "model",
+    "repairs",
+    "store",
+    "tools",
 }
 _LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
 _ROW = re.compile(
@@ -134,7 +141,8 @@ def row_faults(here: str, words: str, tests: str) -> Iterator[str]:
         yield "it does not say whether it holds"
     if here.startswith("Differs") and len(here.split()) <= 10:
         yield "it differs without a reason"
-    wanted, named = words[1:-1].split("`, `"), tests[1:-1].split("`, `")
+    wanted = words[1:-1].split("`, `")
+    named = tests[1:-1].split("`, `")
     sources: list[str] = []
     for test in named:
         source = all_tests().get(test)

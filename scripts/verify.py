@@ -67,11 +67,14 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     match arguments:
         case []:
-            checks, tests = CHECKS | BENCHMARKS, TESTS
+            checks = CHECKS | BENCHMARKS
+            tests = TESTS
         case ["--fast"]:
-            checks, tests = CHECKS, FAST_TESTS
+            checks = CHECKS
+            tests = FAST_TESTS
         case ["--long"]:
-            checks, tests = CHECKS | BENCHMARKS, TESTS | LONG_TESTS
+            checks = CHECKS | BENCHMARKS
+            tests = TESTS | LONG_TESTS
         case _:
             print("Arguments given: pytest alone runs, no lint and no type check.")
             return run("pytest", ["-m", "pytest", *arguments])

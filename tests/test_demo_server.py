@@ -34,7 +34,7 @@ def server_that_lists(status: int, body: bytes) -> Iterator[tuple[str, list[str]
             """Print nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1", seen

@@ -68,7 +68,8 @@ def read_known_faults(root: Path, file: Path) -> list[Fault]:
     """
     faults: list[Fault] = []
     for row in json.loads(file.read_text()):
-        path, old = Path(row["file"]), row["old"].encode()
+        path = Path(row["file"])
+        old = row["old"].encode()
         source = (root / path).read_bytes() if (root / path).exists() else b""
         if source.count(old) != 1:
             raise ValueError(f"{file.name}: not once in {path}: {row['old']!r}")
@@ -80,8 +81,11 @@ def read_known_faults(root: Path, file: Path) -> list[Fault]:
             if value.lineno < lines.stop and lines.start <= (value.end_lineno or 0):
                 constant = name
         end = start + len(old)
-        kind, new = row["seen"], row["new"]
-        faults.append(Fault(path, constant, lines, start, end, kind, row["old"], new))
+        faults.append(
+            Fault(
+                path, constant, lines, start, end, row["seen"], row["old"], row["new"]
+            )
+        )
     return faults
 
 

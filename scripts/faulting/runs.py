@@ -39,7 +39,8 @@ class LinesOfTests:
 
     def __init__(self, root: Path, sources: Sequence[str], to: Path) -> None:
         """Begin to measure."""
-        self.root, self.to = root, to
+        self.root = root
+        self.to = to
         self.seconds: dict[str, float] = {}
         self.coverage = coverage.Coverage(
             data_file=None,

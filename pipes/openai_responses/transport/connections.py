@@ -240,7 +240,8 @@ class HttpResponse:
 
     async def read_any(self) -> bytes:
         """Return the next piece of the body that has arrived; empty at its end."""
-        text, self._begin = self._begin, b""
+        text = self._begin
+        self._begin = b""
         if not text:
             text = next(self._pieces, b"")
             if text:  # of a packed chunk, which can have thousands: others run, too

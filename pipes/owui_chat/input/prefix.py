@@ -52,7 +52,8 @@ def _context_around(message: UserMessage) -> JsonObject | None:
         return None
     for index, text in enumerate(texts):
         if words in text:
-            before, after = text, ""
+            before = text
+            after = ""
             if words:  # what is around their last place
                 before, _, after = text.rpartition(words)
             texts[index] = [before, after]
