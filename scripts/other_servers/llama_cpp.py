@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,8 @@ class LlamaServer:
                 if "data" in await self.read("/v1/models"):
                     return
             await asyncio.sleep(0.2)
+        if self.process.returncode == -signal.SIGILL:
+            raise RuntimeError("llama.cpp's binary needs a CPU with more instructions")
         raise RuntimeError(f"llama.cpp did not start: {log.read_text()[-800:]}")
 
     def _command(self) -> list[str]:
