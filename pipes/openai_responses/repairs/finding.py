@@ -334,7 +334,8 @@ def blind_repair(
     if not (may_be_repaired(failure) or hides_cause or is_key_error):
         return None
     may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
-    if status == 404 and not error.names_a_place:
+    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
+    if is_missing and not error.names_a_place:
         # Else the address or the model is wrong.
         may_be_about_chat = (
             error.type == "invalid_request_error"

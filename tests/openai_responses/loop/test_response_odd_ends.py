@@ -194,6 +194,27 @@ def test_end_that_says_nothing_of_nothing_is_none(
     assert (state.ending and state.ending.kind) == ending
 
 
+@pytest.mark.parametrize(
+    ("items", "reason", "kind"),
+    [
+        ([LOOK], None, "completed"),
+        ([wire.message_item("Hi"), {**LOOK, "id": "fc_1"}], None, "completed"),
+        ([LOOK], "max_output_tokens", "incomplete"),
+        ([CUT_CALL], None, "incomplete"),
+        ([LOOK, wire.message_item("Hi", at=1)], None, "incomplete"),
+        ([], None, "incomplete"),
+    ],
+)
+def test_incomplete_without_a_reason_after_a_whole_call_is_complete(
+    items: list[Item], reason: str | None, kind: str
+) -> None:
+    """Bridges to Chat Completions say so for each reason to end that is not `stop`."""
+    response = {"output": items, "incomplete_details": reason and {"reason": reason}}
+    state, _ = fed(wire.ended("incomplete", **response))
+    assert state.ending is not None
+    assert state.ending.kind == kind
+
+
 @pytest.mark.parametrize("fields", [{}, {"response": None}])
 def test_end_without_a_body_of_a_response_that_brought_nothing(fields: Item) -> None:
     """It is no end: the request is sent again."""

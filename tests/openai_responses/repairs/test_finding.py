@@ -356,6 +356,8 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
         (ApiError("context_length_exceeded", param="input"), 400),
         (ApiError(param="input[0].content"), 401),
         (words("Not found"), 404),
+        # As codex-relay passes it on in its stream.
+        (ApiError("404", message="The model `x` does not exist."), 200),
         (ApiError(type="invalid_request_error", message="The model x is gone."), 404),
         (
             ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"),
