@@ -6978,7 +6978,8 @@ def blind_repair(
     if not (may_be_repaired(failure) or hides_cause or is_key_error):
         return None
     may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
-    if status == 404 and not error.names_a_place:
+    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
+    if is_missing and not error.names_a_place:
         # Else the address or the model is wrong.
         may_be_about_chat = (
             error.type == "invalid_request_error"
@@ -10631,6 +10632,13 @@ class ResponseState:
                 events += self._end(position, _NOWHERE, item)
         if event.status != "failed":
             events += self._end_open(event.status, has_snapshot=bool(output))
+        # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
+        # and name a reason only where the answer was cut off (deepseek2responses 0.1,
+        # codex-router-proxy 0.5).
+        if self.ending == ending_of_incomplete(None) and self._items:
+            last = self._items[-1]
+            if item_type(last) == "function_call" and last.get("status") == "completed":
+                self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone(event.status)]
 
@@ -11644,7 +11652,8 @@ class Unpacker:
             self._begin += packed
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
-            packed, self._begin = self._begin, b""
+            packed = self._begin
+            self._begin = b""
             self._unpack, self._has_ended = _choose(self._name, packed)
         try:
             yield from self._unpack(packed)
@@ -12079,7 +12088,8 @@ class HttpResponse:
 
     async def read_any(self) -> bytes:
         """Return the next piece of the body that has arrived; empty at its end."""
-        text, self._begin = self._begin, b""
+        text = self._begin
+        self._begin = b""
         if not text:
             text = next(self._pieces, b"")
             if text:  # of a packed chunk, which can have thousands: others run, too

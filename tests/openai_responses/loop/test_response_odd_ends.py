@@ -210,7 +210,8 @@ def test_incomplete_without_a_reason_after_a_whole_call_is_complete(
 ) -> None:
     """Bridges to Chat Completions say so for each reason to end that is not `stop`."""
     response = {"output": items, "incomplete_details": reason and {"reason": reason}}
-    state, _ = fed(wire.ended("incomplete", **response))
+    grown = [wire.added({**item, "status": "in_progress"}) for item in items[:1]]
+    state, _ = fed(*grown, wire.ended("incomplete", **response))
     assert state.ending is not None
     assert state.ending.kind == kind
 
