@@ -13564,8 +13564,8 @@ class ResponseState:
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5).
-        if self.ending == ending_of_incomplete(None) and self._items:
-            last = self._items[-1]
+        if self.ending == ending_of_incomplete(None) and self.items:
+            _, last = self.items[-1]
             if item_type(last) == "function_call" and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items

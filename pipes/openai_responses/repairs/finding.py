@@ -12,6 +12,7 @@ exists in the request, or on words that the request could not have said.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED
@@ -130,6 +131,7 @@ _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
     r"|is missing a `?thought_signature",
     re.IGNORECASE,
@@ -306,7 +308,7 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_lacking_skills(refusal)
+        candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
@@ -390,8 +392,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
     if _REASONING_IS_MISSING.search(refusal.words):
-        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+        yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
@@ -503,6 +504,12 @@ def _without_item(
         yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repair for a model that wants the thought of each call back."""
+    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:

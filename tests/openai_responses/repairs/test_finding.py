@@ -237,6 +237,10 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         ),
         ("Function call `x` is missing a `thought_signature`", CallsAsWords(LAST)),
         (
+            "Missing `reasoning_content` field in the assistant message.",
+            CallsAsWords(LAST),
+        ),
+        (
             "reasoning_effort='none' is not supported by Harmony. Supported values are: "
             "high, medium, low.",
             ReplaceEffort("none", "low"),
@@ -1080,3 +1084,10 @@ def test_input_that_leaves_no_room_lowers_nothing() -> None:
     ):
         tried = tried_after(words(numbers), max_output_tokens=99_999)
         assert tried is None or not isinstance(tried.repair, LowerLimit)
+
+
+def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
+    """Llama Stack 0.7.3 calls what DeepSeek refuses behind it a `server_error`."""
+    message = "Missing `reasoning_content` field in the assistant message."
+    error = ApiError("server_error", message=message)
+    assert find(error, 200).repair == CallsAsWords(LAST)
