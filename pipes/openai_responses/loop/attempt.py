@@ -225,17 +225,19 @@ class Attempt:
         MalformedEvent if nothing of a stream can be read. Cancelling or closing it
         closes the connection.
         """
-        endpoint, connections, _, deadlines = self.server
+        server = self.server
         response = self.response
-        deadlines.start_attempt()
-        async with connections.request(endpoint, path, payload, deadlines) as answer:
+        server.deadlines.start_attempt()
+        async with server.connections.request(
+            server.endpoint, path, payload, server.deadlines
+        ) as answer:
             response.trace = Trace(answer.request_id, status=200)
             if not await answer.is_stream():
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
             reader = _StreamReader(
-                answer, self.server, response, self.skipped, is_new=is_new
+                answer, server, response, self.skipped, is_new=is_new
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):

@@ -224,6 +224,7 @@ class BackgroundAttempt(Attempt):
             return
         if self._response_id.done():
             self._has_nothing_to_cancel = True
-            endpoint, connections, _, _ = self.server
+            server = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
-            connections.do_later(connections.post_quietly(endpoint, path))
+            cancellation = server.connections.post_quietly(server.endpoint, path)
+            server.connections.do_later(cancellation)
