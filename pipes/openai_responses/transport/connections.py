@@ -240,7 +240,8 @@ class HttpResponse:
 
     async def read_any(self) -> bytes:
         """Return the next piece of the body that has arrived; empty at its end."""
-        text, self._begin = self._begin, b""
+        text = self._begin
+        self._begin = b""
         if not text:
             text = next(self._pieces, b"")
             if text:  # of a packed chunk, which can have thousands: others run, too
@@ -664,16 +665,15 @@ def _path_step(text: str) -> str:
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
-    ids: tuple[str, str],
+    container_id: str,
+    file_id: str,
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
+    More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    container_id, file_id = ids
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

@@ -68,7 +68,8 @@ class Unpacker:
             self._begin += packed
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
-            packed, self._begin = self._begin, b""
+            packed = self._begin
+            self._begin = b""
             self._unpack, self._has_ended = _choose(self._name, packed)
         try:
             yield from self._unpack(packed)

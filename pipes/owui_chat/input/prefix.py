@@ -52,10 +52,11 @@ def _context_around(message: UserMessage) -> JsonObject | None:
         return None
     for index, text in enumerate(texts):
         if words in text:
-            before, after = text, ""
+            around = [text, ""]
             if words:  # what is around their last place
                 before, _, after = text.rpartition(words)
-            texts[index] = [before, after]
+                around = [before, after]
+            texts[index] = around
             return {"words": text_digest(words), "texts": texts}
     return None
 
