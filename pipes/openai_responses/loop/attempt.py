@@ -24,9 +24,8 @@ from openai_responses.endings import (
     Ending,
     ending_of_exception,
     ending_of_incomplete,
+    ending_of_refusal,
     notice_text,
-    refusal_fault,
-    refusal_message,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -356,10 +355,7 @@ class Attempt:
         named = named_parameter(self.request.sent(), refused.error)
         if named not in STRICT_LACKS:
             return ending
-        told = refused.error._replace(param=named)
-        message = refusal_message(refused.status, told)
-        fault = refusal_fault(refused.status, told)
-        return ending._replace(message=message, fault=fault)
+        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:

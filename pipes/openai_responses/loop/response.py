@@ -202,7 +202,9 @@ class ResponseState:
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 # They fit an item of any type.
-                position = self._find(event.output_index, [event.item_id], bool)
+                position = self._find(
+                    event.output_index, [event.item_id], lambda _item: True
+                )
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]

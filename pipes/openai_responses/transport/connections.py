@@ -31,10 +31,8 @@ from openai_responses.endings import (
     COMPRESSED,
     UNREADABLE,
     Ending,
-    failure_fault,
-    failure_message,
-    refusal_fault,
-    refusal_message,
+    ending_of_failure,
+    ending_of_refusal,
 )
 from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
@@ -372,13 +370,9 @@ class HttpResponse:
             own_error = read_api_error(wire)
             error = own_error if own_error.message else None
         if error is not None:
+            ending = ending_of_failure("failed", error)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_message(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
+            raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
@@ -412,9 +406,8 @@ class HttpResponse:
                 waits.append(seconds_until(reset))
             retry_after = max(waits, default=None)
         failure = Failure(status, error, retry_after, should_retry)
-        message = refusal_message(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(message, failure, self.request_id, fault)
+        ending = ending_of_refusal(status, error)
+        return ApiRefused(ending.message, failure, self.request_id, ending.fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
