@@ -401,7 +401,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
-    code_runs = LeaveOutKind("code_interpreter_call", last)
+    code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
@@ -499,7 +499,7 @@ def _without_item(
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+        yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
