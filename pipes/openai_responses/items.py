@@ -558,11 +558,8 @@ def is_hosted(item: JsonObject) -> bool:
     return item_type(item) in TOOL_OF_ITEM
 
 
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
+def is_returnable_hosted(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     tool = maker_of(item)
     if not tool.type or kind.returned == "never":
@@ -572,6 +569,7 @@ def is_host_returned(item: JsonObject) -> bool:
     action = as_mapping(item.get("action")).get("type")
     if tool.type == "web_search" and action not in _ACTIONS:
         return False
+    # Without the list of a server's tools the API asks the server again.
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
     return all(item.get(key) is not None for key in kind.required)
@@ -579,7 +577,7 @@ def is_host_returned(item: JsonObject) -> bool:
 
 def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
+    return is_returnable_hosted(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:

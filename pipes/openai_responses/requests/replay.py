@@ -37,9 +37,9 @@ from openai_responses.items import (
     is_call_output,
     is_code,
     is_encrypted,
-    is_host_returned,
     is_hosted,
     is_reasoning,
+    is_returnable_hosted,
     item_type,
     json_text,
     kind_of,
@@ -231,7 +231,7 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_host_returned(item):
+        if is_returnable_hosted(item):
             kept = {**kept, **_required_fields(item)}
         return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
@@ -312,7 +312,9 @@ def replayed_rows(
             # it.
             goes_back = has_encrypted_reasoning(last)
         else:
-            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+            goes_back = (
+                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
+            )
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows
