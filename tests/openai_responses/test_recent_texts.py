@@ -1,7 +1,5 @@
 """Recent texts are known for a day, and take little memory."""
 
-import pytest
-
 from measures.kept_memory import kept_container
 from openai_responses.recent_texts import RecentTexts, UserReports
 
@@ -15,21 +13,16 @@ class Clock:
         return self.seconds
 
 
-@pytest.mark.parametrize(
-    ("options", "seconds"), [({}, 86_400), ({"seconds": 3600.0}, 3600)]
-)
-def test_recent_texts_are_known_for_their_time(
-    options: dict[str, float], seconds: float
-) -> None:
+def test_recent_texts_are_known_for_a_day() -> None:
     clock = Clock()
-    texts = RecentTexts(now=clock, **options)
+    texts = RecentTexts(now=clock)
     assert texts.first_time("one")
 
-    clock.seconds = seconds - 1
+    clock.seconds = 86_399
     assert not texts.first_time("one")
     assert "one" in texts
     assert "other" not in texts
-    clock.seconds = seconds
+    clock.seconds = 86_400
     assert "one" not in texts
     assert texts.first_time("one")
 
