@@ -64,20 +64,20 @@ class IntermediateTexts:
     Text that may become a step is held back until that is known: a model that names the
     phase of its messages says it at their beginning, with others a call tells. What is
     hidden is sent to the model again.
-
-    Of the current round, `_may_call` says whether the model may call tools,
-    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
-    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
         self._are_shown = are_shown
         self._may_call = False
+        """Whether the model may call tools in the current round."""
         self._has_called = False
+        """Whether it has."""
         self._has_answer = False
+        """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        """The hidden messages of the whole run."""
         self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:

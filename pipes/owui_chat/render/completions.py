@@ -54,12 +54,7 @@ _BROKEN_OFF = ("cancelled", "steered")
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary.
-
-    `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message, `_refusals` has those that refuse.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(
         self,
@@ -82,11 +77,17 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
+        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
+        """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
+        """The output indexes of messages that refuse."""
         self._length = 0
+        """How many characters the text has so far."""
         self._last_part: dict[str, object] = {}
+        """The part of the last text of each kind."""
         self._commentary: dict[int, Item] = {}
+        """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
         self._has_role = False
