@@ -202,7 +202,10 @@ class Citations:
         return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the whole text of a message as it is shown."""
+        """Return the whole text of a message as it is shown.
+
+        Its numbers, and no earlier ones, are those whose addresses follow.
+        """
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}

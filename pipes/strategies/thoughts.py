@@ -167,7 +167,7 @@ def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
 
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
-"""The kinds of deltas that people read."""
+"""The kinds of deltas that users read."""
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class ShownThoughts:
         self._has_called = False
         """Whether the current response calls a tool."""
         self._has_words = False
-        """Whether the current response brought text that people read."""
+        """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
         """Those of the current response, by their indexes."""
         self._open: dict[int, _Message] = {}
@@ -227,7 +227,7 @@ class ShownThoughts:
     def begin_round(self) -> None:
         """Prepare for another answer of the model.
 
-        A call may be shown after its response, when a person was asked about it.
+        A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
         self._has_called = False

@@ -584,7 +584,7 @@ async def _call_tool(
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
     """Return what stops the limit of a call, and with `pause` the clocks of others.
 
-    It stands still while the tool of the call asks the user something.
+    The limit is stopped while the tool of the call asks the user something.
     """
 
     def reschedule() -> None:

@@ -320,7 +320,7 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
+    """Return a message in the model's own bytes, unless a user edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:

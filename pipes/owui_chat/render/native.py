@@ -367,7 +367,7 @@ class NativeRenderer:
         self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: people keep what they have read of it.
+                # Of an attempt that failed: users keep what they have read of it.
                 del self._host_indexes[index]
                 item = self._unfinished_thought(index, host_index)
             case "message":
