@@ -9,13 +9,18 @@ _MAX_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most.
+    """The texts of the last day, or of as many seconds, five thousand at most.
 
     They are kept by their hash, because a text may be long, or secret.
     """
 
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
         self._now = now
+        self._seconds = seconds
         self._ends: dict[int, float] = {}
         """Until when each text counts, by its hash."""
 
@@ -29,7 +34,7 @@ class RecentTexts:
             return False
         if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        self._ends[hash(text)] = self._now() + self._seconds
         return True
 
 

@@ -1,5 +1,7 @@
 """Recent texts are known for a day, and take little memory."""
 
+import pytest
+
 from measures.kept_memory import kept_container
 from openai_responses.recent_texts import RecentTexts, UserReports
 
@@ -13,16 +15,21 @@ class Clock:
         return self.seconds
 
 
-def test_recent_texts_are_known_for_a_day() -> None:
+@pytest.mark.parametrize(
+    ("options", "seconds"), [({}, 86_400), ({"seconds": 3600.0}, 3600)]
+)
+def test_recent_texts_are_known_for_their_time(
+    options: dict[str, float], seconds: float
+) -> None:
     clock = Clock()
-    texts = RecentTexts(now=clock)
+    texts = RecentTexts(now=clock, **options)
     assert texts.first_time("one")
 
-    clock.seconds = 86_399
+    clock.seconds = seconds - 1
     assert not texts.first_time("one")
     assert "one" in texts
     assert "other" not in texts
-    clock.seconds = 86_400
+    clock.seconds = seconds
     assert "one" not in texts
     assert texts.first_time("one")
 
