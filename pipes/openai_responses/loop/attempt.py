@@ -218,11 +218,11 @@ class Attempt:
     ) -> RunEvents:
         """Send a request, feed the answer to the response, and yield its run events.
 
-        Without a `payload` it requests a response, or the rest of its stream, of which
-        `is_new` names the events to read. A response that is still in progress yields
-        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
-        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
-        closes the connection.
+        Without a `payload` it requests a response, or the rest of its stream. `is_new`
+        is given for a background response, whose stream may come in several answers: it
+        says which events to read. A response that is still in progress yields nothing.
+        Raises what `Connections.request` raises, AnswerTooLarge, and MalformedEvent if
+        nothing of a stream can be read. Cancelling or closing it closes the connection.
         """
         server = self.server
         response = self.response
@@ -254,7 +254,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on after the stream
+            if is_new is None:  # else the response may go on after the stream
                 reason += response.close()
             for event in reason:
                 yield event
