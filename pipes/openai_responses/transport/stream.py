@@ -337,7 +337,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-END_OF_STREAM = "[DONE]"
+_END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -352,7 +352,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
-    if text == END_OF_STREAM:
+    if text == _END_OF_STREAM:
         return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
