@@ -162,15 +162,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = item.get("approval_request_id") if _is_response(item) else None
-        if is_approval_request(item):
-            request_id = item["id"]
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
+        if is_approval_request(item) and item["id"] not in open_ids:
+            # What was denied stays, as a call with the reason.
+            answer = answers.get(item["id"], {})
             if answer.get("approve") is False:
                 open_items += refused_pair(item, str(answer.get("reason") or ""))
+            continue
+        answered_id = item.get("approval_request_id") if _is_response(item) else None
+        if answered_id is None or answered_id in open_ids:
+            open_items.append(item)
     return open_items
 
 
