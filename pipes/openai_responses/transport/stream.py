@@ -465,7 +465,7 @@ def _read_index(wire: JsonObject) -> int:
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
+    """Return the reader of a text in `field`, whose place is in the field `part`.
 
     The tuple is made in half the time of the named tuple's own `__new__`.
     """
@@ -543,7 +543,7 @@ class _TextEvent(NamedTuple):
     name: str
     kind: str
     part: str
-    """The field of the text's place."""
+    """The field of the text's place; empty if it has none."""
     whole: str
     """The field of the whole text, in the event that ends it."""
 
@@ -567,7 +567,7 @@ def _text_readers() -> Mapping[str, _Reader]:
         # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
     readers: dict[str, _Reader] = {}
     for name, text_kind, part, whole in texts:
         delta = _text_reader(TextDelta, text_kind, part, "delta")

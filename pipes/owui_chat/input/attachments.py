@@ -292,8 +292,9 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest images and files that are too
-    many for a request.
+    """Return `items` as a request can hold them.
+
+    Of too many images and files the oldest become a note each.
     """
     images = _MAX_IMAGES
     characters = _MAX_INPUT_CHARACTERS

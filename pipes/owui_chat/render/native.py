@@ -259,9 +259,6 @@ class NativeRenderer:
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
-        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
-        # a `response.completed` would replace all items (utils/response.py:714). In the
-        # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
         if has_failed:  # one that counts notes, or that has an agent's metadata
@@ -287,6 +284,9 @@ class NativeRenderer:
             lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
         usage = host_usage(event)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
