@@ -386,25 +386,7 @@ class HttpResponse:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        retry_after = _retry_after(headers)
-        if retry_after is None:
-            retry_after = named_wait(error)
-        if retry_after is None and status == _TOO_MANY_REQUESTS:
-            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
-            # something remains tells when all of it is there again, which no one has to
-            # wait for.
-            waits: list[float] = []
-            for limit in ("requests", "tokens"):
-                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-                if remaining == "0" and wait:
-                    waits.append(wait)
-            # OpenRouter's own, and of others; if it is relative, it fits as well.
-            reset = as_seconds(headers.get("x-ratelimit-reset"))
-            remaining = headers.get("x-ratelimit-remaining", "0")
-            if remaining == "0" and reset is not None:
-                waits.append(seconds_until(reset))
-            retry_after = max(waits, default=None)
+        retry_after = _wanted_wait(status, headers, error)
         failure = Failure(status, error, retry_after, should_retry)
         ending = ending_of_refusal(status, error)
         return ApiRefused(ending.message, failure, self.request_id, ending.fault)
@@ -415,8 +397,14 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 """The headers that state a wait as a number, the more exact one first."""
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
+def _wanted_wait(
+    status: int, headers: Mapping[str, str], error: ApiError
+) -> float | None:
+    """Return the seconds that the server wants us to wait; None if it does not say.
+
+    Its headers name a number or a date, its error a time, and those of a rate limit when
+    the limit is reset.
+    """
     for name, units in _UNITS_OF_A_SECOND.items():
         seconds = as_seconds(headers.get(name))
         if seconds is not None:
@@ -427,7 +415,23 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    return None
+    wait = named_wait(error)
+    if wait is not None or status != _TOO_MANY_REQUESTS:
+        return wait
+    # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+    # something remains tells when all of it is there again, which no one has to wait for.
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        reset_in = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and reset_in:
+            waits.append(reset_in)
+    # OpenRouter's own, and of others; if it is relative, it fits as well.
+    reset = as_seconds(headers.get("x-ratelimit-reset"))
+    remaining = headers.get("x-ratelimit-remaining", "0")
+    if remaining == "0" and reset is not None:
+        waits.append(seconds_until(reset))
+    return max(waits, default=None)
 
 
 _STATUS_OK = 200
