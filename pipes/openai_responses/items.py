@@ -6,7 +6,14 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 from openai_responses.digest import hex_digest
@@ -246,9 +253,22 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-ANNOTATION_PLACES = ("start_index", "end_index", "index")
+_ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
+
+
+def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
+    """Return a part of a content whose annotations are at other places of its text."""
+    moved: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        places: Item = {}
+        for name in _ANNOTATION_PLACES:
+            place = annotation.get(name)
+            if isinstance(place, int) and place >= 0:
+                places[name] = move(place)
+        moved.append({**annotation, **places})
+    return {**part, "annotations": moved} if moved else part
 
 
 def find_call_ids(items: Iterable[Item]) -> set[str]:

@@ -27,13 +27,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from openai_responses.items import (
-    ANNOTATION_PLACES,
     Item,
     content_parts,
     is_call,
     is_commentary,
     item_type,
     message_text,
+    move_annotations,
 )
 from openai_responses.json_input import as_text
 from openai_responses.loop.events import (
@@ -488,21 +488,11 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = dict(part)
-    if text:
-        answer["text"] = answer_text(text)
-    annotations: list[Item] = []
-    for annotation in content_parts(part.get("annotations")):
-        moved = dict(annotation)
-        for name in ANNOTATION_PLACES:
-            index = annotation.get(name)
-            if isinstance(index, int) and index >= 0:
-                # An index moves by the characters of the thoughts before it.
-                moved[name] = len(answer_text(text[:index]))
-        annotations.append(moved)
-    if annotations:
-        answer["annotations"] = annotations
-    return answer
+    if not text:
+        return part
+    # A place moves by the characters of the thoughts before it.
+    answer = {**part, "text": answer_text(text)}
+    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
