@@ -212,10 +212,9 @@ def count_updates(items: Iterable[Item]) -> int:
 
 def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
+        part = text_part("text", text)
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -424,18 +423,21 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
+_PART_TYPES = {
+    "text": "output_text",
+    "refusal": "refusal",
+    "summary": "summary_text",
+    "reasoning": "reasoning_text",
 }
-"""The API's parts of the texts that deltas grow."""
+"""The API's types of parts, by the kinds of texts that deltas grow."""
 
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+    part: Item = {"type": _PART_TYPES[kind], _text_field(kind): text}
+    if kind == "text":
+        part["annotations"] = []
+    return part
 
 
 def _text_field(kind: str) -> str:

@@ -28,6 +28,7 @@ from openai_responses.items import (
     content_parts,
     item_type,
     move_annotations,
+    text_part,
 )
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -272,7 +273,7 @@ def _reasoning(message: Item, words: str) -> Item:
         "id": f"rs_{message.get('id') or 'msg'}",
         "type": "reasoning",
         "summary": [],
-        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "content": [text_part("reasoning", words)] if words else [],
         "status": "completed" if words else "in_progress",
     }
 

@@ -17,6 +17,7 @@ from openai_responses.items import (
     is_commentary,
     item_type,
     open_calls,
+    text_part,
 )
 from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
 from openai_responses.transport.stream import (
@@ -102,8 +103,8 @@ class _OpenThought:
         """Return its text as the wire has it."""
         text = "".join(self.texts)
         if self.kind == "summary":
-            return {"summary": [{"type": "summary_text", "text": text}]}
-        return {"content": [{"type": "reasoning_text", "text": text}]}
+            return {"summary": [text_part("summary", text)]}
+        return {"content": [text_part("reasoning", text)]}
 
 
 class NativeRenderer:
