@@ -423,7 +423,7 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_PART_TYPES = {
+_TEXT_PART_TYPES = {
     "text": "output_text",
     "refusal": "refusal",
     "summary": "summary_text",
@@ -434,7 +434,7 @@ _PART_TYPES = {
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    part: Item = {"type": _PART_TYPES[kind], _text_field(kind): text}
+    part: Item = {"type": _TEXT_PART_TYPES[kind], _text_field(kind): text}
     if kind == "text":
         part["annotations"] = []
     return part
