@@ -258,7 +258,7 @@ class ShownThoughts:
                 shown.append(event)
         return shown
 
-    def get_text(self, index: int) -> str:
+    def text_of(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
@@ -286,7 +286,7 @@ class ShownThoughts:
         if is_call(event.item) and not self._has_called:
             self._has_called = True
             if self._steps_as_thoughts:
-                shown += self._turn_messages()
+                shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
                 # A response without a word: a thought names the tool.
                 call_id = str(event.item.get("call_id"))
@@ -295,7 +295,7 @@ class ShownThoughts:
                 self._announced[call_id] = thought.end_event().item
         return [*shown, event]
 
-    def _turn_messages(self) -> list[CitedEvent]:
+    def _show_as_thoughts(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
         turned: list[CitedEvent] = []
         for index, message in self._messages.items():
@@ -392,7 +392,7 @@ class ShownThoughts:
                 shown.append(TextDelta(message.added.output_index, "text", 0, text))
         return shown
 
-    def finish(self, event: AnswerEvent) -> AnswerEvent:
+    def without_thoughts(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
 
         Whoever records the messages needs the model's own texts, so this comes later.
@@ -435,7 +435,7 @@ class RunTexts:
         thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
         self._texts = texts
         self._thoughts = thoughts
-        self.get_text = thoughts.get_text
+        self.text_of = thoughts.text_of
         self.build_carrier = thoughts.build_carrier
         self.new_index = thoughts.new_index
 

@@ -189,7 +189,7 @@ class _Answer:
         for each in cited:
             shown += await self._records.take(each)
         if self._thoughts:
-            shown = [self._thoughts.finish(each) for each in shown]
+            shown = [self._thoughts.without_thoughts(each) for each in shown]
         return [*shown, *repairs]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
