@@ -87,10 +87,12 @@ class Attempts:
         wants_to_continue = bool(open_calls(output)) or any(
             map(is_approval_request, output)
         )
-        if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", message=used_up)
+        ending = attempt.ending
+        # A failure ends the run by itself, and its cause is what counts.
+        if used_up and wants_to_continue and not ending.is_failure:
+            ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
-            ending=attempt.ending,
+            ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
             usages=tuple(self._usages[earlier_count:]),
