@@ -75,7 +75,7 @@ class BackgroundAttempt(Attempt):
         try:
             while True:
                 error: ResponsesError | None = None
-                part = self._exchange(path, payload, self._is_new)
+                part = self._exchange(path, payload, self._note_event)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -102,7 +102,7 @@ class BackgroundAttempt(Attempt):
         finally:
             self._abandon()
 
-    def _is_new(self, event: ServerSentEvent) -> bool:
+    def _note_event(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
