@@ -4,7 +4,7 @@ A chat that only grows changes its tools, its effort and its format with such it
 server that does not have them gets the same in the fields.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
@@ -23,6 +23,19 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS:
             tools += item["tools"]
     return tools
+
+
+def change_added_tools(
+    items: Iterable[Item], change: Callable[[Item], Item]
+) -> list[Item]:
+    """Return the input of a request in which the tools of its items are changed."""
+    changed: list[Item] = []
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            changed.append({**item, "tools": [*map(change, item["tools"])]})
+        else:
+            changed.append(item)
+    return changed
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:

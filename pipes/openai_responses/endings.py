@@ -460,8 +460,35 @@ _SAME_REASONS = {
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
+    if error.status:
+        return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    return Ending(kind, code, failure_message(error), failure_fault(error))
+    word = _message_word(_list_failure_words(error))
+    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    message = form.format(
+        code=_fill_in(code),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
+    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
+
+
+def ending_of_refusal(status: int, error: ApiError) -> Ending:
+    """Return the ending of an HTTP status of 300 or more."""
+    word = _message_word(_list_refusal_words(status, error))
+    shown_code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        shown_code = _fill_in(error.code)
+    message = _MESSAGES_BY_CODE[word].format(
+        code=shown_code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
 
 
 _OWN_MESSAGE = "-"
@@ -530,28 +557,6 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     return " ".join(quotes)
 
 
-def failure_message(error: ApiError) -> str:
-    """Return the message for an error after the request was accepted."""
-    if error.status:
-        return refusal_message(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    return message.format(
-        code=_fill_in(_find_code(error)),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-
-
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    if error.status:
-        return refusal_fault(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
@@ -573,27 +578,6 @@ def _list_failure_words(error: ApiError) -> list[str]:
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
     return words
-
-
-def refusal_message(status: int, error: ApiError) -> str:
-    """Return the message for an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        code = _fill_in(error.code)
-    return _MESSAGES_BY_CODE[word].format(
-        code=code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 _UNCERTAIN_STATUSES = (403, 429)

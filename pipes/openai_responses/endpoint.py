@@ -26,6 +26,17 @@ class Endpoint:
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account.
+
+    What a server is taken for, by its address and its `compatibility`:
+
+                         is_openai    has_own_services    serves_openai    is_gateway
+        OpenAI           yes          yes                 yes              no
+        OpenAI, strict   no           no                  yes              no
+        Azure            no           yes                 yes              no
+        Azure, strict    no           no                  yes              no
+        other            no           no                  no               yes
+        other, openai    yes          yes                 yes              yes
+        other, strict    no           no                  no               yes
     """
 
     base_url: str = field(repr=False)

@@ -74,7 +74,7 @@ class ApiError(NamedTuple):
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
+    """Whether it was found in a text, where words of the request may be, too."""
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""

@@ -6,7 +6,14 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 from openai_responses.digest import hex_digest
@@ -205,10 +212,9 @@ def count_updates(items: Iterable[Item]) -> int:
 
 def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
+        part = text_part("text", text)
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -246,9 +252,22 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-ANNOTATION_PLACES = ("start_index", "end_index", "index")
+_ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
+
+
+def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
+    """Return a part of a content whose annotations are at other places of its text."""
+    moved: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        places: Item = {}
+        for name in _ANNOTATION_PLACES:
+            place = annotation.get(name)
+            if isinstance(place, int) and place >= 0:
+                places[name] = move(place)
+        moved.append({**annotation, **places})
+    return {**part, "annotations": moved} if moved else part
 
 
 def find_call_ids(items: Iterable[Item]) -> set[str]:
@@ -404,18 +423,21 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
+_TEXT_PART_TYPES = {
+    "text": "output_text",
+    "refusal": "refusal",
+    "summary": "summary_text",
+    "reasoning": "reasoning_text",
 }
-"""The API's parts of the texts that deltas grow."""
+"""The API's types of parts, by the kinds of texts that deltas grow."""
 
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+    part: Item = {"type": _TEXT_PART_TYPES[kind], _text_field(kind): text}
+    if kind == "text":
+        part["annotations"] = []
+    return part
 
 
 def _text_field(kind: str) -> str:
@@ -558,11 +580,8 @@ def is_hosted(item: JsonObject) -> bool:
     return item_type(item) in TOOL_OF_ITEM
 
 
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
+def is_returnable_hosted(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     tool = maker_of(item)
     if not tool.type or kind.returned == "never":
@@ -572,6 +591,7 @@ def is_host_returned(item: JsonObject) -> bool:
     action = as_mapping(item.get("action")).get("type")
     if tool.type == "web_search" and action not in _ACTIONS:
         return False
+    # Without the list of a server's tools the API asks the server again.
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
     return all(item.get(key) is not None for key in kind.required)
@@ -579,7 +599,7 @@ def is_host_returned(item: JsonObject) -> bool:
 
 def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
+    return is_returnable_hosted(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:

@@ -18,7 +18,7 @@ from openai_responses.clock import unix_seconds
 from openai_responses.endings import MESSAGES, has_no_credit, names_lasting_cause
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
-PASSING_CODES = frozenset(
+_PASSING_CODES = frozenset(
     {
         "bad_gateway",
         "gateway_timeout",
@@ -129,7 +129,7 @@ def is_passing(error: ApiError) -> bool:
         if not word:
             continue
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
-        if name in PASSING_CODES:
+        if name in _PASSING_CODES:
             return True
         if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True

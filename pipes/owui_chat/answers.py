@@ -38,7 +38,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason.
 
     After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
+    end with an empty message). That is no failure: a user who regenerates the
     answer would run the tools once more. `earlier` are items of the same answer from
     before this run, like the outputs of a client's own tools.
     """

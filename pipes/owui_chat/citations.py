@@ -114,16 +114,14 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it.
-
-    `last_number` is the number that its text ends with so far, as it was put in; empty
-    if it ends with other text.
-    """
+    """The part of an item that grows, by its index, and what is held back of it."""
 
     def __init__(self, part: int) -> None:
         self.part = part
         self.buffer = HoldbackBuffer(_OPEN_LINK)
         self.last_number = ""
+        """The number that its text ends with so far, as it was put in; empty if it ends
+        with other text."""
 
 
 class _Edit(NamedTuple):
@@ -141,10 +139,7 @@ _SOURCES_AT_ONCE = 10
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers.
-
-    `_waiting` holds the sources that the page does not know yet.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(
         self, known: Iterable[str] = (), *, shows_addresses: bool = False
@@ -158,7 +153,9 @@ class Citations:
         self._cited: dict[int, str] = {}
         """The numbers that were put into the last message, with their keys."""
         self._names: dict[str, str] = {}
+        """What the sources are called, by their keys, as far as it is known."""
         self._waiting = deque[str]()
+        """The sources that the page does not know yet."""
         self._growing: dict[int, _GrowingPart] = {}
         self._shown = 0
         """How many sources of ours the page knows."""
@@ -205,7 +202,10 @@ class Citations:
         return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the whole text of a message as it is shown."""
+        """Return the whole text of a message as it is shown.
+
+        Its numbers, and no earlier ones, are those whose addresses follow.
+        """
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}

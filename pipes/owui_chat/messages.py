@@ -473,7 +473,14 @@ def attach_stored_messages(
         result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    shown = [part for part in result if not _take_hidden(part, hidden)]
+    shown: list[ChatPart] = []
+    for part in result:
+        if isinstance(part, UserMessage) and part.item["role"] == "developer":
+            text = message_text(part.item)
+            if hidden[text]:  # each of them goes once
+                hidden[text] -= 1
+                continue
+        shown.append(part)
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
@@ -515,17 +522,6 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
             continue
         marked.append(part)
     return marked
-
-
-def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
-    """Say whether a part is one of the `hidden` texts of a developer, each once."""
-    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
-        return False
-    text = message_text(part.item)
-    if not hidden[text]:
-        return False
-    hidden[text] -= 1
-    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:

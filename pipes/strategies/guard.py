@@ -76,13 +76,12 @@ class GuardedTools:
                 result = ToolResult(why, failed=True)
                 refused[call["call_id"]] = Verdict(call, result)
         allowed = [call for call in calls if call["call_id"] not in refused]
-        verdicts = [Verdict(call) for call in allowed]
+        judgment = Judgment([Verdict(call) for call in allowed])
         if self._next_judge:
-            verdicts = [*(await self._next_judge.judge(allowed)).verdicts]
-        judged = iter(verdicts)
-        return Judgment(
-            [refused.get(call["call_id"]) or next(judged) for call in calls]
-        )
+            judgment = await self._next_judge.judge(allowed)
+        judged = iter(judgment.verdicts)
+        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
+        return Judgment(verdicts, judgment.question)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that raised, for later rounds."""

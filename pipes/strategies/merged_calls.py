@@ -35,7 +35,7 @@ class MergingProvider:
                     yield event
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
         return self._provider.paused()
 
 

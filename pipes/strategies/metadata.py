@@ -24,7 +24,7 @@ class RunMetadata(NamedTuple):
     """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
+        """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,

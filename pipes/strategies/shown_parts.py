@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from openai_responses.items import Item
+from openai_responses.items import Item, text_part
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 
@@ -42,13 +42,10 @@ class ShownPart:
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary: list[Item] = []
-            if text:
-                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": summary,
+                "summary": [text_part("summary", text)] if text else [],
                 "status": status,
             }
         return {
@@ -56,7 +53,7 @@ class ShownPart:
             "type": "message",
             "role": "assistant",
             "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
+            "content": [text_part("text", text)],
         }
 
 

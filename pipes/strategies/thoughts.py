@@ -27,13 +27,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from openai_responses.items import (
-    ANNOTATION_PLACES,
     Item,
     content_parts,
     is_call,
     is_commentary,
     item_type,
     message_text,
+    move_annotations,
 )
 from openai_responses.json_input import as_text
 from openai_responses.loop.events import (
@@ -64,20 +64,20 @@ class IntermediateTexts:
     Text that may become a step is held back until that is known: a model that names the
     phase of its messages says it at their beginning, with others a call tells. What is
     hidden is sent to the model again.
-
-    Of the current round, `_may_call` says whether the model may call tools,
-    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
-    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
         self._are_shown = are_shown
         self._may_call = False
+        """Whether the model may call tools in the current round."""
         self._has_called = False
+        """Whether it has."""
         self._has_answer = False
+        """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        """The hidden messages of the whole run."""
         self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -167,7 +167,7 @@ def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
 
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
-"""The kinds of deltas that people read."""
+"""The kinds of deltas that users read."""
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class ShownThoughts:
         self._has_called = False
         """Whether the current response calls a tool."""
         self._has_words = False
-        """Whether the current response brought text that people read."""
+        """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
         """Those of the current response, by their indexes."""
         self._open: dict[int, _Message] = {}
@@ -227,7 +227,7 @@ class ShownThoughts:
     def begin_round(self) -> None:
         """Prepare for another answer of the model.
 
-        A call may be shown after its response, when a person was asked about it.
+        A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
         self._has_called = False
@@ -258,7 +258,7 @@ class ShownThoughts:
                 shown.append(event)
         return shown
 
-    def get_text(self, index: int) -> str:
+    def text_of(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
@@ -286,7 +286,7 @@ class ShownThoughts:
         if is_call(event.item) and not self._has_called:
             self._has_called = True
             if self._steps_as_thoughts:
-                shown += self._turn_messages()
+                shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
                 # A response without a word: a thought names the tool.
                 call_id = str(event.item.get("call_id"))
@@ -295,7 +295,7 @@ class ShownThoughts:
                 self._announced[call_id] = thought.end_event().item
         return [*shown, event]
 
-    def _turn_messages(self) -> list[CitedEvent]:
+    def _show_as_thoughts(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
         turned: list[CitedEvent] = []
         for index, message in self._messages.items():
@@ -392,7 +392,7 @@ class ShownThoughts:
                 shown.append(TextDelta(message.added.output_index, "text", 0, text))
         return shown
 
-    def finish(self, event: AnswerEvent) -> AnswerEvent:
+    def without_thoughts(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
 
         Whoever records the messages needs the model's own texts, so this comes later.
@@ -435,7 +435,7 @@ class RunTexts:
         thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
         self._texts = texts
         self._thoughts = thoughts
-        self.get_text = thoughts.get_text
+        self.text_of = thoughts.text_of
         self.build_carrier = thoughts.build_carrier
         self.new_index = thoughts.new_index
 
@@ -488,21 +488,11 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = dict(part)
-    if text:
-        answer["text"] = answer_text(text)
-    annotations: list[Item] = []
-    for annotation in content_parts(part.get("annotations")):
-        moved = dict(annotation)
-        for name in ANNOTATION_PLACES:
-            index = annotation.get(name)
-            if isinstance(index, int) and index >= 0:
-                # An index moves by the characters of the thoughts before it.
-                moved[name] = len(answer_text(text[:index]))
-        annotations.append(moved)
-    if annotations:
-        answer["annotations"] = annotations
-    return answer
+    if not text:
+        return part
+    # A place moves by the characters of the thoughts before it.
+    answer = {**part, "text": answer_text(text)}
+    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:

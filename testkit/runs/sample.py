@@ -44,7 +44,7 @@ from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
-from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
+from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
 from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
@@ -353,7 +353,8 @@ def tell(
     """
     scope = author._replace(carrier="output") if in_output else author
     shown = Told(NativeRenderer(lambda: 100.0, HostedItems))
-    for event in recorded(events, Recorder(scope, ids or Ids())):
+    kind = DetailsRecorder if scope.carrier == "details" else Recorder
+    for event in recorded(events, kind(scope, ids or Ids())):
         if not isinstance(event, NewRecord):
             shown.chunks += shown.view.render(event)
             continue
@@ -368,7 +369,7 @@ def tell(
 
 
 def recorded(
-    events: Iterable[RunEvent], recorder: Recorder
+    events: Iterable[RunEvent], recorder: Recorder | DetailsRecorder
 ) -> Iterator[AnswerEvent | NewRecord]:
     """The events of a run after citations and recorder.
 

@@ -22,13 +22,11 @@ from openai_responses.endings import (
     ending_of_exception,
     ending_of_failure,
     ending_of_incomplete,
-    failure_message,
+    ending_of_refusal,
     failure_status,
     is_final,
     names_model,
     notice_text,
-    refusal_fault,
-    refusal_message,
 )
 from openai_responses.errors import (
     ApiError,
@@ -81,12 +79,12 @@ def shown(kind: str, code: str) -> Iterator[str]:
 def refusals(code: str, error: ApiError) -> Iterator[str]:
     """Yield the messages that an entry for refusals is used for."""
     if code and not code.isdigit():
-        yield refusal_message(400, error._replace(code=code))
+        yield ending_of_refusal(400, error._replace(code=code)).message
         return
     status = {"": 418, "5": 599}.get(code) or int(code)
     # A 404 that names a part of the request is not about the address.
     named = error._replace(param=None) if code == "404" else error
-    yield refusal_message(status, named)
+    yield ending_of_refusal(status, named).message
 
 
 ODD = "{ } None CANARY < Error: Traceback .."
@@ -235,7 +233,7 @@ def test_policy_that_nobody_has_listed_is_a_stop(code: str) -> None:
     """Asked again without its tools or at another server, it would be worked around."""
     error = ApiError(code, "invalid_request_error")
     assert is_final(error)
-    assert "usage policies" in refusal_message(400, error)
+    assert "usage policies" in ending_of_refusal(400, error).message
     assert ending_of_failure("failed", error).code in SAFETY_STOPS
     assert not is_final(ApiError("policy"))
 
@@ -285,7 +283,7 @@ def test_words_that_say_more_than_the_code(
 ) -> None:
     """A quotation of such words says nothing."""
     read = ApiError(error[0], message=error[1])
-    sentence = refusal_message(429, read)
+    sentence = ending_of_refusal(429, read).message
     assert words in sentence
     ended = ending_of_exception(ApiRefused(sentence, Failure(400, read)), False)
     assert ended.code == code
@@ -379,9 +377,9 @@ OTHER_WORDS = {
 def test_words_of_other_servers(words: str) -> None:
     error = read_api_error({"error": {"message": words}})
     for status in (400, 403, 404, 429):
-        assert OTHER_WORDS[words] in refusal_message(status, error)
-        in_stream = failure_message(error._replace(code=error.code or str(status)))
-        assert OTHER_WORDS[words] in in_stream
+        assert OTHER_WORDS[words] in ending_of_refusal(status, error).message
+        in_stream = error._replace(code=error.code or str(status))
+        assert OTHER_WORDS[words] in ending_of_failure("failed", in_stream).message
 
 
 WORDS_OF_CODES = {
@@ -436,8 +434,8 @@ WORDS_OF_CODES = {
 @pytest.mark.parametrize("words", WORDS_OF_CODES)
 def test_each_code_has_its_message(words: str) -> None:
     for code in WORDS_OF_CODES[words].split():
-        assert words in refusal_message(400, ApiError(code)), code
-        assert words in failure_message(ApiError(code)), code
+        assert words in ending_of_refusal(400, ApiError(code)).message, code
+        assert words in ending_of_failure("failed", ApiError(code)).message, code
 
 
 LONG_CALL_ID = "Invalid 'input[3].call_id': string too long."
@@ -450,8 +448,9 @@ NO_DEPLOYMENT = ApiError(
 
 
 def test_redirect_is_about_the_address() -> None:
-    assert "redirects requests" in refusal_message(302, ApiError())
-    assert refusal_fault(302, ApiError()).settings == ("base_url",)
+    ending = ending_of_refusal(302, ApiError())
+    assert "redirects requests" in ending.message
+    assert ending.fault.settings == ("base_url",)
 
 
 @pytest.mark.parametrize(
@@ -475,16 +474,15 @@ def test_status_has_its_message_and_settings(
     status: int, error: ApiError, words: str, settings: tuple[str, ...]
 ) -> None:
     """Also inside of a stream, where the code is the status."""
-    assert words in refusal_message(status, error)
-    assert refusal_fault(status, error).settings == settings
-    in_stream = error._replace(code=str(status))
-    assert words in failure_message(in_stream)
-    assert ending_of_failure("error", in_stream).fault.settings == settings
+    in_stream = ending_of_failure("error", error._replace(code=str(status)))
+    for ending in (ending_of_refusal(status, error), in_stream):
+        assert words in ending.message
+        assert ending.fault.settings == settings
 
 
 @pytest.mark.parametrize("code", ["7", "200"])
 def test_number_that_is_no_status_of_a_refusal_says_nothing(code: str) -> None:
-    assert "reported an error" in failure_message(ApiError(code))
+    assert "reported an error" in ending_of_failure("failed", ApiError(code)).message
 
 
 @pytest.mark.parametrize("name", REFUSED_BODIES)
@@ -493,12 +491,7 @@ def test_refusal_has_a_message_of_its_own(name: str) -> None:
     status, body, message = REFUSED_BODIES[name]
 
     error = read_error_body(body.encode())
-    refused = ApiRefused(
-        refusal_message(status, error),
-        Failure(status, error),
-        fault=refusal_fault(status, error),
-    )
-    ending = ending_of_exception(refused, has_begun=False)
+    ending = ending_of_refusal(status, error)
 
     assert advised_ending(ending, PIPE_SHELL).message == message
 

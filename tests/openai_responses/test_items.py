@@ -19,11 +19,11 @@ from openai_responses.items import (
     is_call,
     is_call_output,
     is_commentary,
-    is_host_returned,
     is_hosted,
     is_kept_hosted,
     is_reasoning,
     is_replayed,
+    is_returnable_hosted,
     item_type,
     message_text,
     move_messages_after_outputs,
@@ -306,7 +306,7 @@ def action(**fields: Any) -> Item:
 def test_only_a_search_that_is_over_goes_back(item: Item, goes_back: bool) -> None:
     """One that failed, too: the model knows that it did. One of an older form does not."""
     assert is_hosted(item)
-    assert is_host_returned(item) is goes_back
+    assert is_returnable_hosted(item) is goes_back
 
 
 LIST: Item = {"type": "mcp_list_tools", "server_label": "clocks", "tools": []}
@@ -327,9 +327,9 @@ def test_item_without_a_field_that_the_api_wants_does_not_go_back(kind: str) -> 
     """The API would refuse the whole request."""
     item = {"type": kind, **{name: {"type": "search"} for name in NEEDED[kind].split()}}
 
-    assert is_host_returned(item)
+    assert is_returnable_hosted(item)
     for needed in NEEDED[kind].split():
-        assert not is_host_returned({**item, needed: None}), needed
+        assert not is_returnable_hosted({**item, needed: None}), needed
 
 
 APPROVAL = {"type": "mcp_approval_request", **dict.fromkeys(ASKED.split(), "x")}
@@ -364,7 +364,7 @@ OURS = [True, False]
 )
 def test_who_gets_an_item_back(item: Item, same_run: bool, later: list[bool]) -> None:
     """Only its maker can decrypt it; a type that is not known goes to no one."""
-    assert is_host_returned(item) is same_run
+    assert is_returnable_hosted(item) is same_run
     assert [ours for ours in OURS if is_replayed(item, is_ours=ours)] == later
     assert is_kept_hosted(item) is (same_run and later == OURS)
 

@@ -188,7 +188,7 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
     ]
     names = [e.item["id"] for e in events if isinstance(e, ItemAdded)]
     assert len(set(names)) == len(names)
-    assert thoughts.get_text(0) == "It rains."
+    assert thoughts.text_of(0) == "It rains."
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
     thoughts, events = shown(HIDDEN, [message("1", text)], may_call=may_call)
 
     assert page(events) == ([("message", left)] if left else [])
-    assert thoughts.get_text(0).strip() == left
+    assert thoughts.text_of(0).strip() == left
 
 
 def turned(emits: bool, may_call: bool, thought: Item) -> list[RunEvent]:
@@ -249,7 +249,7 @@ def test_message_that_ends_after_its_call_stays_a_thought() -> None:
     thoughts, events = fed(SHOWN, [*begun, *ASKED, ended])
 
     assert page(events) == [LOOKED, CALL]
-    assert thoughts.get_text(0) == ""
+    assert thoughts.text_of(0) == ""
 
 
 def test_commentary_before_a_late_call_is_no_answer() -> None:
@@ -257,7 +257,7 @@ def test_commentary_before_a_late_call_is_no_answer() -> None:
     thoughts, events = fed(SHOWN, [*run_of(LOOK)[:-1], *ASKED])
 
     assert {kind for kind, _ in page(events)} == {"reasoning", "function_call"}
-    assert thoughts.get_text(0) == ""
+    assert thoughts.text_of(0) == ""
 
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
@@ -280,7 +280,7 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     ]
     assert page(hidden) == [ANSWER]
     assert page(events) == [LOOKED, ("reasoning", "It rains."), ANSWER]
-    assert [thoughts.get_text(index) for index in (0, 1)] == ["", "It rains."]
+    assert [thoughts.text_of(index) for index in (0, 1)] == ["", "It rains."]
     assert plain(events)[-1] == ("content", "It rains.")
 
 
@@ -292,7 +292,7 @@ def test_broken_answer_shows_what_there_is(emits: bool) -> None:
     thoughts, cut = fed(emits, [*begun, end])
 
     assert isinstance(cut[-1], RunDone)
-    assert "".join(grown(cut)) == thoughts.get_text(0) == "It rains <"
+    assert "".join(grown(cut)) == thoughts.text_of(0) == "It rains <"
 
 
 def test_carrier_is_an_empty_thought() -> None:

@@ -38,7 +38,7 @@ def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent
 def _finished(thoughts: ShownThoughts, event: CitedEvent) -> CitedEvent:
     if isinstance(event, RunDone):
         return thoughts.shown_end(event)
-    finished = thoughts.finish(event)
+    finished = thoughts.without_thoughts(event)
     assert isinstance(finished, type(event))
     return finished
 

@@ -203,7 +203,7 @@ class HostRenderer:
         if thought_index is None:
             return
         items_and_texts = [
-            (item, self._texts.get_text(index)) for index, item in event.items
+            (item, self._texts.text_of(index)) for index, item in event.items
         ]
         details = write_details(
             event.name,

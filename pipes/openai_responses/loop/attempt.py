@@ -24,9 +24,8 @@ from openai_responses.endings import (
     Ending,
     ending_of_exception,
     ending_of_incomplete,
+    ending_of_refusal,
     notice_text,
-    refusal_fault,
-    refusal_message,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -219,23 +218,25 @@ class Attempt:
     ) -> RunEvents:
         """Send a request, feed the answer to the response, and yield its run events.
 
-        Without a `payload` it requests a response, or the rest of its stream, of which
-        `is_new` names the events to read. A response that is still in progress yields
-        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
-        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
-        closes the connection.
+        Without a `payload` it requests a response, or the rest of its stream. `is_new`
+        is given for a background response, whose stream may come in several answers: it
+        says which events to read. A response that is still in progress yields nothing.
+        Raises what `Connections.request` raises, AnswerTooLarge, and MalformedEvent if
+        nothing of a stream can be read. Cancelling or closing it closes the connection.
         """
-        endpoint, connections, _, deadlines = self.server
+        server = self.server
         response = self.response
-        deadlines.start_attempt()
-        async with connections.request(endpoint, path, payload, deadlines) as answer:
+        server.deadlines.start_attempt()
+        async with server.connections.request(
+            server.endpoint, path, payload, server.deadlines
+        ) as answer:
             response.trace = Trace(answer.request_id, status=200)
             if not await answer.is_stream():
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
             reader = _StreamReader(
-                answer, self.server, response, self.skipped, is_new=is_new
+                answer, server, response, self.skipped, is_new=is_new
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
@@ -253,7 +254,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on after the stream
+            if is_new is None:  # else the response may go on after the stream
                 reason += response.close()
             for event in reason:
                 yield event
@@ -354,10 +355,7 @@ class Attempt:
         named = named_parameter(self.request.sent(), refused.error)
         if named not in STRICT_LACKS:
             return ending
-        told = refused.error._replace(param=named)
-        message = refusal_message(refused.status, told)
-        fault = refusal_fault(refused.status, told)
-        return ending._replace(message=message, fault=fault)
+        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:

@@ -51,7 +51,7 @@ class Attempts:
 
         The items of the response are numbered from `first_index`.
         """
-        _, _, limits, deadlines = self._server
+        limits = self._server.limits
         earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
@@ -61,11 +61,7 @@ class Attempts:
             sent = next_attempt.request
             kind = BackgroundAttempt if sent.runs_in_background else Attempt
             attempt = kind(
-                self._server,
-                sent,
-                page_thought,
-                first_index,
-                self._call_ids,
+                self._server, sent, page_thought, first_index, self._call_ids
             )
             async with aclosing(attempt.events()) as events:
                 async for event in events:
@@ -74,7 +70,7 @@ class Attempts:
                 self._usages.append(attempt.response.usage)
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
-            if status is None or not deadlines.allow(wait):
+            if status is None or not self._server.deadlines.allow(wait):
                 break
             limits.set_waiting(False)
             is_loading = status is _MODEL_IS_LOADING
@@ -91,10 +87,12 @@ class Attempts:
         wants_to_continue = bool(open_calls(output)) or any(
             map(is_approval_request, output)
         )
-        if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", message=used_up)
+        ending = attempt.ending
+        # A failure ends the run by itself, and its cause is what counts.
+        if used_up and wants_to_continue and not ending.is_failure:
+            ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
-            ending=attempt.ending,
+            ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
             usages=tuple(self._usages[earlier_count:]),
@@ -126,7 +124,7 @@ class _NextAttempt:
         self._limits = limits
         self._retries = 0
         self._repaired = 0
-        self.loading_seconds = 0.0
+        self._loading_seconds = 0.0
         """For which the server's model has been waited for."""
 
     def prepare(self, attempt: Attempt) -> tuple[Status | None, float]:
@@ -159,9 +157,9 @@ class _NextAttempt:
         if tried is not None:
             return self._repair(sent, tried), 0.0
         policy = self._limits.retries
-        wait = loading_wait(policy, self.loading_seconds, failure)
+        wait = loading_wait(policy, self._loading_seconds, failure)
         if wait is not None:
-            self.loading_seconds += wait
+            self._loading_seconds += wait
             return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:

@@ -75,7 +75,7 @@ class BackgroundAttempt(Attempt):
         try:
             while True:
                 error: ResponsesError | None = None
-                part = self._exchange(path, payload, self._is_new)
+                part = self._exchange(path, payload, self._note_event)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -102,7 +102,7 @@ class BackgroundAttempt(Attempt):
         finally:
             self._abandon()
 
-    def _is_new(self, event: ServerSentEvent) -> bool:
+    def _note_event(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
@@ -224,6 +224,7 @@ class BackgroundAttempt(Attempt):
             return
         if self._response_id.done():
             self._has_nothing_to_cancel = True
-            endpoint, connections, _, _ = self.server
+            server = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
-            connections.do_later(connections.post_quietly(endpoint, path))
+            cancellation = server.connections.post_quietly(server.endpoint, path)
+            server.connections.do_later(cancellation)

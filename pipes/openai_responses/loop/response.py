@@ -202,7 +202,9 @@ class ResponseState:
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 # They fit an item of any type.
-                position = self._find(event.output_index, [event.item_id], bool)
+                position = self._find(
+                    event.output_index, [event.item_id], lambda _item: True
+                )
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -532,7 +534,8 @@ class ResponseState:
             if not self._is_of_server(item):
                 output.append(item)
         for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls.
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
             is_nothing = item_type(item) == "message" and not message_text(item)
             if position is not None or not is_nothing or not self._items:
                 events += self._end(position, _NOWHERE, item)

@@ -64,7 +64,7 @@ class PausableClock:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether it is stopped."""
         return self._pauses > 0
 
     def time(self) -> float:

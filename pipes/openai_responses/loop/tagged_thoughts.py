@@ -24,10 +24,11 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from openai_responses.items import (
-    ANNOTATION_PLACES,
     Item,
     content_parts,
     item_type,
+    move_annotations,
+    text_part,
 )
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -272,7 +273,7 @@ def _reasoning(message: Item, words: str) -> Item:
         "id": f"rs_{message.get('id') or 'msg'}",
         "type": "reasoning",
         "summary": [],
-        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "content": [text_part("reasoning", words)] if words else [],
         "status": "completed" if words else "in_progress",
     }
 
@@ -428,15 +429,7 @@ class TaggedThoughts:
 def _without_beginning(part: Item, before: int) -> Item:
     """Return a part without that many characters, which its annotations count."""
     shorter = {**part, "text": part["text"][before:]}
-    annotations = content_parts(part.get("annotations"))
-    if annotations:
-        shorter["annotations"] = [dict(annotation) for annotation in annotations]
-        for annotation in shorter["annotations"]:
-            for name in ANNOTATION_PLACES:
-                place = annotation.get(name)
-                if isinstance(place, int) and place >= 0:
-                    annotation[name] = max(0, place - before)
-    return shorter
+    return move_annotations(shorter, lambda place: max(0, place - before))
 
 
 def _read_rest(message: _TaggedMessage) -> list[RunEvent]:

@@ -425,14 +425,17 @@ class _Batch:
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
+        needs_user = False
         if isinstance(checked, ReadyCall):
             name = checked.name
             own_seconds = self._toolset.limits.own_seconds(name)
             has_own_time = checked.kind != "limited" or bool(own_seconds)
-            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+            needs_user = self._toolset.approver.rule_for(name, checked.via) == "ask"
+            if needs_user:
                 asked = AskedCall(call_id, name, checked.arguments, checked.via)
                 self._asked.append(asked)
-        task = asyncio.create_task(self.answer(call_id, checked))
+        answer = self.answer(call_id, checked, needs_user=needs_user)
+        task = asyncio.create_task(answer)
         return _StartedCall(item, task, has_own_time)
 
     def ask_user(self) -> None:
@@ -473,16 +476,17 @@ class _Batch:
             else:
                 return
 
-    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+    async def answer(
+        self, call_id: str, call: ReadyCall | ToolResult, *, needs_user: bool
+    ) -> ToolResult:
         """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
-        approver = self._toolset.approver
-        if approver.rule_for(call.name, call.via) == "ask":
+        if needs_user:
             await self._is_answered.wait()
             refusal = self._refusals.get(call_id, _not_approved(call.name))
         else:
-            refusal = await approver.refusal(
+            refusal = await self._toolset.approver.refusal(
                 call_id, call.name, call.arguments, call.via
             )
         if refusal is not None:
@@ -584,7 +588,7 @@ async def _call_tool(
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
     """Return what stops the limit of a call, and with `pause` the clocks of others.
 
-    It stands still while the tool of the call asks the user something.
+    The limit is stopped while the tool of the call asks the user something.
     """
 
     def reschedule() -> None:

@@ -16,8 +16,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        self.confirmed: list[TriedRepair] = []
-        """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
@@ -34,9 +32,8 @@ class TriedRepairs:
             is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
-        if not self._open or not is_answered:
+        if not is_answered:
             return []
         helped = repairs_that_helped(self._open)
-        self.confirmed += helped
         self._open = []
         return helped

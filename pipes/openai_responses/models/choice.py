@@ -73,7 +73,7 @@ def read_context_windows(answer: object) -> dict[str, int]:
         row = as_mapping(entry)
         name = as_text(row.get("id"))[:_MAX_MODEL_ID]
         tokens = as_mapping(row.get("meta")).get("n_ctx")
-        if name and isinstance(tokens, int) and tokens > 1:
+        if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
             windows[name] = tokens
             if len(rows) == 1:
                 windows[""] = tokens

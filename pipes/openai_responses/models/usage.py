@@ -398,7 +398,7 @@ def _cost_of_tokens(
 
 _STANDARD_TIERS = ("", "auto", "default")
 """The empty tier is that of a sum, or of a server that names none."""
-WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+_WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
 """By the time that a background answer may take, at the standard tier: "30% below
 Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
@@ -408,7 +408,7 @@ def _tier_factor(
 ) -> float | None:
     """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
-        return WINDOW_FACTORS.get(completion_window, 1)
+        return _WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast

@@ -61,9 +61,12 @@ class ChatRepair(ABC):
     def message(self) -> str:
         """The status line for the user who waits."""
 
-    @abstractmethod
     def stored(self) -> list[str]:
-        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+        """Return the form that a chat stores; `read_chat_repairs` reads it.
+
+        A blind step is not remembered, nor what is the way of a server or a model.
+        """
+        return []
 
     @abstractmethod
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -132,11 +135,21 @@ class SendAsText(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutKind(ChatRepair):
+class RepairUntil(ChatRepair):
+    """A repair of all items up to one of them, by its name."""
+
+    until: str
+
+    @property
+    def last_name(self) -> str:
+        return self.until
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(RepairUntil):
     """All items of a type are left out, up to the item `until`."""
 
     kind: str
-    until: str
 
     @property
     def message(self) -> str:
@@ -148,74 +161,53 @@ class LeaveOutKind(ChatRepair):
     def stored(self) -> list[str]:
         return ["kind", self.kind, self.until]
 
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutReasoning(ChatRepair):
+class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
     The error does not say which of them cannot be read.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server could not read earlier reasoning in this chat: answering "
-            "without it."
-        )
+    message = (
+        "The model's server could not read earlier reasoning in this chat: answering "
+        "without it."
+    )
 
     def stored(self) -> list[str]:
         return ["reasoning", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class CallsAsWords(ChatRepair):
+class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
     plain thoughts are kept for one turn.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands earlier thoughts, which are gone: earlier tool "
-            "calls were sent as plain text."
-        )
+    message = (
+        "The model's server demands earlier thoughts, which are gone: earlier tool "
+        "calls were sent as plain text."
+    )
 
     def stored(self) -> list[str]:
         return ["calls", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_paired(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainItems(ChatRepair):
+class PlainItems(RepairUntil):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
-    until: str
     had_media: bool = field(default=False, compare=False)
     """Whether images or files were sent until now."""
 
@@ -227,14 +219,6 @@ class PlainItems(ChatRepair):
             "results were sent."
         )
 
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
@@ -242,22 +226,10 @@ class PlainItems(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class WordsAlone(ChatRepair):
+class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return "The model's server rejected this chat again: only its text was sent."
-
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
+    message = "The model's server rejected this chat again: only its text was sent."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
@@ -273,13 +245,9 @@ class LeaveOutPlainReasoning(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "The model's server does not accept its own reasoning: answering without it."
-
-    def stored(self) -> list[str]:
-        return []
+    message = (
+        "The model's server does not accept its own reasoning: answering without it."
+    )
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if has_plain_reasoning(row.item) else "none"
@@ -293,13 +261,7 @@ class LeaveOutImages(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "This model cannot see images: answering without them."
-
-    def stored(self) -> list[str]:
-        return []
+    message = "This model cannot see images: answering without them."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "plain" if has_media(row.item, ["input_image"]) else "none"
@@ -346,7 +308,7 @@ def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
         case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
             _NAME_FORM.fullmatch(name)
         ):
-            return LeaveOutKind(kind, name)
+            return LeaveOutKind(name, kind)
     return None
 
 

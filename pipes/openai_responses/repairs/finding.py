@@ -329,49 +329,59 @@ def blind_repair(
     that the server's models and what they take are known: then options stay, as they
     are not the cause.
     """
+    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+        if _is_worth_trying(repair, sent):
+            return TriedRepair(repair, failure.error, is_lasting=False)
+    return None
+
+
+def _blind_steps(
+    sent: SentRequest, failure: Failure, *, knows_options: bool
+) -> Iterator[Repair]:
+    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     status = failure.status or 0
+    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
     if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return None
-    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        # Else the address or the model is wrong.
-        may_be_about_chat = (
-            error.type == "invalid_request_error"
-            and "model" not in error.message.lower()
-            and not is_about_address(error)
-        )
-    steps: tuple[Repair, ...] = ()
+        return
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return None  # it stays, and with it the refusal
+        return  # it stays, and with it the refusal
     if error.code == UNREADABLE_STREAM:
-        steps = (LeaveOutParameter("stream"),)
-    elif hides_cause:
-        steps = (LeaveOutReasoning(sent.last_name),)
-    elif may_be_about_chat:
-        # The step that keeps most of the chat comes first.
-        last = sent.last_name
-        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
-        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Other servers refuse options and tools before they ask the model. To tune an
-        # answer matters less than the chat, and tools matter more. A parameter that
-        # guards stays, and a request without others would be refused again.
-        names_cause = error.names_a_place or has_known_cause(status, error)
-        is_checked = status in _CHECKED_CAUSES and not knows_options
-        if is_checked and not names_cause and not parameter:
-            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+        yield LeaveOutParameter("stream")
+        return
+    last = sent.last_name
+    if hides_cause:
+        yield LeaveOutReasoning(last)
+        return
+    if status not in _UNCLEAR_CAUSES and not is_key_error:
+        return
+    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
+    if is_missing and not error.names_a_place:
+        is_of_the_api = error.type == "invalid_request_error"
+        names_model = "model" in error.message.lower()
+        if not is_of_the_api or names_model or is_about_address(error):
+            return  # the address or the model is wrong
+
+    # Other servers refuse options and tools before they ask the model. To tune an
+    # answer matters less than the chat, and tools matter more. A parameter that guards
+    # stays, and a request without others would be refused again.
+    names_a_part = error.names_a_place or bool(parameter)
+    names_cause = names_a_part or has_known_cause(status, error)
+    is_checked = status in _CHECKED_CAUSES and not knows_options
+    may_be_options = is_checked and not names_cause
+    if may_be_options:
+        yield LeaveOutOptions()
+    elif parameter == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
-        elif parameter == "tools":
-            steps = (OfferFunctionsAlone(), *steps)
-    for repair in steps:
-        if _is_worth_trying(repair, sent):
-            return TriedRepair(repair, error, is_lasting=False)
-    return None
+        yield OfferFunctionsAlone()
+    yield LeaveOutPlainReasoning()
+    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
+    yield WordsAlone(last)
+    if may_be_options:
+        yield LeaveOutFunctions()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -403,7 +413,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
-    code_runs = LeaveOutKind("code_interpreter_call", last)
+    code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
@@ -501,7 +511,7 @@ def _without_item(
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+        yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 

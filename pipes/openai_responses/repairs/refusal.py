@@ -27,7 +27,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, as_text
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
-MAX_MESSAGE = 8000
+_MAX_MESSAGE = 8000
 """Characters of a message that are read."""
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
@@ -289,7 +289,7 @@ class Refusal:
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
         self.error = error
         self.sent = sent
-        self.words = error.message[:MAX_MESSAGE]
+        self.words = error.message[:_MAX_MESSAGE]
 
     @cached_property
     def _own(self) -> OwnTexts:

@@ -8,11 +8,16 @@ tools or its approvals it would do more than its administrator permits.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from openai_responses.appended import APPENDED, declared_tools, lower_payload
+from openai_responses.appended import (
+    APPENDED,
+    change_added_tools,
+    declared_tools,
+    lower_payload,
+)
 from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
@@ -193,9 +198,7 @@ class LeaveOutBackground(RequestRepair):
     With a window it costs less in the background, so such a request stays as it is.
     """
 
-    @property
-    def message(self) -> str:
-        return _refused_message("background")
+    message = _refused_message("background")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if not payload.get("background") or "background_options" in payload:
@@ -244,9 +247,7 @@ def _with_parameter(
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("tool_choice")
+    message = _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -266,12 +267,10 @@ class LeaveOutToolChoice(RequestRepair):
 class LeaveOutOptions(RequestRepair):
     """All that only tunes an answer goes: nothing says what of it was refused."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server rejected the request: answering without its optional "
-            "settings."
-        )
+    message = (
+        "The model's server rejected the request: answering without its optional "
+        "settings."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
@@ -313,39 +312,31 @@ class LeaveOutTool(RequestRepair):
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server rejected the tools: answering without them."
+    message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [
-            tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
-        ]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(
+            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server accepts functions alone: answering without its tools."
-        )
+    message = "The model's server accepts functions alone: answering without its tools."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [tool for tool in declared if tool.get("type") == "function"]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _with_remaining_tools(
-    payload: dict[str, Any], remaining: Sequence[Item]
+def _offer_alone(
+    payload: dict[str, Any], stays: Callable[[Item], bool]
 ) -> dict[str, Any]:
-    """Return a body that declares `remaining` alone; the body itself if these are all."""
-    if len(remaining) == len(declared_tools(payload)):
+    """Return a body with the tools that stay; the body itself if these are all."""
+    declared = declared_tools(payload)
+    remaining = [tool for tool in declared if stays(tool)]
+    if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
@@ -355,11 +346,9 @@ def _with_remaining_tools(
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         tools: list[Item] = []
@@ -378,9 +367,7 @@ class PlainSchemas(RequestRepair):
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server only answers in streams."
+    message = "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return payload if payload.get("stream") else {**payload, "stream": True}
@@ -464,33 +451,21 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 class LeaveOutStrict(RequestRepair):
     """No function says whether it is strict, for servers that do not know the field."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("strict")
+    message = _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        changed = dict(payload)
+        items = change_added_tools(payload["input"], _without_strict)
+        changed = {**payload, "input": items}
         if payload.get("tools"):
-            changed["tools"] = _without_strict(payload["tools"])
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == ADDED_TOOLS:
-                items.append({**item, "tools": _without_strict(item["tools"])})
-            else:
-                items.append(item)
-        changed["input"] = items
+            changed["tools"] = [_without_strict(tool) for tool in payload["tools"]]
         return changed
 
 
-def _without_strict(tools: Iterable[Item]) -> list[Item]:
-    """Return tools of which no function says whether it is strict."""
-    changed: list[Item] = []
-    for tool in tools:
-        if tool.get("type") == "function":
-            changed.append(_without_key(tool, ("strict",)))
-        else:
-            changed.append(tool)
-    return changed
+def _without_strict(tool: Item) -> Item:
+    """Return a tool that, as a function, does not say whether it is strict."""
+    if tool.get("type") != "function":
+        return tool
+    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,12 +486,10 @@ class LowerItems(RequestRepair):
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept the form of earlier answers: sending "
-            "their texts alone."
-        )
+    message = (
+        "The model's server does not accept the form of earlier answers: sending "
+        "their texts alone."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": [*map(answer_as_text, payload["input"])]}
@@ -580,12 +553,10 @@ class LowerLimit(RequestRepair):
 class TextOutputs(RequestRepair):
     """Of the results of tools the words alone are sent."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server accepts texts alone as results of tools: answering "
-            "without their images and files."
-        )
+    message = (
+        "The model's server accepts texts alone as results of tools: answering "
+        "without their images and files."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         items: list[Item] = []
@@ -599,9 +570,7 @@ class TextOutputs(RequestRepair):
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
-    @property
-    def message(self) -> str:
-        return "The model cannot go on with an answer by itself: asking it to continue."
+    message = "The model cannot go on with an answer by itself: asking it to continue."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         last = payload["input"][-1] if payload["input"] else {}
@@ -621,12 +590,10 @@ class MoveMessages(RequestRepair):
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept text between a tool call and its result: "
-            "moving the text after it."
-        )
+    message = (
+        "The model's server does not accept text between a tool call and its result: "
+        "moving the text after it."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
@@ -639,12 +606,10 @@ class GatherInstructions(RequestRepair):
     Templates of some models take one such message, the first (BerriAI/litellm 39852).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes instructions at the beginning alone: moving later ones "
-            "there."
-        )
+    message = (
+        "The model takes instructions at the beginning alone: moving later ones "
+        "there."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         texts = [payload.get("instructions") or ""]
@@ -665,11 +630,9 @@ class GatherInstructions(RequestRepair):
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands instructions: sending them in their own field."
-        )
+    message = (
+        "The model's server demands instructions: sending them in their own field."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if payload.get("instructions"):
@@ -694,11 +657,7 @@ class JoinMessages(RequestRepair):
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes one question at a time: joining those without an answer."
-        )
+    message = "The model takes one question at a time: joining those without an answer."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from openai_responses.items import ADDED_TOOLS, Item, item_type
+from openai_responses.appended import change_added_tools
+from openai_responses.items import Item
 from openai_responses.json_input import as_mapping
 from openai_responses.requests.build import ResponsesRequest
 
@@ -26,24 +27,18 @@ def with_container_files(
     """
     if not file_ids:
         return request
-    tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
-    items: list[Item] = []
-    for item in request.input:
-        if item_type(item) == ADDED_TOOLS:
-            added = [_with_files(tool, file_ids) for tool in item["tools"]]
-            items.append({**item, "tools": added})
-        else:
-            items.append(item)
+
+    def with_files(tool: Item) -> Item:
+        """Return a tool whose container begins with the files, if the API opens it."""
+        if not _opens_container(tool):
+            return tool
+        return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
+
+    tools = [with_files(tool) for tool in request.tools or ()]
+    items = change_added_tools(request.input, with_files)
     return request.model_copy(update={"tools": tools or None, "input": items})
 
 
 def _opens_container(tool: Item) -> bool:
     container = as_mapping(tool.get("container"))
     return tool.get("type") == _CODE and container.get("type") == "auto"
-
-
-def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
-    """Return a tool whose container begins with files, if the API opens it."""
-    if not _opens_container(tool):
-        return tool
-    return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}

@@ -37,9 +37,9 @@ from openai_responses.items import (
     is_call_output,
     is_code,
     is_encrypted,
-    is_host_returned,
     is_hosted,
     is_reasoning,
+    is_returnable_hosted,
     item_type,
     json_text,
     kind_of,
@@ -162,15 +162,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = item.get("approval_request_id") if _is_response(item) else None
-        if is_approval_request(item):
-            request_id = item["id"]
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
+        if is_approval_request(item) and item["id"] not in open_ids:
+            # What was denied stays, as a call with the reason.
+            answer = answers.get(item["id"], {})
             if answer.get("approve") is False:
                 open_items += refused_pair(item, str(answer.get("reason") or ""))
+            continue
+        answered_id = item.get("approval_request_id") if _is_response(item) else None
+        if answered_id is None or answered_id in open_ids:
+            open_items.append(item)
     return open_items
 
 
@@ -231,7 +231,7 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_host_returned(item):
+        if is_returnable_hosted(item):
             kept = {**kept, **_required_fields(item)}
         return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
@@ -312,7 +312,9 @@ def replayed_rows(
             # it.
             goes_back = has_encrypted_reasoning(last)
         else:
-            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+            goes_back = (
+                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
+            )
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows

@@ -256,6 +256,7 @@ def responses_tool_choice(
     (docs/parameters.md). Raises InvalidRequest for a tool that is not among `tools`.
     """
     mode = as_text(choice.get("type") if isinstance(choice, Mapping) else choice)
+    # A tool may have the name `any`, which is no word of the API.
     is_name = any(tool.get("name") == choice for tool in tools)
     if mode in _MODES and (mode in _MODES.values() or not is_name):
         return _MODES[mode]
@@ -380,7 +381,7 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     if kind == "allowed_tools":
         chosen: list[Item] = []
         for tool in content_parts(wanted.get("tools")):
-            # One inside of another is none, however many there are.
+            # A list of tools inside of another is none of the tools: it is refused.
             is_none = tool.get("type") == kind
             chosen.append(tool if is_none else _flatten_choice(tool, names))
         wanted["tools"] = chosen

@@ -37,7 +37,7 @@ class Turn(NamedTuple):
 
     model: str
     items: Sequence[Item] = ()
-    """They stand in front of its question."""
+    """They are in front of its question."""
     base: Item | None = None
     """The fields of the request if the chat begins here; then no earlier turn holds."""
 

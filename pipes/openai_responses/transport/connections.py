@@ -31,10 +31,8 @@ from openai_responses.endings import (
     COMPRESSED,
     UNREADABLE,
     Ending,
-    failure_fault,
-    failure_message,
-    refusal_fault,
-    refusal_message,
+    ending_of_failure,
+    ending_of_refusal,
 )
 from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
@@ -372,13 +370,9 @@ class HttpResponse:
             own_error = read_api_error(wire)
             error = own_error if own_error.message else None
         if error is not None:
+            ending = ending_of_failure("failed", error)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_message(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
+            raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
@@ -392,29 +386,10 @@ class HttpResponse:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        retry_after = _retry_after(headers)
-        if retry_after is None:
-            retry_after = named_wait(error)
-        if retry_after is None and status == _TOO_MANY_REQUESTS:
-            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
-            # something remains tells when all of it is there again, which no one has to
-            # wait for.
-            waits: list[float] = []
-            for limit in ("requests", "tokens"):
-                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-                if remaining == "0" and wait:
-                    waits.append(wait)
-            # OpenRouter's own, and of others; if it is relative, it fits as well.
-            reset = as_seconds(headers.get("x-ratelimit-reset"))
-            remaining = headers.get("x-ratelimit-remaining", "0")
-            if remaining == "0" and reset is not None:
-                waits.append(seconds_until(reset))
-            retry_after = max(waits, default=None)
+        retry_after = _wanted_wait(status, headers, error)
         failure = Failure(status, error, retry_after, should_retry)
-        message = refusal_message(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(message, failure, self.request_id, fault)
+        ending = ending_of_refusal(status, error)
+        return ApiRefused(ending.message, failure, self.request_id, ending.fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -422,8 +397,14 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 """The headers that state a wait as a number, the more exact one first."""
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
+def _wanted_wait(
+    status: int, headers: Mapping[str, str], error: ApiError
+) -> float | None:
+    """Return the seconds that the server wants us to wait; None if it does not say.
+
+    Its headers name a number or a date, its error a time, and those of a rate limit when
+    the limit is reset.
+    """
     for name, units in _UNITS_OF_A_SECOND.items():
         seconds = as_seconds(headers.get(name))
         if seconds is not None:
@@ -434,7 +415,23 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    return None
+    wait = named_wait(error)
+    if wait is not None or status != _TOO_MANY_REQUESTS:
+        return wait
+    # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+    # something remains tells when all of it is there again, which no one has to wait for.
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        reset_in = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and reset_in:
+            waits.append(reset_in)
+    # OpenRouter's own, and of others; if it is relative, it fits as well.
+    reset = as_seconds(headers.get("x-ratelimit-reset"))
+    remaining = headers.get("x-ratelimit-remaining", "0")
+    if remaining == "0" and reset is not None:
+        waits.append(seconds_until(reset))
+    return max(waits, default=None)
 
 
 _STATUS_OK = 200
@@ -665,16 +662,15 @@ def _path_step(text: str) -> str:
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
-    ids: tuple[str, str],
+    container_id: str,
+    file_id: str,
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
+    More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    container_id, file_id = ids
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

@@ -46,21 +46,24 @@ class Deadlines:
         """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
+        self._silence = timeouts.first_event
+        """The longest silence now."""
+        self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that this is."""
+        self._bytes_due = float("inf")
+        """When the next bytes have to be there, by the same clock."""
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._silence = self.timeouts.first_event
-        """The longest silence now."""
-        self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that this is."""
+        self._kind = "first_event_timeout"
         self._set_waiting(True)
         self.bytes_arrived()
 
     def bytes_arrived(self) -> None:
         """Wait for more bytes from now on."""
         self._bytes_due = _now() + self._silence
-        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""

@@ -337,7 +337,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-END_OF_STREAM = "[DONE]"
+_END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -352,7 +352,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
-    if text == END_OF_STREAM:
+    if text == _END_OF_STREAM:
         return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
@@ -465,7 +465,7 @@ def _read_index(wire: JsonObject) -> int:
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
+    """Return the reader of a text in `field`, whose place is in the field `part`.
 
     The tuple is made in half the time of the named tuple's own `__new__`.
     """
@@ -543,7 +543,7 @@ class _TextEvent(NamedTuple):
     name: str
     kind: str
     part: str
-    """The field of the text's place."""
+    """The field of the text's place; empty if it has none."""
     whole: str
     """The field of the whole text, in the event that ends it."""
 
@@ -567,7 +567,7 @@ def _text_readers() -> Mapping[str, _Reader]:
         # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
     readers: dict[str, _Reader] = {}
     for name, text_kind, part, whole in texts:
         delta = _text_reader(TextDelta, text_kind, part, "delta")

@@ -7,10 +7,9 @@ counts what it takes stops in time.
 
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 _PIECE_BYTES = 1 << 18
 """The most that one piece of a text has."""
@@ -33,10 +32,6 @@ _PACKED_MARKS = {
 _SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
 
 
-_Unpack = Callable[[bytes], Iterator[bytes]]
-_HasEnded = Callable[[], bool]
-
-
 class UnpackingError(Exception):
     """Bytes that cannot be unpacked, or in a way that is not known here."""
 
@@ -54,152 +49,156 @@ class Unpacker:
         names.discard("identity")
         self._name = " ".join(names)
         self._begin = b""
-        self._unpack: _Unpack | None = None
-        self._has_ended: _HasEnded = _ends_anywhere
-        if not names:
-            self._unpack = _pass_on
+        """What has come until the packing is known."""
+        self._packing: _Packing | None = None if names else _NotPacked()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
 
         Raises UnpackingError.
         """
-        if self._unpack is None:
+        if self._packing is None:
             self._begin += packed
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
             packed = self._begin
             self._begin = b""
-            self._unpack, self._has_ended = _choose(self._name, packed)
+            self._packing = _find_packing(self._name, packed)
         try:
-            yield from self._unpack(packed)
+            yield from self._packing.unpack(packed)
         except Exception:  # each package has its own
             raise UnpackingError from None
 
     @property
     def has_ended(self) -> bool:
         """Whether the packed bytes say that no more follow; a text may end anywhere."""
-        return self._has_ended()
+        return self._packing is None or self._packing.has_ended
 
 
-def _ends_anywhere() -> bool:
-    return True
+class _Packing(Protocol):
+    """A way in which a body may be packed."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the packed bytes say that no more follow."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text."""
 
 
-def _pass_on(text: bytes) -> Iterator[bytes]:
-    """Yield a text that is not packed."""
-    if text:
-        yield text
-
-
-def _choose(name: str, begin: bytes) -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks a body that begins so, and says whether it has ended.
-
-    Raises UnpackingError.
-    """
+def _find_packing(name: str, begin: bytes) -> _Packing:
+    """Return how a body is packed that begins so; raises UnpackingError."""
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _pass_on, _ends_anywhere
+        return _NotPacked()
     match name:
         case "gzip":
-            inflation = _Inflation(partial(zlib.decompressobj, 31))
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(31)
         case "deflate":
             # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
             has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
-            inflation = _Inflation(
-                partial(zlib.decompressobj, 15 if has_header else -15)
-            )
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(15 if has_header else -15)
         case "br":
-            return _brotli()
+            return _Brotli()
         case "zstd":
-            return _zstd()
+            return _Zstd()
     raise UnpackingError
+
+
+class _NotPacked:
+    """A text as it is."""
+
+    has_ended = True
+    """It may end anywhere."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        if packed:
+            yield packed
 
 
 class _Inflation:
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
-    def __init__(self, start: Callable[[], Any]) -> None:
-        self._start = start
-        self._inflater = start()
-        self._is_whole = False
+    def __init__(self, window_bits: int) -> None:
+        """Take what zlib knows the format by."""
+        self._window_bits = window_bits
+        self._inflater = zlib.decompressobj(window_bits)
+        self.has_ended = False
         """Whether a member has ended: what then comes may be padding."""
 
-    def has_ended(self) -> bool:
-        """Say whether a member has ended."""
-        return self._is_whole
-
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """Yield the pieces of the text."""
         while True:
             try:
                 text = self._inflater.decompress(packed, _PIECE_BYTES)
             except zlib.error:
-                if self._is_whole:
+                if self.has_ended:
                     return
                 raise
             if text:
                 yield text
             packed = self._inflater.unconsumed_tail
             if self._inflater.eof:
-                self._is_whole = True
+                self.has_ended = True
                 packed = self._inflater.unused_data
-                self._inflater = self._start()
+                self._inflater = zlib.decompressobj(self._window_bits)
             # A full piece may have left a part of a repetition behind.
             if not packed and len(text) < _PIECE_BYTES:
                 return
 
 
-def _brotli() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
+class _Brotli:
+    """Unpacks Brotli."""
 
-    Before version 1.2 they have no limit for what they unpack at once.
-    """
-    decompressor = _import_first("brotli", "brotlicffi").Decompressor()
-    if not hasattr(decompressor, "can_accept_more_data"):
-        raise UnpackingError
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it, or with an old one.
 
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        while not decompressor.is_finished():
-            text = decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+        Before version 1.2 they have no limit for what they unpack at once.
+        """
+        self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
+        if not hasattr(self._decompressor, "can_accept_more_data"):
+            raise UnpackingError
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while not self.has_ended:
+            text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
             if text:
                 yield text
             packed = b""
-            if not text or decompressor.can_accept_more_data():
+            if not text or self._decompressor.can_accept_more_data():
                 return
 
-    return unpack, decompressor.is_finished
 
+class _Zstd:
+    """Unpacks zstd; any number of frames in a row."""
 
-def _zstd() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
-    package = _import_first("zstandard")
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it."""
+        self._package = _import_first("zstandard")
+        self._decompressor = self._start()
+        self.has_ended = False
+        """Whether a frame has ended."""
 
-    def start() -> Any:
-        limited = package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    def _start(self) -> Any:
+        limited = self._package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         return limited.decompressobj()
 
-    decompressor = start()
-    is_whole = False
-
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        nonlocal decompressor, is_whole
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
         for at in range(0, len(packed), _ZSTD_INPUT):
             part = packed[at : at + _ZSTD_INPUT]
             while part:
-                text = decompressor.decompress(part)
+                text = self._decompressor.decompress(part)
                 if text:
                     yield text
                 part = b""
-                if decompressor.eof:
-                    is_whole = True
-                    part = decompressor.unused_data
-                    decompressor = start()
-
-    return unpack, lambda: is_whole
+                if self._decompressor.eof:
+                    self.has_ended = True
+                    part = self._decompressor.unused_data
+                    self._decompressor = self._start()
 
 
 def _import_first(*names: str) -> Any:

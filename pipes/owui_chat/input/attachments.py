@@ -1,4 +1,4 @@
-"""Images and files that people or tools attached, as input parts.
+"""Images and files that users or tools attached, as input parts.
 
 The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 documents by their type. The name of a document counts first, because the type that
@@ -238,7 +238,7 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
-    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    """Return the message for a user who attached an SVG, which the host sends as a file."""
     names = [
         file.name
         for file in _asked_files(parts)
@@ -248,7 +248,7 @@ def svg_notice(parts: Sequence[ChatPart]) -> str:
 
 
 def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
-    """Return what a person is told whose file the host could not read.
+    """Return the message for a user whose file the host could not read.
 
     The files with the ids `whole` need no reading: the model or its code gets them.
     """
@@ -292,8 +292,9 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest images and files that are too
-    many for a request.
+    """Return `items` as a request can hold them.
+
+    Of too many images and files the oldest become a note each.
     """
     images = _MAX_IMAGES
     characters = _MAX_INPUT_CHARACTERS

@@ -5,7 +5,7 @@ answer from 0.12 on, before that after the question (docs/reference/open-webui.m
 "Around the user's message"). If the model has a verbosity, that is set instead. The
 request then ends with the question and begins like the request of the old answer, so
 the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-because the new one replaces it. A wish in a person's own words is left to the model.
+because the new one replaces it. A wish in a user's own words is left to the model.
 """
 
 from collections.abc import Sequence

@@ -86,7 +86,7 @@ def build_input(
     its encrypted content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantPart] = []
+    run: list[_AssistantPart] = []
     unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if not isinstance(part, UserMessage):
@@ -126,7 +126,7 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-AssistantPart = AssistantText | ToolCall | ToolMessage
+_AssistantPart = AssistantText | ToolCall | ToolMessage
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
@@ -146,7 +146,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantPart],
+        run: Sequence[_AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
         *,
@@ -320,7 +320,7 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
+    """Return a message in the model's own bytes, unless a user edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:

@@ -39,57 +39,6 @@ _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
 
 
-def _context_around(message: UserMessage) -> JsonObject | None:
-    """Return what is around the words; None: nothing, too much, or other words.
-
-    `words` is the digest of the user's words, `texts` are those of the message, the one
-    with the words cut around them.
-    """
-    words = message.stored.words if message.stored else ""
-    texts: list[Any] = _input_texts(message)
-    size = sum(len(text) for text in texts) - len(words)
-    if not 0 < size <= _MAX_CHARACTERS:
-        return None
-    for index, text in enumerate(texts):
-        if words in text:
-            before = text
-            after = ""
-            if words:  # what is around their last place
-                before, _, after = text.rpartition(words)
-            texts[index] = [before, after]
-            return {"words": text_digest(words), "texts": texts}
-    return None
-
-
-def _apply_injected_context(
-    message: UserMessage, words: str, injected: JsonObject
-) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
-    texts: list[Item] = []
-    others: list[Item] = []
-    for part in message.content:
-        if _is_input_text(part):
-            texts.append(part)
-        else:
-            others.append(part)
-    has_words = any(words in part["text"] for part in texts)
-    if not has_words or injected.get("words") != text_digest(words):
-        return message
-    sent: list[Item] = []
-    for text in injected["texts"]:
-        whole = text if isinstance(text, str) else words.join(text)
-        sent.append({"type": "input_text", "text": whole})
-    return message.with_content([*sent, *others])
-
-
-def _input_texts(message: UserMessage) -> list[str]:
-    return [part["text"] for part in message.content if _is_input_text(part)]
-
-
-def _is_input_text(part: Item) -> bool:
-    return part.get("type") == "input_text"
-
-
 _SENT_KEY = "sent"
 
 _Unseal = Callable[[str, str], object]
@@ -252,10 +201,31 @@ def change_notice(change: SentContext) -> UserMessage | None:
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
-    """Return what is around the message that is asked, the last one of the row."""
-    for part in reversed(parts):
+    """Return what is around the message that is asked, the last one of the row.
+
+    None: nothing, too much, or other words. `words` is the digest of the user's words,
+    `texts` are those of the message, the one with the words cut around them.
+    """
+    asked: UserMessage | None = None
+    words = ""
+    for part in parts:
         if isinstance(part, UserMessage) and part.stored:
-            return _context_around(part)
+            asked = part
+            words = part.stored.words
+    if asked is None:
+        return None
+    texts: list[Any] = _input_texts(asked)
+    size = sum(len(text) for text in texts) - len(words)
+    if not 0 < size <= _MAX_CHARACTERS:
+        return None
+    for index, text in enumerate(texts):
+        if words in text:
+            around = [text, ""]
+            if words:  # what is around their last place
+                before, _, after = text.rpartition(words)
+                around = [before, after]
+            texts[index] = around
+            return {"words": text_digest(words), "texts": texts}
     return None
 
 
@@ -347,6 +317,35 @@ def apply_sent_context(
         injected = sent.get(answer_id, _NOTHING).injected or {}
         applied.append(_apply_injected_context(part, part.stored.words, injected))
     return applied
+
+
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: JsonObject
+) -> UserMessage:
+    """Return a message as it was sent, unless its words are no longer those."""
+    texts: list[Item] = []
+    others: list[Item] = []
+    for part in message.content:
+        if _is_input_text(part):
+            texts.append(part)
+        else:
+            others.append(part)
+    has_words = any(words in part["text"] for part in texts)
+    if not has_words or injected.get("words") != text_digest(words):
+        return message
+    sent: list[Item] = []
+    for text in injected["texts"]:
+        whole = text if isinstance(text, str) else words.join(text)
+        sent.append({"type": "input_text", "text": whole})
+    return message.with_content([*sent, *others])
+
+
+def _input_texts(message: UserMessage) -> list[str]:
+    return [part["text"] for part in message.content if _is_input_text(part)]
+
+
+def _is_input_text(part: Item) -> bool:
+    return part.get("type") == "input_text"
 
 
 def _change_message(change: SentContext) -> Item | None:

@@ -69,9 +69,6 @@ _ERROR_TYPES: Mapping[int, str] = {
 }
 
 
-_NO_ERROR = ApiError()
-
-
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
@@ -120,7 +117,7 @@ def exception_error(message: str, error: Exception) -> Chunk:
     return client_error(message, exception_status(error), ApiError(param=param))
 
 
-def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
+def client_error(message: str, status: int, error: ApiError) -> Chunk:
     """Return the chunk of a failure; of the server's `error` only words of the API."""
     by_status = _ERROR_TYPES.get(status, "invalid_request_error")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:

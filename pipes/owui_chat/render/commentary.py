@@ -18,18 +18,18 @@ from owui_chat.render.items import OutputItems, message_host_item
 
 
 class Commentary:
-    """Shows one message of commentary; `host_index` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
+    """Shows one message of commentary."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.host_index = len(shown.items)
+        """That of its item."""
         self._shown = shown
         self._quoted: list[str] = []
+        """Its quotation, in pieces."""
         self._length = 0
+        """How many characters that has."""
         self._stored_length = 0
+        """How many of them the host has stored."""
         self._ended: ItemDone | None = None
         self._marker = ""
         self._marker_index = self.host_index
@@ -42,7 +42,14 @@ class Commentary:
             case TextDelta():
                 yield from self._grow(event.text)
             case ItemDone():
-                yield from self._end(event, marker)
+                self._ended = event
+                quotation = _quotation(event.shown)
+                card = _commentary_item(event.item, quotation, "completed")
+                yield self._shown.end(self.host_index, card)
+                if marker:
+                    self._marker = marker
+                    self._marker_index = len(self._shown.items)
+                    yield from self._shown.add_marker(marker)
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Chunks:
@@ -90,16 +97,6 @@ class Commentary:
         item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
         return self._shown.end(self.host_index, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker after it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.host_index, card)
-        if marker:
-            self._marker = marker
-            self._marker_index = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:

@@ -54,12 +54,7 @@ _BROKEN_OFF = ("cancelled", "steered")
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary.
-
-    `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message, `_refusals` has those that refuse.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(
         self,
@@ -82,11 +77,17 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
+        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
+        """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
+        """The output indexes of messages that refuse."""
         self._length = 0
+        """How many characters the text has so far."""
         self._last_part: dict[str, object] = {}
+        """The part of the last text of each kind."""
         self._commentary: dict[int, Item] = {}
+        """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
         self._has_role = False
@@ -252,15 +253,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(ended), **error}
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "refusal": _refusal(ended),
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    message |= {name: value for name, value in optional.items() if value}
+    message = _chat_message(ended)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -274,6 +267,36 @@ def completion(
         **metadata_field(ended),
         **error,
     }
+
+
+def _chat_message(ended: RunDone) -> dict[str, Any]:
+    """Return an answer as the message of a completion, without fields that are empty."""
+    answer = _answer_messages(ended)
+    refusals: list[str] = []
+    annotations: list[Item] = []
+    before = 0  # characters of the whole text in front of a message
+    for message in answer:
+        parts = content_parts(message.get("content"))
+        refusals += [as_text(part.get("refusal")) for part in parts]
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    # What came before the answer: reasoning and commentary.
+    answer_ids = {id(message) for message in answer}
+    thoughts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            thoughts += [text for _, text in item_texts(item) if text]
+    optional = {
+        # The text has it, too.
+        "refusal": _GAP.join(text for text in refusals if text),
+        "reasoning_content": strip_tracking(_GAP.join(thoughts)),
+        "annotations": annotations,
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    filled = {name: value for name, value in optional.items() if value}
+    return {"role": "assistant", "content": completion_text(ended), **filled}
 
 
 def completion_text(ended: RunDone) -> str:
@@ -292,35 +315,5 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     return answer or messages
 
 
-def _refusal(ended: RunDone) -> str:
-    """Return what the model said instead of an answer, which is its text, too."""
-    texts: list[str] = []
-    for message in _answer_messages(ended):
-        parts = content_parts(message.get("content"))
-        texts += [as_text(part.get("refusal")) for part in parts]
-    return _GAP.join(text for text in texts if text)
-
-
 def _clean_text(message: Item) -> str:
     return strip_tracking(message_text(message))
-
-
-def _annotations(ended: RunDone) -> list[Item]:
-    """Return the citations of an answer, at their places in its whole text."""
-    annotations: list[Item] = []
-    before = 0
-    for message in _answer_messages(ended):
-        annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
-    return annotations
-
-
-def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
-    answer_ids = {id(message) for message in _answer_messages(ended)}
-    texts: list[str] = []
-    for item in ended.output:
-        is_step = is_commentary(item) and id(item) not in answer_ids
-        if is_step or is_reasoning(item):
-            texts += [text for _, text in item_texts(item) if text]
-    return strip_tracking(_GAP.join(texts))

@@ -35,6 +35,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     part_text,
+    text_part,
 )
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import ToolOutput
@@ -80,7 +81,7 @@ def begun_host_item(item: Item) -> Item:
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
+            begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
             begun.pop("content", None)
@@ -96,7 +97,7 @@ def message_host_item(item: Item, text: str) -> Item:
         "type": "message",
         "role": "assistant",
         "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
+        "content": [text_part("text", text)],
     }
 
 
@@ -119,10 +120,6 @@ def _without_secrets(item: Item) -> Item:
         if name != "encrypted_content" and value is not None:
             kept[name] = value
     return kept
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."

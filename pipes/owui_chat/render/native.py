@@ -17,6 +17,7 @@ from openai_responses.items import (
     is_commentary,
     item_type,
     open_calls,
+    text_part,
 )
 from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
 from openai_responses.transport.stream import (
@@ -102,8 +103,8 @@ class _OpenThought:
         """Return its text as the wire has it."""
         text = "".join(self.texts)
         if self.kind == "summary":
-            return {"summary": [{"type": "summary_text", "text": text}]}
-        return {"content": [{"type": "reasoning_text", "text": text}]}
+            return {"summary": [text_part("summary", text)]}
+        return {"content": [text_part("reasoning", text)]}
 
 
 class NativeRenderer:
@@ -259,9 +260,6 @@ class NativeRenderer:
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
-        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
-        # a `response.completed` would replace all items (utils/response.py:714). In the
-        # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
         if has_failed:  # one that counts notes, or that has an agent's metadata
@@ -287,6 +285,9 @@ class NativeRenderer:
             lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
         usage = host_usage(event)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
@@ -367,7 +368,7 @@ class NativeRenderer:
         self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: people keep what they have read of it.
+                # Of an attempt that failed: users keep what they have read of it.
                 del self._host_indexes[index]
                 item = self._unfinished_thought(index, host_index)
             case "message":

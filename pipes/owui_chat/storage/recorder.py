@@ -80,16 +80,48 @@ class NewRecord(NamedTuple):
     """The item whose text follows the record, None for the end of the run."""
 
 
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | NewRecord
+
+
+_NewIdAndTime = Callable[[], tuple[str, int]]
+"""Gives a new record its id and its time, in Unix seconds."""
+
+
+class DetailsRecorder:
+    """Collects the responses of one message in a chat without a row."""
+
+    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+        self._scope = scope
+        self._new_id_and_time = new_id_and_time
+        self._items: dict[int, tuple[Item, str]] = {}
+        """Those of the current response with their shown texts, by output index."""
+
+    def feed(self, event: CitedEvent) -> list[CitedEvent | TurnDetails]:
+        """Return the event; in front of the end of a response come its details."""
+        if isinstance(event, ItemDone):
+            self._items[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._items[event.output_index] = (event.item, "")
+        elif isinstance(event, ResponseDone | RunDone) and self._items:
+            pairs = [self._items[index] for index in sorted(self._items)]
+            self._items = {}
+            # Of commentary the host returns only the text of the closing one.
+            closing = closing_commentary([item for item, _ in pairs])
+            for number, (item, _) in enumerate(pairs):
+                if is_commentary(item) and item != closing:
+                    pairs[number] = (item, "")
+            name, _ = self._new_id_and_time()
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            return [TurnDetails(details), event]
+        return [event]
 
 
 class Recorder:
-    """Collects what is recorded of one message during its run."""
+    """Collects what is recorded of one message in a chat with a row."""
 
-    def __init__(
-        self, scope: RecordScope, new_id_and_time: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and its time, in Unix seconds."""
+    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
         self._scope = scope
         self._new_id_and_time = new_id_and_time
         self._pending: list[tuple[int, Item]] = []
@@ -111,16 +143,11 @@ class Recorder:
         self._commentary: set[int] = set()
         """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-        """The items of the current response with their shown texts, by output index;
-        only for the carrier `details`."""
 
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> list[_RecorderEvent]:
+        """Return the event after the records and markers that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
         return [*self._collect(event), event]
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
@@ -164,27 +191,6 @@ class Recorder:
                 self._made_calls.add(event.item["call_id"])
             case RunDone():
                 yield from self._close(event)
-
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, HiddenMessage):
-            self._turn[event.output_index] = (event.item, "")
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            turn = [self._turn[index] for index in sorted(self._turn)]
-            self._turn = {}
-            # Of commentary the host returns only the text of the closing one.
-            closing = closing_commentary([item for item, _ in turn])
-            pairs: list[tuple[Item, str]] = []
-            for item, shown in turn:
-                is_returned = not is_commentary(item) or item == closing
-                pairs.append((item, shown if is_returned else ""))
-            name, _ = self._new_id_and_time()
-            details = write_details(
-                name, pairs, self._scope.origin, {}, self._scope.sign
-            )
-            yield TurnDetails(details)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.

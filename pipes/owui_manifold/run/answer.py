@@ -16,7 +16,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
-from owui_chat.storage.recorder import Recorder
+from owui_chat.storage.recorder import DetailsRecorder, Recorder
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
@@ -155,9 +155,10 @@ class _Answer:
             writer = OutputWriter(prepared.row)
         elif prepared.row:
             writer = RowWriter(prepared.row, call.log)
-        recorder: Recorder | None = None
+        recorder: Recorder | DetailsRecorder | None = None
         if scope:
-            recorder = Recorder(scope, lambda: (new_ulid(), unix_seconds()))
+            kind = DetailsRecorder if scope.carrier == "details" else Recorder
+            recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
         self._records = AnswerRecords(recorder, writer)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
@@ -189,7 +190,7 @@ class _Answer:
         for each in cited:
             shown += await self._records.take(each)
         if self._thoughts:
-            shown = [self._thoughts.finish(each) for each in shown]
+            shown = [self._thoughts.without_thoughts(each) for each in shown]
         return [*shown, *repairs]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:

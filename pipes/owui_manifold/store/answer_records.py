@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from openai_responses.loop.events import RunDone
 from openai_responses.repairs.chat_repairs import ChatRepair
 from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
-from owui_chat.storage.recorder import NewRecord, Recorder
+from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
 from owui_manifold.store.writers import RecordWriter
 
 
@@ -16,7 +16,11 @@ class AnswerRecords:
     Without a recorder nothing is.
     """
 
-    def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder | DetailsRecorder | None,
+        writer: RecordWriter | None,
+    ) -> None:
         self._recorder = recorder
         self._writer = writer
 

@@ -142,15 +142,12 @@ class ArtifactStore:
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
         """Fetch a file from its container and store it; return why if that fails."""
-        container_and_file = (
-            str(citation.get("container_id")),
-            str(citation.get("file_id")),
-        )
         try:
             content = await container_file(
                 self._call.endpoint,
                 self._connections,
-                container_and_file,
+                str(citation.get("container_id")),
+                str(citation.get("file_id")),
                 _MAX_FETCHED,
                 deadlines,
             )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from openai_responses.endings import MISALIGNMENT
 from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
@@ -371,3 +372,15 @@ async def test_very_many_tiny_deltas(connections: Connections) -> None:
         assert done.item["content"][0]["text"] == "x" * count
         event_counts.append(len(events))
     assert max(event_counts) < 5_000 / 10
+
+
+async def test_limit_that_is_used_up_hides_no_failure(connections: Connections) -> None:
+    """The calls of a failed response are made by no one: the run ends by itself."""
+    stopped = wire.ended("failed", error={"code": MISALIGNMENT, "message": "No."})
+    events = [wire.created(), *wire.function_call("send", "{}"), stopped]
+    limits = AT_ONCE._replace(count_response=lambda *_: "The limit is used up.")
+
+    stream = streaming(wire.on_the_wire(*events))
+    ended = end_of(await report_of(connections, stream, limits))
+
+    assert (ended.ending.kind, ended.ending.code) == ("failed", MISALIGNMENT)

@@ -197,7 +197,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         ("Duplicate item found with id fc_1234. Remove", item(CALL)),
         (
             "Expected container_id: cntr_1",
-            LeaveOutKind("code_interpreter_call", LAST),
+            LeaveOutKind(LAST, "code_interpreter_call"),
         ),
         ("Instructions are required", StateInstructions()),
         (
@@ -484,7 +484,7 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
     other = {**SEARCH, "id": "ws_5678"}
     items = [USER, SEARCH, other, other, USER]
     tried = find(ApiError(param="input[1]"), input=items, repairs=(item(SEARCH),))
-    assert tried.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
+    assert tried.repair == LeaveOutKind(item_names(items)[-1], "web_search_call")
 
 
 @pytest.mark.parametrize(

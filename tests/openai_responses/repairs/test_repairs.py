@@ -169,7 +169,7 @@ LATER_TOOLS = [HI, adding(TOOL), THOUGHT, HELLO]
         # Up to one item; a later one may be taken.
         (
             [CODE, HELLO, *CALL, CODE, HI, CODE],
-            LeaveOutKind("code_interpreter_call", f"{name(CODE)}.1"),
+            LeaveOutKind(f"{name(CODE)}.1", "code_interpreter_call"),
             [HELLO, *CALL, HI, CODE],
         ),
         # What came later was made by this server.
@@ -203,7 +203,7 @@ def test_user_and_developer_messages_are_never_left_out() -> None:
     """A chat's row can name any item: whoever writes it may not silence others."""
     items = [KIND, HI, HELLO]
     repairs: list[ChatRepair] = [LeaveOutItem(name) for name in item_names(items)]
-    repairs += [LeaveOutKind("message", name) for name in item_names(items)]
+    repairs += [LeaveOutKind(name, "message") for name in item_names(items)]
     assert sent(items, *repairs) == items[:2]
 
 
@@ -250,7 +250,7 @@ def test_stored_repairs_are_read_back() -> None:
     repairs = [
         KNOWN,
         SendAsText(f"{A}.1"),
-        LeaveOutKind("web_search_call", A),
+        LeaveOutKind(A, "web_search_call"),
         LeaveOutReasoning(A),
         CallsAsWords(A),
     ]
@@ -632,12 +632,12 @@ def test_people_read_what_is_left_out() -> None:
             "An image or file could not be sent to the model and was left out.",
         ),
         (
-            LeaveOutKind("web_search_call", A),
+            LeaveOutKind(A, "web_search_call"),
             ["kind", "web_search_call", A],
             "Earlier items of the type web search call were left out.",
         ),
         (
-            LeaveOutKind("code_interpreter_call", A),
+            LeaveOutKind(A, "code_interpreter_call"),
             ["kind", "code_interpreter_call", A],
             "Earlier code runs are no longer available: answering without them.",
         ),

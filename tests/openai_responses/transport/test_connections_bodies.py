@@ -255,9 +255,7 @@ async def test_packed_body_that_is_cut_in_good_order(
     limit = Deadlines(Timeouts())
     async with Upstream(in_turn(cut, cut, replying(WHOLE))) as upstream:
         with pytest.raises(ConnectionFailed):
-            await container_file(
-                upstream.endpoint, connections, ("c", "f"), 9999, limit
-            )
+            await container_file(upstream.endpoint, connections, "c", "f", 9999, limit)
         events = await report(connections, upstream.endpoint, within=limits(1))
     assert end_of(events).ending.kind == "completed"
     assert len(upstream.requests) == (3 if lost == 20 else 2)

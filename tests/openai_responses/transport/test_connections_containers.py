@@ -23,7 +23,7 @@ def soon() -> Deadlines:
 async def test_a_file_is_fetched(connections: Connections) -> None:
     async with Simulator() as sim:
         endpoint = Endpoint(sim.base_url, sim.api_key)
-        assert await container_file(endpoint, connections, IDS, 1000, soon()) == TABLE
+        assert await container_file(endpoint, connections, *IDS, 1000, soon()) == TABLE
     (asked,) = sim.requests
     path = f"/v1/containers/{CONTAINER}/files/{TABLE_FILE}/content"
     assert (asked.path, asked.headers["Authorization"]) == (path, "***")
@@ -49,7 +49,7 @@ async def test_refused_container_file_raises(
     async with Simulator() as sim:
         with pytest.raises(ApiRefused) as caught:
             await container_file(
-                Endpoint(sim.base_url, key), connections, ids, 1000, soon()
+                Endpoint(sim.base_url, key), connections, *ids, 1000, soon()
             )
     assert caught.value.failure.status == status
 
@@ -59,7 +59,7 @@ async def test_a_large_file_is_not_read_on(
     connections: Connections, size: int, is_read: bool
 ) -> None:
     async with Upstream(replying(bytes(size))) as upstream:
-        asked = container_file(upstream.endpoint, connections, IDS, 1000, soon())
+        asked = container_file(upstream.endpoint, connections, *IDS, 1000, soon())
         if is_read:
             assert await asked == bytes(size)
         else:
@@ -74,7 +74,7 @@ async def test_ids_cannot_lead_anywhere_else(connections: Connections) -> None:
     """
     async with Upstream(replying(b"x")) as upstream:
         ids = ("../../models", "a?b#c/d")
-        await container_file(upstream.endpoint, connections, ids, 10, soon())
+        await container_file(upstream.endpoint, connections, *ids, 10, soon())
     (asked,) = upstream.requests
     path = "/v1/containers/..%2F..%2Fmodels/files/a%3Fb%23c%2Fd/content"
     assert asked.raw_path == path

@@ -146,7 +146,7 @@ def test_every_ending_of_an_exception_is_a_failure_of_a_server(
     ],
 )
 def test_type_without_one_of_the_server(status: int, kind: str) -> None:
-    error = client_error("No.", status)["error"]
+    error = client_error("No.", status, ApiError())["error"]
     assert error["type"] == kind
     assert error["status"] == status
     assert error["param"] is error["code"] is None

@@ -14,7 +14,7 @@ from owui_chat.answers import COMMENTARY_TYPE, closing_commentary
 from owui_chat.events import TurnDetails
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.recorder import Recorder
+from owui_chat.storage.recorder import DetailsRecorder
 from runs.sample import (
     AUTHOR,
     Ids,
@@ -210,7 +210,7 @@ def test_closing_commentary_is_the_last_item(
 
 @pytest.mark.parametrize("last", [ANSWER, DONE], ids=["text", "remark"])
 def test_host_gives_back_answers_alone(last: Item) -> None:
-    recorder = Recorder(AUTHOR._replace(carrier="details"), Ids())
+    recorder = DetailsRecorder(AUTHOR._replace(carrier="details"), Ids())
     events = list(recorded(run_of(LOOK, last), recorder))
 
     [turn] = [event for event in events if isinstance(event, TurnDetails)]

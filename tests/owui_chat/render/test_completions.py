@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
+from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
@@ -135,14 +136,14 @@ def test_head_and_usage_are_those_of_the_run() -> None:
 
 def test_failure_before_anything_is_an_error_alone() -> None:
     """The host then marks the message as failed."""
-    assert result(RunDone(CUT)) == client_error(CUT.message, 502)
+    assert result(RunDone(CUT)) == client_error(CUT.message, 502, ApiError())
 
 
 def test_failed_result_keeps_its_text() -> None:
     body = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert body["choices"][0]["message"]["content"] == "Ra"
-    assert body["error"] == client_error(CUT.message, 502)["error"]
+    assert body["error"] == client_error(CUT.message, 502, ApiError())["error"]
     assert "usage" not in body  # a zero would be a lie
 
 
@@ -363,7 +364,7 @@ def test_failure_is_an_error_without_a_reason() -> None:
 
     _, counted, error = chunks_of([RunDone(CUT, usage, usage)])
 
-    assert error == client_error(CUT.message, 502)
+    assert error == client_error(CUT.message, 502, ApiError())
     assert counted["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
     assert counted["usage"]["total_tokens"] == 15
 

@@ -16,7 +16,7 @@ from openai_responses.loop.events import (
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import AnswerEvent, TurnDetails
-from owui_chat.storage.recorder import NewRecord, Recorder
+from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
 from runs.sample import (
     AUTHOR,
@@ -464,7 +464,7 @@ def test_text_after_a_hidden_message_that_breaks_off() -> None:
 def details_of(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
     """What is recorded of a run in a chat without a row."""
     scope = AUTHOR._replace(carrier="details", sign=SIGN)
-    return list(recorded(events, Recorder(scope, Ids())))
+    return list(recorded(events, DetailsRecorder(scope, Ids())))
 
 
 def turns_in(events: Sequence[AnswerEvent | NewRecord]) -> list[TurnDetails]:

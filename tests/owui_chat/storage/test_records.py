@@ -267,7 +267,7 @@ def test_signature_can_be_anything(signature: object) -> None:
 REPAIRS = (
     LeaveOutReasoning("b" * 32),
     LeaveOutItem("a" * 32),
-    LeaveOutKind("web_search_call", "c" * 32),
+    LeaveOutKind("c" * 32, "web_search_call"),
 )
 
 
