@@ -73,16 +73,13 @@ from owui_manifold.present.views import (
     whole_result,
 )
 from owui_manifold.run.answer import answer_events
-from owui_manifold.run.checkup import (
+from owui_manifold.run.checkup import check_lines, unanswered_lines
+from owui_manifold.run.commands import (
     CHECK_COMMAND,
     command_task_text,
-    explain_unanswered,
-    file_saver,
-    is_usage_command,
     read_command,
-    run_diagnostics,
     stream_lines,
-    uncounted_lines,
+    usage_lines,
 )
 from owui_manifold.run.failover import answer_with_failover
 from shells.failures import report_exception
@@ -280,21 +277,18 @@ class Pipe:
             call = await check_call(arrived)
         except InvalidRequest as error:
             if wants_check and not arrived.caller.task:
-                return explain_unanswered(arrived, error)
+                return stream_lines(unanswered_lines(arrived, error))
             raise
         if call.caller.task:
             return self._task_events(call)
         if wants_check:
             endpoints = await calls_to_each_endpoint(arrived, call)
-            return run_diagnostics(call, self._connections, endpoints)
-        account = call.account
-        if account:
-            lines = account.limits.usage_answer(command, file_saver(call))
-            if lines:
-                return stream_lines(lines)
-        if is_usage_command(command):
-            return stream_lines(uncounted_lines())
+            return stream_lines(check_lines(call, self._connections, endpoints))
+        lines = usage_lines(call, command)
+        if lines:
+            return stream_lines(lines)
         request = await build_chat_request(call)
+        account = call.account
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))
             return answer_with_failover(
