@@ -208,7 +208,7 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call.caller, call.host)
+        emit = page_emitter(call)
         has_lines = emit is not None and not call.caller.is_in_channel
         view = page_view(has_status_lines=has_lines)
         try:

@@ -111,7 +111,7 @@ def config_of(
     free = valves.model_copy(update={"USER_MAY_CHANGE": "all"})
     role = "admin" if is_admin else "user"
     user = {"valves": user_valves or UserValves(), "role": role}
-    config = read_config(free, user, metadata)
+    config = read_config(free, user, metadata or {})
     may_change = {"USER_MAY_CHANGE": valves.USER_MAY_CHANGE}
     return config._replace(valves=config.valves.model_copy(update=may_change))
 

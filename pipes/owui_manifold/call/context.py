@@ -60,44 +60,22 @@ class Caller(ChatCaller):
 
 
 def read_caller(
-    body: JsonObject,
-    user: JsonObject | None,
-    metadata: JsonObject | None,
-    task: str | None,
+    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
-    account = user or {}
-    facts = metadata or {}
     name = str(task or "")
-    message_id = str(facts.get("message_id") or "")
+    message_id = str(metadata.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str(account.get("id") or ""),
-        chat_id=str(facts.get("chat_id") or ""),
+        user_id=str(user.get("id") or ""),
+        chat_id=str(metadata.get("chat_id") or ""),
         message_id="" if is_program(name) else message_id,
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
-        is_admin=account.get("role") == "admin",
+        is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
     )
-
-
-def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them.
-
-    The host stores some of them, and raises what its database reports: a line that is
-    lost is no reason to lose the answer.
-    """
-    emit = host.event_emitter
-    if emit is None or not caller.has_page:
-        return None
-
-    async def emit_if_possible(event: JsonObject) -> None:
-        with suppress(Exception):
-            await emit(event)
-
-    return emit_if_possible
 
 
 class PipeCall(NamedTuple):
@@ -176,6 +154,23 @@ class CheckedCall(NamedTuple):
         model = self.resolve(answering_name(name, self.config.agent))
         listed = self.capabilities.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
+
+
+def page_emitter(call: PipeCall | CheckedCall) -> EventEmitter | None:
+    """Return what sends events apart from the answer; None if no page shows them.
+
+    The host stores some of them, and raises what its database reports: a line that is
+    lost is no reason to lose the answer.
+    """
+    emit = call.host.event_emitter
+    if emit is None or not call.caller.has_page:
+        return None
+
+    async def emit_if_possible(event: JsonObject) -> None:
+        with suppress(Exception):
+            await emit(event)
+
+    return emit_if_possible
 
 
 def note_left_out(

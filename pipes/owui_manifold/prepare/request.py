@@ -109,7 +109,7 @@ def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
         return ""
     if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
         return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
     return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
 
 
@@ -141,7 +141,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
     if any(tool_name(tool) in drawing for tool in offered.items):
         return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
     # Who has turned it on and does not get it is told why by others.
     can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
     notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE

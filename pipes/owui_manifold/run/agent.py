@@ -77,7 +77,7 @@ async def run_agent(
             )
             call = prepared.call
             metadata = run_metadata(prepared, ended, work)
-            emit = page_emitter(call.caller, call.host)
+            emit = page_emitter(call)
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
                 connections.do_later(emit(chunk["event"]))

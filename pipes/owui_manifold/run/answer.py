@@ -62,7 +62,7 @@ async def answer_events(
         audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
-    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
+    lines = WaitingLines(page_emitter(call), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
