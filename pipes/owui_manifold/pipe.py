@@ -39,7 +39,6 @@ from owui_chat.render.chunks import (
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import (
@@ -51,6 +50,7 @@ from owui_manifold.call.context import (
     read_caller,
 )
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
@@ -99,7 +99,7 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._listing = Listing()
-        self._capabilities = AccountCapabilities(self._listing)
+        self._memory = PipeMemory(self._listing)
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -134,7 +134,7 @@ class Pipe:
             body=body,
             caller=caller,
             config=config,
-            capabilities=self._capabilities,
+            memory=self._memory,
             log=RunLog(
                 config.valves.LOG_LEVEL,
                 config.secrets,

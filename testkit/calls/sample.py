@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from calls.valves import expert
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.config import Config, build_endpoint, read_config
 from owui_manifold.call.context import (
     Caller,
@@ -14,6 +13,7 @@ from owui_manifold.call.context import (
     resolve_call,
 )
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.threads import ToolThreads
@@ -78,7 +78,7 @@ def arrived_call(
         body,
         who,
         config,
-        AccountCapabilities(),
+        PipeMemory(),
         RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         context,
         ToolThreads(),

@@ -11,9 +11,9 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.config import Config
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
@@ -84,7 +84,7 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -109,7 +109,7 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -139,7 +139,7 @@ class CheckedCall(NamedTuple):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.capabilities.first_time(text):
+        if self.memory.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -152,7 +152,7 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model = self.resolve(answering_name(name, self.config.agent))
-        listed = self.capabilities.listed.as_listed(model, self.endpoint)
+        listed = self.memory.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
 
 
@@ -181,7 +181,7 @@ def note_left_out(
     With `advice`, an administrator can change that.
     """
     who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    line = left_out_line(who, left_out, call.memory.left_out.first_time, advice)
     if line and advice:
         call.log.warn(line)
     elif line:
@@ -200,14 +200,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = call.capabilities.listed.as_listed(chosen, endpoint)
+    chosen = call.memory.listed.as_listed(chosen, endpoint)
     return CheckedCall(
         body=call.body,
         caller=caller,
         config=call.config,
         endpoint=endpoint,
         model=answering_model(chosen, endpoint),
-        capabilities=call.capabilities,
+        memory=call.memory,
         log=call.log,
         host=call.host,
         threads=call.threads,

@@ -312,7 +312,7 @@ async def _with_whole_files(
         whole = document_ids(parts, file_input)
     # Code gets files only in a container of OpenAI or Azure.
     endpoint = call.endpoint
-    refused_uploads = call.capabilities.refused_uploads
+    refused_uploads = call.memory.refused_uploads
     if (
         endpoint.has_own_services
         and tools.choice != "none"

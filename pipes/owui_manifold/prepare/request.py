@@ -146,7 +146,7 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
     notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
     call.warn_once(notice)
-    is_new = call.capabilities.first_time(f"Image: {call.caller.chat_id}")
+    is_new = call.memory.first_time(f"Image: {call.caller.chat_id}")
     return notice if is_new else ""
 
 
@@ -286,7 +286,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     scope = repair_scope(call.endpoint, model, call.caller.user_id)
-    return call.capabilities.repairs.repairs(scope)
+    return call.memory.repairs.repairs(scope)
 
 
 def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:

@@ -72,7 +72,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         window_share=window_share(ended.last_usage, facts),
     )
     if has_unasked_removals(trace):
-        call.capabilities.count_dropped(trace.removed)
+        call.memory.count_dropped(trace.removed)
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
@@ -125,7 +125,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
     if tokens <= max(_MIN_TOOL_TOKENS, notable):
         return ""
-    if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
+    if not call.memory.first_time(f"tools of {call.caller.chat_id}"):
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"

@@ -117,7 +117,7 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._learning = RepairLearning(
-            call.capabilities.repairs,
+            call.memory.repairs,
             repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
             has_row=prepared.row is not None,

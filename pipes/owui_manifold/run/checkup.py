@@ -101,7 +101,7 @@ class _Diagnostics:
             other = _Diagnostics(call, self._connections)
             yield assess(what, works, await other._problem())
         # What the API left out of requests since the start, by its reasons.
-        dropped = self._call.capabilities.dropped
+        dropped = self._call.memory.dropped
         commonest = dropped.most_common(_MAX_SHOWN_REASONS)
         counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
         problem = _LOST.format(counts) if counts else ""

@@ -44,7 +44,7 @@ async def findings(
         ADMIN,
         host=host_context(request=host_request()),
     )
-    call.capabilities.dropped.update(dropped or {})
+    call.memory.dropped.update(dropped or {})
     events = stream_lines(check_lines(call, connections, []))
     shown = [event async for event in events]
     await connections.close()
