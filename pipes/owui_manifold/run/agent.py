@@ -26,13 +26,9 @@ from strategies.thoughts import IntermediateTexts
 _STOPPED = Ending("cancelled")
 
 
-def hides_thoughts(agent: AgentMode | None) -> bool:
-    """Say whether an agent answers that shows nothing but its answer."""
-    return agent is not None and not agent.parameters.emit_intermediate_thoughts
-
-
 async def run_agent(
     prepared: PreparedRequest,
+    agent: AgentMode,
     toolset: Toolset,
     limits: Limits,
     connections: Connections,
@@ -50,7 +46,7 @@ async def run_agent(
         toolset,
         spending,
     )
-    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
         async with aclosing(rounds) as events:

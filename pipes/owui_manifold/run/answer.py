@@ -21,7 +21,6 @@ from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
-from owui_manifold.run.agent import hides_thoughts
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
@@ -136,9 +135,10 @@ class _Answer:
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            are_shown = not hides_thoughts(call.agent)
+            parameters = call.agent.parameters
+            are_shown = parameters.emit_intermediate_thoughts
             self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
-            context = read_context(call.agent.parameters.context)
+            context = read_context(parameters.context)
             cited = [
                 source_data(entry.name, entry.text, entry.url) for entry in context
             ]

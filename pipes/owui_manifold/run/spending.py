@@ -1,4 +1,7 @@
-"""What the administration's filter gets to know of each run: events and usage."""
+"""What may end a run from outside of it: limits, and an account that is gone.
+
+The administration's filter gets to know of each run: its events and its usage.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -128,7 +131,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, toolset, limits, connections)
+        return run_agent(prepared, call.agent, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
