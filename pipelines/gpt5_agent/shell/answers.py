@@ -136,19 +136,17 @@ async def _open_run(
             )
         else:
             renderer = ClientRenderer(emits_thoughts, caller)
-        async with (
-            aclosing(run_agent(request)) as events,
-            aclosing(_report_run(call, events, audit)) as reported_events,
-        ):
-            yield reported_events, renderer
 
+        async def reported_events() -> _Events:
+            async with aclosing(run_agent(request)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone):
+                        yield _reported(call, event, audit)
+                    else:
+                        yield event
 
-async def _report_run(
-    call: PipelineCall, events: _Events, audit: AuditLog | None
-) -> _Events:
-    """Yield the events, the last one as it is reported."""
-    async for event in events:
-        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+        async with aclosing(reported_events()) as events:
+            yield events, renderer
 
 
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:

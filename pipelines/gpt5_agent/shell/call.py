@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -234,13 +233,6 @@ def read_guide(valves: Valves) -> Guide:
 
 
 def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
     """Return the API key of the valves or of the environment; empty without one.
 
     Raises InvalidRequest for a key that cannot be read.
@@ -258,7 +250,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
             f"server's environment variable {ACCESS_VARIABLE}.",
             remedy="setup",
         )
-    key = _read_api_key(valves)
+    key = read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)
     valve = "EXTRA_HEADERS"
