@@ -143,7 +143,14 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model is None:
             return body
-        limits = await self._agent_limits(agent_facts(user, model.name))
+        facts = agent_facts(user, model.name)
+        try:
+            rules = self.valves.USER_LIMITS_JSON
+            limits = await read_user_limits(rules, facts, self._usage)
+        except Exception as error:
+            # Its text may hold values of a statement, and would be shown.
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
         refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
@@ -154,16 +161,6 @@ class Filter:
             # chat.
             raise LimitReached(refusal)
         return body
-
-    async def _agent_limits(self, facts: CallFacts) -> UserLimits:
-        """Return what the user of an agent may use; raises LimitReached."""
-        try:
-            rules = self.valves.USER_LIMITS_JSON
-            return await read_user_limits(rules, facts, self._usage)
-        except Exception as error:
-            # Its text may hold values of a statement, and would be shown.
-            kind = type(error).__name__
-            raise LimitReached(_NOT_KNOWN.format(kind)) from None
 
     def stream(
         self,
