@@ -222,4 +222,7 @@ def _missing_word(tool: object, opened: Collection[str]) -> str:
         value = fields.get(name)
         if value and as_mapping(value).keys() != {"type"}:
             words.append(f"{kind}.{name}")
-    return next((word for word in words or [kind] if word not in opened), "")
+    for word in words or [kind]:
+        if word not in opened:
+            return word
+    return ""

@@ -128,10 +128,11 @@ async def calls_to_each_endpoint(
     for name in comma_list(call.valves.MODEL_ID):
         if name != "auto":
             models.append(name)
-    function_id = call.caller.host_model.split(".", 1)[0]
     checks: list[CheckedCall | str] = []
     for trial in call.account.endpoint_trials(models):
-        caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
+        caller = call.caller._replace(
+            host_model=f"{call.caller.function_id}.{trial.model}"
+        )
         trial_call = arrived._replace(account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))

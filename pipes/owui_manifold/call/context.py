@@ -40,6 +40,11 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def function_id(self) -> str:
+        """The id under which an administrator installed the pipe."""
+        return self.host_model.split(".", 1)[0]
+
+    @property
     def has_page(self) -> bool:
         """Whether the answer is one of a chat of Open WebUI's page, and no task."""
         return self.is_open_webui and not self.task

@@ -72,7 +72,8 @@ def _earlier_spending(call: CheckedCall, stored: StoredChat | None) -> EarlierSp
         kind = str(value_at(item, "type"))
         if kind == "function_call":
             calls += 1
-            rounds += before != kind
+            if before != kind:  # the first of those that one response made
+                rounds += 1
         if kind in ("function_call", "function_call_output"):
             before = kind
     return EarlierSpending(rounds, calls)

@@ -172,7 +172,7 @@ class _Answer:
             event = event._replace(tried=None, reason="")
         with_card = await self._artifacts.add_card(event)
         if with_card is None:
-            return [*repairs]
+            return list(repairs)
         shown = list[AnswerEvent]()
         # An answer that ends at once did not begin: another endpoint may be asked.
         if not isinstance(with_card, Status | RunDone):
