@@ -30,8 +30,8 @@ from owui_manifold.call.expert import (
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import (
+    CALL_TOKENS,
     TOOL_SWITCHES,
-    USER_TOKENS,
     UserValves,
     Valves,
 )
@@ -376,7 +376,7 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    takes_token = valves.AUTH in ("entra_id", *USER_TOKENS) and not own_key
+    takes_token = valves.AUTH in CALL_TOKENS and not own_key
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
