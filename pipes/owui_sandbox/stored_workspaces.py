@@ -58,11 +58,11 @@ class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
     def __init__(
-        self, folder: Path, limits: SharedLimits, shared: WorkspacePool | None = None
+        self, folder: Path, limits: SharedLimits, shared: WorkspacePool
     ) -> None:
         """`shared` has the queue of this process's runs, and their packages."""
-        self._shared = shared or WorkspacePool(limits)
-        self.runs = self._shared.runs
+        self._shared = shared
+        self.runs = shared.runs
         self._folder = folder
         self._limits = limits
 
