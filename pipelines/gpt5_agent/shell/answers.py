@@ -22,8 +22,8 @@ from manifold.learning import RepairLearning, repair_scope
 from manifold.views import (
     client_view,
     failure_chunks,
+    log_refusal,
     readable_chunk,
-    refused_metadata,
     whole_failure,
 )
 from openai_responses.loop.events import RunDone, RunEvents
@@ -99,7 +99,7 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
     if call.caller.task:
         return None
     model = resolve_model(call.model).id
-    return refused_metadata(call.log, call.strategy, model, error)
+    return log_refusal(call.log, call.strategy, model, error)
 
 
 @asynccontextmanager

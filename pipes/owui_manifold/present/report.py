@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from manifold.views import log_metadata, refused_metadata
+from manifold.views import log_metadata, log_refusal
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
@@ -93,7 +93,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         if call.valves.SHOW_COST:
             ended = ended._replace(cost=cost)
     if ended.work:
-        metadata = run_metadata(prepared, ended, ended.work)
+        metadata = log_work(prepared, ended, ended.work)
         ended = ended._replace(metadata=metadata.wire())
     return ended
 
@@ -131,9 +131,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def run_metadata(
-    prepared: PreparedRequest, ended: RunDone, work: RunWork
-) -> RunMetadata:
+def log_work(prepared: PreparedRequest, ended: RunDone, work: RunWork) -> RunMetadata:
     """Log what an agent's answer took, and return it, with its cost if that is shown."""
     agent = prepared.call.agent
     cost = cost_of_responses(prepared, ended.usages, ended.output)
@@ -167,4 +165,4 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
         return None
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return refused_metadata(call.log, agent.strategy, model.id, error)
+    return log_refusal(call.log, agent.strategy, model.id, error)

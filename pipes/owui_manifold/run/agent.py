@@ -19,7 +19,7 @@ from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import run_metadata
+from owui_manifold.present.report import log_work
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
 
@@ -72,7 +72,7 @@ async def run_agent(
                 work=work,
             )
             call = prepared.call
-            metadata = run_metadata(prepared, ended, work)
+            metadata = log_work(prepared, ended, work)
             emit = page_emitter(call)
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
