@@ -78,35 +78,33 @@ async def answer_events(
             if isinstance(event, RunDone):
                 if audit:
                     audit.note_end(event)
-                end = _end_answer(prepared, answer.with_whole_output(event), uploads)
-                async with aclosing(end) as last_events:
-                    async for last_event in last_events:
-                        yield last_event
+                ended = answer.with_whole_output(event)
+                for last_event in await _last_events(prepared, ended, uploads):
+                    yield last_event
 
 
-async def _end_answer(
+async def _last_events(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it.
+) -> list[AnswerEvent]:
+    """Return the end of a run with its report, and the notices about it.
 
     An answer with calls that the host makes goes on: its notices come at its end.
     """
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        yield report_end(prepared, ended)
-        return
+        return [report_end(prepared, ended)]
+    events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal, subject="a setting has no effect")
+        events.append(Status(refusal, subject="a setting has no effect"))
     ended = report_end(prepared, ended)
+    has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
-    if not ended.ending.is_failure:
-        yield ended
-    for notice in notices:
-        yield Status(notice, is_note=not ended.ending.is_failure)
-    if ended.ending.is_failure:
-        yield ended  # how it ended may be the last line, the only one that is seen
+    lines = [Status(notice, is_note=not has_failed) for notice in notices]
+    if has_failed:  # how it ended may be the last line, the only one that is seen
+        return [*events, *lines, ended]
+    return [*events, ended, *lines]
 
 
 class _Answer:
