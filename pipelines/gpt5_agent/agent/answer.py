@@ -383,7 +383,7 @@ async def _start_agent(
 
     own = request.own_tools
     usable_tools = task_tools(own)
-    if own.delegates and usable_tools:
+    if usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
         delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
         tools = (delegate, *own.tools)

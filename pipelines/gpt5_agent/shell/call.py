@@ -186,6 +186,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
             continue
         given = call.body.get(row.request_key)
         own = values[name]
+        # The valve's own value says of which kind a request's has to be.
         if row.bounds:
             values[name] = clamp_number(given, *row.bounds, own)
         elif isinstance(own, bool) and given is not None:
@@ -222,9 +223,9 @@ def _build_tool_settings(
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-    if not (own.delegates and task_tools(own)):
-        return own
-    return own._replace(approver=build_approver([*own_names, DELEGATE]))
+    if task_tools(own):  # then the tool that delegates runs here, too
+        own = own._replace(approver=build_approver([*own_names, DELEGATE]))
+    return own
 
 
 def read_guide(valves: Valves) -> Guide:
