@@ -10,6 +10,7 @@ so only plain data goes between them: texts, numbers, lists and dicts.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -18,7 +19,6 @@ from openai_responses.recent_texts import UserReports
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import (
-    HostRequest,
     LimitReached,
     agent_facts,
     find_agent_model,
@@ -125,7 +125,7 @@ class Filter:
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
         __metadata__: JsonObject | None = None,
         __id__: str = _FILTER_ID,
         __event_emitter__: EventEmitter | None = None,
@@ -167,7 +167,7 @@ class Filter:
         event: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
     ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
         # Stream filters see every chunk; few of them report usage.
