@@ -90,14 +90,14 @@ class Config(NamedTuple):
     """Settings that the user chose and may not change."""
 
 
-_NOTHING: JsonObject = MappingProxyType({})
+_LEFT_EMPTY: JsonObject = MappingProxyType({})
 
 
 def read_config(
     valves: Valves,
-    user: JsonObject = _NOTHING,
-    metadata: JsonObject = _NOTHING,
-    body: JsonObject = _NOTHING,
+    user: JsonObject = _LEFT_EMPTY,
+    metadata: JsonObject = _LEFT_EMPTY,
+    body: JsonObject = _LEFT_EMPTY,
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`.
 
