@@ -377,12 +377,8 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                path = printable_name(file.name)[-80:]
-                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
-                    name = await self._receive_file(
-                        sandbox, workspace, key.user, file, path
-                    )
+                    name = await self._receive_file(sandbox, workspace, key.user, file)
                     if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -403,12 +399,13 @@ class SandboxTools:
         workspace: Workspace,
         user: str,
         file: OfferedFile,
-        path: str,
     ) -> str:
         """Put a file into the workspace; return its name there, which may be another.
 
         Raises _SandboxCallFailed.
         """
+        path = printable_name(file.name)[-80:]
+        path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
         async with self._workspaces.runs.hold_file(user):
             content = await file.read()
             if isinstance(content, str):
