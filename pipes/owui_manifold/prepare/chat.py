@@ -406,10 +406,9 @@ def _keep_prefix(
     request: ResponsesRequest,
     chat: Chat,
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
-    """Return the chat and its request as they were sent before, and what is new.
+    """Return the chat and its request as they were sent before, and what this run adds.
 
-    What is new is what this run sends in addition to the chat. None: there is no row, or what
-    an earlier run sent holds on.
+    It adds None where there is no row, or where what an earlier run sent holds on.
     """
     parts = chat.parts
     if stored is None or not stored_messages(parts):
@@ -423,6 +422,7 @@ def _keep_prefix(
         if any(is_compaction(item) for item in record.payload):
             compacted.add(record.message_id)
 
+    # What this run sends in addition; an answer that goes on has sent it before.
     sent = dict(stored.sent)
     new: SentContext | None = None
     if not call.host.continues:
@@ -435,7 +435,9 @@ def _keep_prefix(
         turn = None
         if appended:
             turns = model_turns(parts, sent, request.model)
-            turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+            turn = record_turn(
+                request, list(turns.values()), model.facts.default_effort
+            )
         injected = find_injected_context(parts)
         if injected:
             injected = drop_repeated_context(injected, parts, sent, compacted)
@@ -449,6 +451,7 @@ def _keep_prefix(
     if message_id in turns:
         request, items = append_turns(request, turns, appended)
 
+    # The instructions as the chat began with them, and as they were changed since.
     told: SentInstructions | None = None
     if keeps_first:
         told = sent_instructions(parts, sent, call.model_id, compacted)
