@@ -71,138 +71,133 @@ class _Feature(NamedTuple):
     """What an administrator can do if it fails."""
 
 
-class _Diagnostics:
-    """Tests one model of the pipe at its server, feature by feature."""
+async def _findings(
+    asked: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[CheckedCall | str],
+) -> AsyncGenerator[Finding, None]:
+    """Yield what was found; `endpoints` are the entries of ENDPOINTS_JSON."""
+    for finding in await setup_findings(asked):
+        yield finding
+    yield await _model_list_finding(asked, connections)
+    problem = await _problem(asked, connections)
+    yield assess("A small request", "The model answers.", problem, _SKIPPED)
+    if problem:
+        return
+    for feature in _features(asked):
+        problem = await _problem(asked, connections, **feature.fields)
+        yield assess(feature.title, feature.works, problem, feature.advice)
+    for number, call in enumerate(endpoints, 1):
+        what = f"Entry {number} of ENDPOINTS_JSON"
+        if isinstance(call, str):
+            yield assess(what, "", call)
+            continue
+        works = f"{call.model.name} answers at {call.endpoint.host}."
+        yield assess(what, works, await _problem(call, connections))
+    # What the API left out of requests since the start, by its reasons.
+    commonest = asked.memory.dropped.most_common(_MAX_SHOWN_REASONS)
+    counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
+    problem = _LOST.format(counts) if counts else ""
+    yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
-    def __init__(self, call: CheckedCall, connections: Connections) -> None:
-        self._call = call
-        self._connections = connections
 
-    async def findings(
-        self, endpoints: Sequence[CheckedCall | str]
-    ) -> AsyncGenerator[Finding, None]:
-        """Yield what was found; `endpoints` are the entries of ENDPOINTS_JSON."""
-        for finding in await setup_findings(self._call):
-            yield finding
-        yield await self._models()
-        problem = await self._problem()
-        yield assess("A small request", "The model answers.", problem, _SKIPPED)
-        if problem:
-            return
-        for feature in self._features():
-            problem = await self._problem(**feature.fields)
-            yield assess(feature.title, feature.works, problem, feature.advice)
-        for number, call in enumerate(endpoints, 1):
-            what = f"Entry {number} of ENDPOINTS_JSON"
-            if isinstance(call, str):
-                yield assess(what, "", call)
-                continue
-            works = f"{call.model.name} answers at {call.endpoint.host}."
-            other = _Diagnostics(call, self._connections)
-            yield assess(what, works, await other._problem())
-        # What the API left out of requests since the start, by its reasons.
-        dropped = self._call.memory.dropped
-        commonest = dropped.most_common(_MAX_SHOWN_REASONS)
-        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        problem = _LOST.format(counts) if counts else ""
-        yield assess("Earlier reasoning", "The API left nothing out.", problem)
-
-    def _features(self) -> Iterator[_Feature]:
-        """Yield what a chat with this model would use."""
-        model = self._call.model
+def _features(call: CheckedCall) -> Iterator[_Feature]:
+    """Yield what a chat with the model would use."""
+    model = call.model
+    yield _Feature(
+        "Streaming",
+        "Answers can be streamed.",
+        {"stream": True},
+        f"{_VERIFY} turn off ENABLE_STREAM.",
+    )
+    if model.facts.summary:
         yield _Feature(
-            "Streaming",
-            "Answers can be streamed.",
-            {"stream": True},
-            f"{_VERIFY} turn off ENABLE_STREAM.",
+            "Summaries",
+            "Summaries of the reasoning can be shown.",
+            {"reasoning": {"summary": "auto"}},
+            f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
         )
-        if model.facts.summary:
-            yield _Feature(
-                "Summaries",
-                "Summaries of the reasoning can be shown.",
-                {"reasoning": {"summary": "auto"}},
-                f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-            )
-        model_for_tasks = task_model(self._call)
-        if model_for_tasks.id != model.id:
-            yield _Feature(
-                "TASK_MODEL",
-                f"{model_for_tasks.name} answers.",
-                {"model": model_for_tasks.id},
-                _TASK_ADVICE,
-            )
-        hosted: Sequence[Item] = ()
-        with suppress(InvalidRequest):  # the findings about the valves tell why
-            hosted, _ = hosted_tools(self._call.config, model)
-        for tool in hosted:
-            kind = tool["type"]
-            setting = TOOL_SETTINGS[kind]
-            advice = f"Check {setting.valve}."
-            if setting.is_switch:
-                advice = f"Allow it in the key's project, or turn off {setting.valve}."
-            yield _Feature(
-                tool.get("server_label") or kind,
-                "The model can be given this tool.",
-                {"tools": [tool], "tool_choice": "none"},
-                advice,
-            )
+    model_for_tasks = task_model(call)
+    if model_for_tasks.id != model.id:
+        yield _Feature(
+            "TASK_MODEL",
+            f"{model_for_tasks.name} answers.",
+            {"model": model_for_tasks.id},
+            _TASK_ADVICE,
+        )
+    hosted: Sequence[Item] = ()
+    with suppress(InvalidRequest):  # the findings about the valves tell why
+        hosted, _ = hosted_tools(call.config, model)
+    for tool in hosted:
+        kind = tool["type"]
+        setting = TOOL_SETTINGS[kind]
+        advice = f"Check {setting.valve}."
+        if setting.is_switch:
+            advice = f"Allow it in the key's project, or turn off {setting.valve}."
+        yield _Feature(
+            tool.get("server_label") or kind,
+            "The model can be given this tool.",
+            {"tools": [tool], "tool_choice": "none"},
+            advice,
+        )
 
-    async def _models(self) -> Finding:
-        """Return whether the key is accepted, and for which models of MODEL_ID."""
-        call = self._call
-        try:
-            usable = await fetch_models(call.endpoint, self._connections)
-        except ResponsesError as error:
-            what = "The list of models"
-            if error.status in LISTS_NOTHING:
-                return assess(what, "The model's server lists no models.", "")
-            message = error_message(error, call.config.shell)
-            return Finding(what, call.endpoint.name_server(message), "Warning")
-        missing: dict[str, None] = {}
-        for name in comma_list(call.valves.MODEL_ID):
-            model_id = call.resolve(name).id
-            if name != "auto" and model_id not in usable:
-                missing[model_id] = None
-        if missing:
-            text = _UNLISTED.format(", ".join(missing))
-            return Finding("The key", text, "Warning")
-        return assess("The key", "It is accepted for all listed models.", "")
 
-    async def _problem(self, **fields: Any) -> str:
-        """Return why a small request with these fields fails; empty if it succeeds.
+async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:
+    """Return whether the key is accepted, and for which models of MODEL_ID."""
+    try:
+        usable = await fetch_models(call.endpoint, connections)
+    except ResponsesError as error:
+        what = "The list of models"
+        if error.status in LISTS_NOTHING:
+            return assess(what, "The model's server lists no models.", "")
+        message = error_message(error, call.config.shell)
+        return Finding(what, call.endpoint.name_server(message), "Warning")
+    missing: dict[str, None] = {}
+    for name in comma_list(call.valves.MODEL_ID):
+        model_id = call.resolve(name).id
+        if name != "auto" and model_id not in usable:
+            missing[model_id] = None
+    if missing:
+        text = _UNLISTED.format(", ".join(missing))
+        return Finding("The key", text, "Warning")
+    return assess("The key", "It is accepted for all listed models.", "")
 
-        An answer that ends at the token limit has succeeded. A repair that a chat would
-        make silently counts as a failure. Other servers refuse so low a limit, or fail
-        when a call does not fit in it, so a second request has none.
-        """
-        problem = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
-        if not problem:
-            return ""
-        return await self._try(**fields)
 
-    async def _try(self, **fields: Any) -> str:
-        """Send one request; return why it fails, or the repair that it needed.
+async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+    """Return why a small request with these fields fails; empty if it succeeds.
 
-        Returns an empty text if it succeeds without a repair. Nothing is retried: the
-        failures are what an administrator wants to see.
-        """
-        call = self._call
-        all_fields = {"model": call.model.id, "stream": False, **fields}
-        request = ResponsesRequest(input=[_PING], **all_fields)
-        limits = run_limits(call.config.expert, call.model)
-        limits = limits._replace(retries=RetryPolicy(0))
-        repair = ""
-        ended = RunDone(CUT)
-        events = run(request, call.endpoint, self._connections, limits)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Status) and event.tried:
-                    repair = event.message
-                if isinstance(event, RunDone):
-                    ended = event
-        if ended.ending.kind in ("completed", "incomplete"):
-            return repair
-        return advised_ending(ended.ending, call.config.shell).message
+    An answer that ends at the token limit has succeeded. A repair that a chat would
+    make silently counts as a failure. Other servers refuse so low a limit, or fail
+    when a call does not fit in it, so a second request has none.
+    """
+    problem = await _try(call, connections, max_output_tokens=_MIN_TOKENS, **fields)
+    if not problem:
+        return ""
+    return await _try(call, connections, **fields)
+
+
+async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+    """Send one request; return why it fails, or the repair that it needed.
+
+    Returns an empty text if it succeeds without a repair. Nothing is retried: the
+    failures are what an administrator wants to see.
+    """
+    all_fields = {"model": call.model.id, "stream": False, **fields}
+    request = ResponsesRequest(input=[_PING], **all_fields)
+    limits = run_limits(call.config.expert, call.model)
+    limits = limits._replace(retries=RetryPolicy(0))
+    repair = ""
+    ended = RunDone(CUT)
+    events = run(request, call.endpoint, connections, limits)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Status) and event.tried:
+                repair = event.message
+            if isinstance(event, RunDone):
+                ended = event
+    if ended.ending.kind in ("completed", "incomplete"):
+        return repair
+    return advised_ending(ended.ending, call.config.shell).message
 
 
 async def check_lines(
@@ -213,7 +208,7 @@ async def check_lines(
     """Yield the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
     host = call.endpoint.host
     yield f"{CHECK_HEADING}tested with {call.model.name} at {host}:\n"
-    findings = _Diagnostics(call, connections).findings(endpoints)
+    findings = _findings(call, connections, endpoints)
     async with aclosing(_finding_lines(findings)) as lines:
         async for line in lines:
             yield line
