@@ -26,7 +26,7 @@ from sandbox.backend import SandboxLimits
 from sandbox.bubblewrap import BubblewrapBackend
 from sandbox.runs import Sandbox
 from sandbox.tools import SandboxTools
-from sandbox.workspaces import Workspace
+from sandbox.workspaces import Workspace, WorkspacePool
 from shells.administration import UNKNOWN_CALL, CallFacts, ResponseCounts
 from simulator import Simulator
 from stand_in.host import StandInHost, close_connections
@@ -131,7 +131,7 @@ async def test_table_lists_all_that_is_kept(
     await ask_pipe(pipe, 0)
     await asyncio.to_thread(ask_pipeline, pipeline, 0)
     await ask_filter(filter_, 0)
-    sandboxes = SandboxTools(), Workspace(tmp_path)
+    sandboxes = SandboxTools(WorkspacePool()), Workspace(tmp_path)
     runs = Sandbox(BubblewrapBackend(Path("python")), SandboxLimits())
     kept = kept_containers(pipe, pipeline, filter_, sandboxes, runs)
 

@@ -41,7 +41,6 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import signing_secret
 from gpt5_agent.shell.server_access import usable_secrets, usable_settings
 from gpt5_agent.shell.valves import Valves, ValveSettings
-from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.recent_texts import RecentTexts
@@ -91,13 +90,14 @@ class Pipeline:
             valves = usable_settings(self.valves).valves
             endpoint = build_endpoint(valves, _new_log())
             if not endpoint.serves_openai:
-                self._bridge.begin(self._refresh_models(endpoint))
+
+                async def refresh() -> None:  # in the loop whose connections it uses
+                    self._shared.listed.refresh(endpoint, self._shared.connections)
+
+                self._bridge.begin(refresh())
         return [
             {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
         ]
-
-    async def _refresh_models(self, endpoint: Endpoint) -> None:
-        self._shared.listed.refresh(endpoint, self._shared.connections)
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped.
@@ -215,5 +215,7 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    secret = signing_secret(read_api_key(valves))
-    return signer(secret, "gpt5_agent context")
+    key = ""
+    with suppress(InvalidRequest):  # a question without a key tells why it is refused
+        key = read_api_key(valves)
+    return signer(signing_secret(key), "gpt5_agent context")

@@ -7,14 +7,7 @@ That of a model is `Provider` in openai_responses/loop/run.py, a preset is a `Gu
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from gpt5_agent.events import (
-    AgentEvent,
-    AgentState,
-    NewMessage,
-    ReadyForInput,
-    StateChanged,
-    ToolCallRequested,
-)
+from gpt5_agent.events import AgentState, NewMessage, ToolCallRequested
 
 
 class UserInterface(Protocol):
@@ -89,16 +82,3 @@ class Listener(Protocol):
 
     async def on_stop(self) -> None:
         """Stop and close everything."""
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()

@@ -148,8 +148,9 @@ def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
     """
     fitted: list[Item] = []
     for item in items:
-        if most_output is not None and is_call_output(item):
-            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
-            item = {**item, "output": output}  # noqa: PLW2901
-        fitted.append(item)
+        if most_output is None or not is_call_output(item):
+            fitted.append(item)
+            continue
+        output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+        fitted.append({**item, "output": output})
     return fit_input(fitted)

@@ -60,7 +60,7 @@ def page_result(
     return result
 
 
-def refused_metadata(
+def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.

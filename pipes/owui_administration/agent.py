@@ -4,8 +4,7 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 `inlet` before the question, its `stream` for each event of the answer.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,29 +17,6 @@ from shells.administration import MILLIONTHS, UNKNOWN_CALL, CallFacts
 
 class LimitReached(Exception):
     """A question is refused; the host shows the message in the chat."""
-
-
-class _AppState(Protocol):
-    """What the host's application knows."""
-
-    MODELS: Mapping[str, JsonObject]
-    """By their ids."""
-
-
-class _HostApp(Protocol):
-    """The host's application."""
-
-    @property
-    def state(self) -> _AppState:
-        """What it knows."""
-
-
-class HostRequest(Protocol):
-    """The host's request, a FastAPI one."""
-
-    @property
-    def app(self) -> _HostApp:
-        """The application that answers it."""
 
 
 def agent_facts(user: JsonObject, model: str) -> CallFacts:
@@ -63,12 +39,11 @@ class AgentModel(NamedTuple):
     """As the server lists it."""
 
 
-def find_agent_model(
-    model: JsonObject, request: HostRequest | None
-) -> AgentModel | None:
+def find_agent_model(model: JsonObject, request: Any) -> AgentModel | None:
     """Return the model of a Pipelines server that the host asks; None for others.
 
-    `model` is the host's `__model__`. One of the workspace has only the id of its base.
+    `model` is the host's `__model__`. One of the workspace has only the id of its base,
+    which the application that has got the `request` knows.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:

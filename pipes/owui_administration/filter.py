@@ -10,6 +10,7 @@ so only plain data goes between them: texts, numbers, lists and dicts.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -18,7 +19,6 @@ from openai_responses.recent_texts import UserReports
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import (
-    HostRequest,
     LimitReached,
     agent_facts,
     find_agent_model,
@@ -125,7 +125,7 @@ class Filter:
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
         __metadata__: JsonObject | None = None,
         __id__: str = _FILTER_ID,
         __event_emitter__: EventEmitter | None = None,
@@ -143,7 +143,14 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model is None:
             return body
-        limits = await self._agent_limits(agent_facts(user, model.name))
+        facts = agent_facts(user, model.name)
+        try:
+            rules = self.valves.USER_LIMITS_JSON
+            limits = await read_user_limits(rules, facts, self._usage)
+        except Exception as error:
+            # Its text may hold values of a statement, and would be shown.
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
         refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
@@ -155,22 +162,12 @@ class Filter:
             raise LimitReached(refusal)
         return body
 
-    async def _agent_limits(self, facts: CallFacts) -> UserLimits:
-        """Return what the user of an agent may use; raises LimitReached."""
-        try:
-            rules = self.valves.USER_LIMITS_JSON
-            return await read_user_limits(rules, facts, self._usage)
-        except Exception as error:
-            # Its text may hold values of a statement, and would be shown.
-            kind = type(error).__name__
-            raise LimitReached(_NOT_KNOWN.format(kind)) from None
-
     def stream(
         self,
         event: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
     ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
         # Stream filters see every chunk; few of them report usage.

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
+from math import ceil
 from typing import Any
 
 from owui_administration.usage_table import UsageRow
@@ -104,7 +105,7 @@ def day_picture(
 
     start = (since - date(1970, 1, 1)).days * _DAY_MS
     end = start + days * _DAY_MS
-    every = -(-days // _MOST_LABELS)
+    every = ceil(days / _MOST_LABELS)
     ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
     x = {
         "field": "from",

@@ -9,21 +9,14 @@ description: Runs Python at OpenAI; Code Interpreter runs it in the browser or J
 The switch in the composer for OpenAI's code interpreter.
 """
 
-from typing import Any
-
-from owui_controls.switch import Switch, tell_pipe
+from owui_controls.switch import Switch
 
 
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Code Interpreter, run in the browser."""
 
     def __init__(self) -> None:
-        """Draw the icon."""
-        super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
-
-    async def inlet(
-        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Ask the pipe for the interpreter; called only while the switch is on."""
-        tell_pipe(__metadata__, "code_interpreter", True)
-        return body
+        """Say what the pipe is asked for, and draw the icon."""
+        super().__init__(
+            "code_interpreter", "<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>"
+        )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from owui_controls.switch import Switch, tell_pipe
+from owui_controls.switch import Switch
 
 
 class Filter(Switch):
@@ -31,10 +31,11 @@ class Filter(Switch):
         )
 
     def __init__(self) -> None:
-        """Draw the icon."""
+        """Say what the pipe is asked for, and draw the icon."""
         super().__init__(
+            "thinking",
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
-            "-1-2Z'/>"
+            "-1-2Z'/>",
         )
 
     async def inlet(
@@ -48,5 +49,5 @@ class Filter(Switch):
         chosen = getattr(valves, "EFFORT", "high")
         # The pipe reads `max` as the most that a model has, and ignores other words.
         effort = "max" if chosen == "highest" else chosen
-        tell_pipe(__metadata__, "thinking", effort)
+        self._tell_pipe(__metadata__, effort)
         return body

@@ -9,24 +9,16 @@ description: Lets the model draw and change images with OpenAI. Each image is bi
 The switch in the composer for OpenAI's image generation.
 """
 
-from typing import Any
-
-from owui_controls.switch import Switch, tell_pipe
+from owui_controls.switch import Switch
 
 
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Image, which has a model of its own."""
 
     def __init__(self) -> None:
-        """Draw the icon."""
+        """Say what the pipe is asked for, and draw the icon."""
         super().__init__(
+            "image_generation",
             "<rect x='3' y='4' width='18' height='16' rx='2'/>"
-            "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>"
+            "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>",
         )
-
-    async def inlet(
-        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Ask the pipe for images; called only while the switch is on."""
-        tell_pipe(__metadata__, "image_generation", True)
-        return body

@@ -9,24 +9,16 @@ description: Lets the model search the web at OpenAI, with its sources in the an
 The switch in the composer for OpenAI's web search.
 """
 
-from typing import Any
-
-from owui_controls.switch import Switch, tell_pipe
+from owui_controls.switch import Switch
 
 
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Web Search, which its server runs."""
 
     def __init__(self) -> None:
-        """Draw the icon."""
+        """Say what the pipe is asked for, and draw the icon."""
         super().__init__(
+            "web_search",
             "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
-            "5-5 13 0 18'/>"
+            "5-5 13 0 18'/>",
         )
-
-    async def inlet(
-        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Ask the pipe for the search; called only while the switch is on."""
-        tell_pipe(__metadata__, "web_search", True)
-        return body

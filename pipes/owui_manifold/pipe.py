@@ -39,7 +39,6 @@ from owui_chat.render.chunks import (
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import (
@@ -51,6 +50,7 @@ from owui_manifold.call.context import (
     read_caller,
 )
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
@@ -73,16 +73,13 @@ from owui_manifold.present.views import (
     whole_result,
 )
 from owui_manifold.run.answer import answer_events
-from owui_manifold.run.checkup import (
+from owui_manifold.run.checkup import check_lines, unanswered_lines
+from owui_manifold.run.commands import (
     CHECK_COMMAND,
     command_task_text,
-    explain_unanswered,
-    file_saver,
-    is_usage_command,
     read_command,
-    run_diagnostics,
     stream_lines,
-    uncounted_lines,
+    usage_lines,
 )
 from owui_manifold.run.failover import answer_with_failover
 from shells.failures import report_exception
@@ -102,7 +99,7 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._listing = Listing()
-        self._capabilities = AccountCapabilities(self._listing)
+        self._memory = PipeMemory(self._listing)
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -137,7 +134,7 @@ class Pipe:
             body=body,
             caller=caller,
             config=config,
-            capabilities=self._capabilities,
+            memory=self._memory,
             log=RunLog(
                 config.valves.LOG_LEVEL,
                 config.secrets,
@@ -211,7 +208,7 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call.caller, call.host)
+        emit = page_emitter(call)
         has_lines = emit is not None and not call.caller.is_in_channel
         view = page_view(has_status_lines=has_lines)
         try:
@@ -280,21 +277,18 @@ class Pipe:
             call = await check_call(arrived)
         except InvalidRequest as error:
             if wants_check and not arrived.caller.task:
-                return explain_unanswered(arrived, error)
+                return stream_lines(unanswered_lines(arrived, error))
             raise
         if call.caller.task:
             return self._task_events(call)
         if wants_check:
             endpoints = await calls_to_each_endpoint(arrived, call)
-            return run_diagnostics(call, self._connections, endpoints)
-        account = call.account
-        if account:
-            lines = account.limits.usage_answer(command, file_saver(call))
-            if lines:
-                return stream_lines(lines)
-        if is_usage_command(command):
-            return stream_lines(uncounted_lines())
+            return stream_lines(check_lines(call, self._connections, endpoints))
+        lines = usage_lines(call, command)
+        if lines:
+            return stream_lines(lines)
         request = await build_chat_request(call)
+        account = call.account
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))
             return answer_with_failover(

@@ -58,11 +58,11 @@ class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
     def __init__(
-        self, folder: Path, limits: SharedLimits, shared: WorkspacePool | None = None
+        self, folder: Path, limits: SharedLimits, shared: WorkspacePool
     ) -> None:
         """`shared` has the queue of this process's runs, and their packages."""
-        self._shared = shared or WorkspacePool(limits)
-        self.runs = self._shared.runs
+        self._shared = shared
+        self.runs = shared.runs
         self._folder = folder
         self._limits = limits
 
@@ -100,9 +100,11 @@ class StoredWorkspaces:
                 # The server may be killed at any line. So the old archive is there until
                 # the new one is, and no file counts as received before its archive.
                 archive = workspace.archive
-                kept = archive and archive.path
-                if archive is not None and archive.path.parent == run_folder:
-                    kept = archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                kept: Path | None = None
+                if archive is not None:
+                    kept = archive.path
+                    if kept.parent == run_folder:  # it is that of this run
+                        kept = kept.rename(folder / f"{_ARCHIVE}{archive.start}")
                 _remove_archives(folder, except_for=kept)
                 if workspace.received != _read_received(folder):
                     received = run_folder / _RECEIVED

@@ -222,11 +222,11 @@ def _make_sandbox(text: str, shared: WorkspacePool) -> SandboxTools:
         _LOG.warning(problem)
     limits = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
     return SandboxTools(
+        StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         build_sandbox_limits(options, SandboxLimits().output),
         options.wheels.strip(),
         _LOG.warning,
         _list_bubblewraps,
-        StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         private_paths(),
     )
 

@@ -34,7 +34,6 @@ from sandbox.workspaces import (
     SandboxFile,
     Workspace,
     WorkspaceKey,
-    WorkspacePool,
     Workspaces,
     printable_name,
     remove_folder,
@@ -273,20 +272,21 @@ class SandboxTools:
 
     def __init__(
         self,
+        workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
-        workspaces: Workspaces | None = None,
         private: PrivatePaths | None = None,
     ) -> None:
-        """`wheels` is the folder of packages that code can import, if there is one.
+        """`workspaces` outlive these tools.
 
-        `workspaces` outlive these tools; without them they have their own. A sandbox
-        in which code could see any of the `private` paths is not used.
+        `wheels` is the folder of packages that code can import, if there is one. A
+        sandbox in which code could see any of the `private` paths is not used.
         """
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
+        self._workspaces = workspaces
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
@@ -294,10 +294,6 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._own_workspaces: WorkspacePool | None = None
-        if workspaces is None:
-            workspaces = self._own_workspaces = WorkspacePool()
-        self._workspaces: Workspaces = workspaces
         self._problems: dict[str, str] = {}
         """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
@@ -381,12 +377,8 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                path = printable_name(file.name)[-80:]
-                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
-                    name = await self._receive_file(
-                        sandbox, workspace, key.user, file, path
-                    )
+                    name = await self._receive_file(sandbox, workspace, key.user, file)
                     if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -407,12 +399,13 @@ class SandboxTools:
         workspace: Workspace,
         user: str,
         file: OfferedFile,
-        path: str,
     ) -> str:
         """Put a file into the workspace; return its name there, which may be another.
 
         Raises _SandboxCallFailed.
         """
+        path = printable_name(file.name)[-80:]
+        path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
         async with self._workspaces.runs.hold_file(user):
             content = await file.read()
             if isinstance(content, str):
@@ -456,18 +449,14 @@ class SandboxTools:
         return SandboxResult(_make_storable(f"Error: {reason}"), failed=True)
 
     async def close(self) -> None:
-        """End what runs; remove the packages, and workspaces that are their own."""
+        """End what runs, and remove the packages."""
         self._is_closed = True
-        if self._own_workspaces is not None:
-            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._own_workspaces is not None:
-            await self._own_workspaces.close()
-        elif self._packages_folder is not None:
+        if self._packages_folder is not None:
             remove_folder(self._packages_folder)
 
     async def _run(

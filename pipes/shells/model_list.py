@@ -50,7 +50,6 @@ class ModelList:
     """
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._account = ""
         self._base_url = ""
         self._known: dict[str, str] | None = None

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from chats.pictures import PNG
-from gpt5_agent.agent.answer import run_agent
+from gpt5_agent.agent.answer import connect_provider, run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
 from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
 from openai_responses.endings import Ending
@@ -153,11 +153,8 @@ async def events_of(
         log = asked.log
     told_before = len(log.metadata)
     asked = asked._replace(log=log)
-    if provider is None:
-        events = run_agent(asked)
-    else:
-        events = run_agent(asked, lambda _asked, _prepared: provider)
-    async with aclosing(events):
+    made = connect_provider if provider is None else lambda _asked: provider
+    async with aclosing(run_agent(asked, made)) as events:
         reported = [event async for event in events]
     shown = [event.metadata for event in reported if isinstance(event, ExecutionEnded)]
     assert len([event for event in reported if isinstance(event, RunDone)]) == 1

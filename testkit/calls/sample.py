@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from calls.valves import expert
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.config import Config, build_endpoint, read_config
 from owui_manifold.call.context import (
     Caller,
@@ -14,6 +13,7 @@ from owui_manifold.call.context import (
     resolve_call,
 )
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.threads import ToolThreads
@@ -78,7 +78,7 @@ def arrived_call(
         body,
         who,
         config,
-        AccountCapabilities(),
+        PipeMemory(),
         RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         context,
         ToolThreads(),
@@ -111,7 +111,7 @@ def config_of(
     free = valves.model_copy(update={"USER_MAY_CHANGE": "all"})
     role = "admin" if is_admin else "user"
     user = {"valves": user_valves or UserValves(), "role": role}
-    config = read_config(free, user, metadata)
+    config = read_config(free, user, metadata or {})
     may_change = {"USER_MAY_CHANGE": valves.USER_MAY_CHANGE}
     return config._replace(valves=config.valves.model_copy(update=may_change))
 

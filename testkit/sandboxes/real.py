@@ -94,6 +94,7 @@ async def sandboxed(
     workspaces = WorkspacePool(shared)
     log: list[str] = []
     tools = SandboxTools(
+        workspaces,
         limits,
         wheels,
         log.append,
@@ -101,7 +102,6 @@ async def sandboxed(
             BubblewrapBackend(python, packages)
             for python in pythons or find_interpreters()
         ],
-        workspaces,
     )
     try:
         if not await tools.specs():

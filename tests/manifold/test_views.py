@@ -8,10 +8,10 @@ from agents.sample import KeptLog
 from manifold.views import (
     client_view,
     failure_chunks,
+    log_refusal,
     metadata_chunk,
     page_result,
     readable_chunk,
-    refused_metadata,
     whole_completion,
     whole_failure,
 )
@@ -87,7 +87,7 @@ def test_refused_answer_of_an_agent_is_in_the_log(
     """A mistake of ours says nothing about what it took."""
     log = KeptLog()
 
-    took = refused_metadata(log, "gpt5_react", "m", error)
+    took = log_refusal(log, "gpt5_react", "m", error)
 
     assert took == (ending and RunMetadata("gpt5_react", "m", ending))
     assert log.metadata == ([took.wire()] if took else [])

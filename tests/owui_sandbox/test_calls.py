@@ -12,8 +12,8 @@ import pytest
 from owui_host.lookup import HostTooOld
 from owui_sandbox import calls
 from owui_sandbox.calls import give_files, read_sandbox_call, receive_attached
-from sandbox.tools import SandboxTools
 from sandbox.workspaces import SandboxFile
+from sandboxes.owned import OwnedTools
 from sandboxes.pretended import Pretended, confined_answering
 from stand_in.host import StandInHost, host_request
 
@@ -154,7 +154,7 @@ async def test_database_that_is_away_costs_neither_run_nor_output(
     metadata = {**SAVED, **attached}
     call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
     answer = confined_answering({"text": "", "failed": False})
-    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
+    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
     file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
 
     received = await receive_attached(sandbox, call)

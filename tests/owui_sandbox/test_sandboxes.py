@@ -60,11 +60,9 @@ class Server:
     def make(self, options: str, shared: WorkspacePool) -> SandboxTools:
         """Return the sandbox of these options."""
         return SandboxTools(
+            StoredWorkspaces(self._folder / "stored", SharedLimits(), shared),
             wheels=str(self._folder / "wheels"),
             make_backends=lambda _: [self.backend],
-            workspaces=StoredWorkspaces(
-                self._folder / "stored", SharedLimits(), shared
-            ),
         )
 
     async def call(self, options: str, user: str = "ada") -> str:
@@ -114,7 +112,7 @@ async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
         async def close(self) -> None:
             await gate.wait()
 
-    sandboxes = Sandboxes(lambda _options, _shared: Slow(), WorkspacePool())
+    sandboxes = Sandboxes(lambda _options, shared: Slow(shared), WorkspacePool())
 
     async def call(options: str, answer: asyncio.Event) -> None:
         async with sandboxes.lend(options):

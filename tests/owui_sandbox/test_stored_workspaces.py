@@ -12,7 +12,7 @@ from owui_sandbox import stored_workspaces
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from sandbox.backend import SharedLimits
 from sandbox.runs import FileSlice, SandboxReply
-from sandbox.workspaces import Workspace, WorkspaceKey, lock_folder
+from sandbox.workspaces import Workspace, WorkspaceKey, WorkspacePool, lock_folder
 
 pytestmark = pytest.mark.asyncio
 
@@ -29,7 +29,7 @@ def end_run(workspace: Workspace, text: bytes, received: str = "") -> None:
 
 
 def store(folder: Path) -> StoredWorkspaces:
-    return StoredWorkspaces(folder, SharedLimits())
+    return StoredWorkspaces(folder, SharedLimits(), WorkspacePool())
 
 
 def found(folder: Path, pattern: str) -> list[Path]:

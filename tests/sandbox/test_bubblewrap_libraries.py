@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.bubblewrap import BubblewrapBackend
-from sandbox.tools import SandboxTools
 from sandboxes.installed import install_python, write_secrets
+from sandboxes.owned import OwnedTools
 from sandboxes.real import CANARY, TIGHT, sandboxed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -99,7 +99,7 @@ folders = [*site.getsitepackages(), *glob.glob("/usr/lib*/*/*-packages")]
 
 async def offered(python: Path, private: Mapping[str, Path]) -> tuple[int, list[str]]:
     log: list[str] = []
-    tools = SandboxTools(
+    tools = OwnedTools(
         TIGHT, "", log.append, lambda _: [BubblewrapBackend(python)], private=private
     )
     specs = await tools.specs()

@@ -26,18 +26,20 @@ import asyncio, json, sys
 from sandbox.backend import SandboxLimits
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.tools import SandboxTools
-from sandbox.workspaces import WorkspaceKey
+from sandbox.workspaces import WorkspaceKey, WorkspacePool
 
 async def serve(codes):
     limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
     backends = [BubblewrapBackend(python) for python in find_interpreters()]
     log = lambda line: print(line, file=sys.stderr)
-    tools = SandboxTools(limits, "", log, lambda _: backends)
+    pool = WorkspacePool()
+    tools = SandboxTools(pool, limits, "", log, lambda _: backends)
     for code in codes:
         answer = await tools.call(WorkspaceKey("", "a chat"), "python_execute", {"code": code})
         assert answer.files == ()
         print(json.dumps(answer.text), flush=True)
     await tools.close()
+    await pool.close()
 
 asyncio.run(serve(json.load(sys.stdin)))
 """

@@ -18,6 +18,7 @@ from sandbox.backend import SandboxLimits
 from sandbox.containers import ContainerBackend
 from sandbox.program import SANDBOX_PROGRAM
 from sandbox.tools import SandboxTools
+from sandboxes.owned import OwnedTools
 from sandboxes.pretended import CONFINED, execute
 from upstream.server import until
 
@@ -58,7 +59,7 @@ class Client:
         return [tuple(json.loads(line)) for line in lines]
 
     def tools(self, wheels: str = "") -> SandboxTools:
-        return SandboxTools(
+        return OwnedTools(
             LIMITS,
             wheels,
             print,
@@ -176,7 +177,7 @@ async def test_client_that_does_not_start_is_logged(
     monkeypatch.setenv("PATH", str(client.folder) if is_there else "/nowhere")
     log: list[str] = []
     backend = ContainerBackend(client.name, "an/image:1")
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
+    tools = OwnedTools(log=log.append, make_backends=lambda _: [backend])
 
     assert await tools.specs() == []
 

@@ -14,8 +14,8 @@ import pytest
 from marking import require_mark
 from sandbox import tools as sandbox_tools
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from sandbox.tools import SandboxTools
 from sandboxes import without_namespaces
+from sandboxes.owned import OwnedTools
 from sandboxes.pretended import CONFINED, Pretended, answering, execute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def offered(backends: Sequence[Pretended]) -> tuple[int, list[str]]:
     log: list[str] = []
-    tools = SandboxTools(log=log.append, make_backends=lambda _: backends)
+    tools = OwnedTools(log=log.append, make_backends=lambda _: backends)
     for _ in range(3):
         specs = await tools.specs()
     await tools.close()
@@ -99,7 +99,7 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
     """The log says each reason once; administrators read of it as long as it holds."""
     log: list[str] = []
     backend = Pretended(answering(CONFINED), missing="no process is left")
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
+    tools = OwnedTools(log=log.append, make_backends=lambda _: [backend])
     monkeypatch.setattr(sandbox_tools, "_PROBE_PAUSE_SECONDS", 0.0)
 
     missing = [await tools.specs() for _ in range(2)]
@@ -116,7 +116,7 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
 
 async def test_without_a_sandbox_nothing_runs() -> None:
     backend = Pretended("", missing="none")
-    tools = SandboxTools(make_backends=lambda _: [backend])
+    tools = OwnedTools(make_backends=lambda _: [backend])
 
     answer = await execute(tools)
 
@@ -132,7 +132,7 @@ async def test_bubblewrap_is_tried_before_containers(
     """Bubblewrap before containers; the server's own interpreter before the system's."""
     monkeypatch.setenv("PATH", str(tmp_path))
     log: list[str] = []
-    tools = SandboxTools(log=log.append)
+    tools = OwnedTools(log=log.append)
 
     assert await tools.specs() == []
 
@@ -163,7 +163,7 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def wrapped() -> list[str]:
     log: list[str] = []
     backend = BubblewrapBackend(find_interpreters()[-1])
-    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
+    tools = OwnedTools(log=log.append, make_backends=lambda _: [backend])
     assert await tools.specs() == []
     await tools.close()
     return [line.partition(": ")[2].partition(": ")[2] for line in log]
@@ -202,12 +202,15 @@ LOG_OF_TOOLS = """
 import asyncio
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.tools import SandboxTools
+from sandbox.workspaces import WorkspacePool
 
 async def offered():
     backend = BubblewrapBackend(find_interpreters()[-1])
-    tools = SandboxTools(log=print, make_backends=lambda _: [backend])
+    pool = WorkspacePool()
+    tools = SandboxTools(pool, log=print, make_backends=lambda _: [backend])
     print(await tools.specs())
     await tools.close()
+    await pool.close()
 
 asyncio.run(offered())
 """

@@ -14,7 +14,8 @@ from sandbox.runs import (
     SandboxReplyMissing,
     _read_reply,
 )
-from sandbox.tools import SandboxResult, SandboxTools
+from sandbox.tools import SandboxResult
+from sandboxes.owned import OwnedTools
 from sandboxes.pretended import Pretended, confined_answering, execute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -191,7 +192,7 @@ async def test_senseless_answers_are_told_all_the_same(
 
 async def called(answer: object, rest: bytes = b"") -> SandboxResult:
     backends = [Pretended(confined_answering(answer, rest))]
-    tools = SandboxTools(LIMITS, make_backends=lambda _: backends)
+    tools = OwnedTools(LIMITS, make_backends=lambda _: backends)
     result = await execute(tools)
     await tools.close()
     return result

@@ -18,6 +18,7 @@ import pytest
 from sandbox.backend import MEBIBYTE, SharedLimits
 from sandbox.tools import OfferedFile, SandboxTools
 from sandbox.workspaces import Workspace, WorkspaceKey, WorkspacePool
+from sandboxes.owned import OwnedTools
 from sandboxes.pretended import Pretended, confined_answering
 from sandboxes.real import TIGHT, Chat, sandboxed
 from strictness.forms import argument_error, strict_schema
@@ -164,7 +165,7 @@ def writing_tools() -> SandboxTools:
     """Tools whose runs each write one file."""
     answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
     changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
-    return SandboxTools(make_backends=lambda _: [Pretended(changed)])
+    return OwnedTools(make_backends=lambda _: [Pretended(changed)])
 
 
 async def test_cancelled_call_waits_for_the_thread_that_copies(
@@ -228,8 +229,8 @@ async def test_caches_are_no_results(chat: Chat) -> None:
 async def test_workspace_that_outgrows_new_limits_is_emptied(chat: Chat) -> None:
     workspaces = WorkspacePool()
     small = TIGHT._replace(disk=MEBIBYTE, file=MEBIBYTE)
-    before = replace(chat, tools=SandboxTools(TIGHT, workspaces=workspaces))
-    after = replace(chat, tools=SandboxTools(small, workspaces=workspaces))
+    before = replace(chat, tools=SandboxTools(workspaces, TIGHT))
+    after = replace(chat, tools=SandboxTools(workspaces, small))
     await before.run("_ = open('large', 'wb').write(bytes(3 << 20))")
 
     emptied = (await after.run("1")).answer.text
@@ -499,9 +500,7 @@ async def test_packages_go_with_their_tools(wheels: Path) -> None:
         return []
 
     lent = WorkspacePool()
-    tools = SandboxTools(
-        wheels=str(wheels), make_backends=make_backends, workspaces=lent
-    )
+    tools = SandboxTools(lent, wheels=str(wheels), make_backends=make_backends)
     assert await tools.specs() == []
     [packages] = map(Path, installed)
     assert (packages / "tiny.py").exists()
@@ -632,7 +631,7 @@ async def test_attached_file_of_a_call_without_chat_is_told(
 
 async def test_attached_file_without_a_sandbox_is_told() -> None:
     """What stops the work on all of them is one line."""
-    tools = SandboxTools(make_backends=lambda _: [])
+    tools = OwnedTools(make_backends=lambda _: [])
     offered = [offer(f"f-{n}", f"{n}.txt") for n in range(2)]
 
     assert await tools.receive(WorkspaceKey("ada", "chat"), offered) == [

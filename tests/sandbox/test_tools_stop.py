@@ -168,7 +168,7 @@ async def test_many_at_once_stay_within_their_limits() -> None:
     bubblewrap = BubblewrapBackend(find_interpreters()[-1])
     meeting = Meeting(1, bubblewrap)
     workspaces = WorkspacePool(SharedLimits(runs=at_once))
-    tools = SandboxTools(TIGHT, "", print, lambda _: [meeting], workspaces)
+    tools = SandboxTools(workspaces, TIGHT, "", print, lambda _: [meeting])
     assert await tools.specs()
     meeting.expected = at_once
     meeting.met = asyncio.Event()

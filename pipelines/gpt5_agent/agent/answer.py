@@ -307,12 +307,10 @@ class _Agent:
 _MESSAGE_DEPTH = 3
 """How deep a chat is counted: messages, their fields, parts, and the fields of parts."""
 
-MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
+MakeProvider = Callable[[AgentRequest], Provider]
 
 
-def connect_provider(
-    request: AgentRequest, prepared: PreparedRun  # noqa: ARG001
-) -> Provider:
+def connect_provider(request: AgentRequest) -> Provider:
     """Return the Responses API at the request's endpoint."""
     return Attempts(request.endpoint, request.connections, request.limits)
 
@@ -370,7 +368,7 @@ async def _start_agent(
     async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()
         prepared = prepare_run(task)
-        provider = make_provider(task, prepared)
+        provider = make_provider(task)
         agent = _Agent(task, prepared, provider, task_spending, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
@@ -385,7 +383,7 @@ async def _start_agent(
 
     own = request.own_tools
     usable_tools = task_tools(own)
-    if own.delegates and usable_tools:
+    if usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
         delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
         tools = (delegate, *own.tools)
@@ -393,7 +391,7 @@ async def _start_agent(
     size = count_entries(request.messages, _MESSAGE_DEPTH)
     prepared = await run_work(size, partial(prepare_run, request))
     spending.add_earlier(prepared.earlier_rounds.spending)
-    provider = make_provider(request, prepared)
+    provider = make_provider(request)
     return _Agent(request, prepared, provider, spending, steps)
 
 

@@ -32,7 +32,12 @@ _TASK_INSTRUCTION = (
 
 
 def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
-    """Return the tools that a task may use: it cannot ask anyone."""
+    """Return the tools that a task may use: it cannot ask anyone.
+
+    Without any there are no tasks, nor where nothing is delegated.
+    """
+    if not own_tools.delegates:
+        return []
     return [
         tool
         for tool in own_tools.tools

@@ -22,8 +22,8 @@ from manifold.learning import RepairLearning, repair_scope
 from manifold.views import (
     client_view,
     failure_chunks,
+    log_refusal,
     readable_chunk,
-    refused_metadata,
     whole_failure,
 )
 from openai_responses.loop.events import RunDone, RunEvents
@@ -99,7 +99,7 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
     if call.caller.task:
         return None
     model = resolve_model(call.model).id
-    return refused_metadata(call.log, call.strategy, model, error)
+    return log_refusal(call.log, call.strategy, model, error)
 
 
 @asynccontextmanager
@@ -136,19 +136,17 @@ async def _open_run(
             )
         else:
             renderer = ClientRenderer(emits_thoughts, caller)
-        async with (
-            aclosing(run_agent(request)) as events,
-            aclosing(_report_run(call, events, audit)) as reported_events,
-        ):
-            yield reported_events, renderer
 
+        async def reported_events() -> _Events:
+            async with aclosing(run_agent(request)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone):
+                        yield _reported(call, event, audit)
+                    else:
+                        yield event
 
-async def _report_run(
-    call: PipelineCall, events: _Events, audit: AuditLog | None
-) -> _Events:
-    """Yield the events, the last one as it is reported."""
-    async for event in events:
-        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+        async with aclosing(reported_events()) as events:
+            yield events, renderer
 
 
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:

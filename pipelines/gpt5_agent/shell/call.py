@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -187,6 +186,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
             continue
         given = call.body.get(row.request_key)
         own = values[name]
+        # The valve's own value says of which kind a request's has to be.
         if row.bounds:
             values[name] = clamp_number(given, *row.bounds, own)
         elif isinstance(own, bool) and given is not None:
@@ -223,9 +223,9 @@ def _build_tool_settings(
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-    if not (own.delegates and task_tools(own)):
-        return own
-    return own._replace(approver=build_approver([*own_names, DELEGATE]))
+    if task_tools(own):  # then the tool that delegates runs here, too
+        own = own._replace(approver=build_approver([*own_names, DELEGATE]))
+    return own
 
 
 def read_guide(valves: Valves) -> Guide:
@@ -234,13 +234,6 @@ def read_guide(valves: Valves) -> Guide:
 
 
 def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
     """Return the API key of the valves or of the environment; empty without one.
 
     Raises InvalidRequest for a key that cannot be read.
@@ -258,7 +251,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
             f"server's environment variable {ACCESS_VARIABLE}.",
             remedy="setup",
         )
-    key = _read_api_key(valves)
+    key = read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)
     valve = "EXTRA_HEADERS"

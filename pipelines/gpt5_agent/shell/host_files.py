@@ -109,7 +109,6 @@ class HostFiles:
             await self._call("DELETE", f"files/{row.get('id')}")
 
     async def aclose(self) -> None:
-        """Close the session."""
         session = self._session
         self._session = None
         if session is not None:

@@ -205,10 +205,10 @@ class OwnToolPool:
             log = AgentLog("sandbox")
             folder = pipelines_folder()  # valves and the key that seals them
             self._sandboxes[key] = SandboxTools(
+                self._workspaces,
                 limits,
                 wheels,
                 log.warn,
-                workspaces=self._workspaces,
                 private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
         # The last of all: it was used last.

@@ -160,7 +160,6 @@ class Terminal:
                         self._line(line)
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Write the answer."""
         self._line(message.content)
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
@@ -179,7 +178,6 @@ class Terminal:
         self._write("> ")
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Write what the agent does now."""
         self._line(f"[{state}]")
 
     def _queue_input(self, text: str) -> asyncio.Future[None]:

@@ -11,8 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from gpt5_agent.agent.answer import MakeProvider, connect_provider, run_agent
-from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
-from gpt5_agent.ports import UserInterface, notify_interface
+from gpt5_agent.events import (
+    AgentEvent,
+    NewMessage,
+    ReadyForInput,
+    RoundEnded,
+    StateChanged,
+    ToolCallRequested,
+)
+from gpt5_agent.ports import UserInterface
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
@@ -59,7 +66,15 @@ class Session:
                 async for event in events:
                     self.messages += self._build_messages(event)
                     self._show(event)
-                    notify_interface(event, self._interface)
+                    match event:
+                        case NewMessage():
+                            self._interface.on_new_message(event)
+                        case ToolCallRequested():
+                            self._interface.on_tool_call_request(event)
+                        case StateChanged():
+                            self._interface.on_agent_state_change(event.state)
+                        case ReadyForInput():
+                            self._interface.on_ready_for_input()
 
     def provide_confirmation(self, confirmation: str, approved: bool) -> bool:
         """Answer a request; returns whether one of that id waited for it.

@@ -56,7 +56,7 @@ _KNOWN_WORDS = {
 
 async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
-    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    opened = _opened_words(call)
     is_limited = "max_output_tokens" not in opened
     most = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     # What is stored with the model has to be read from the database, and most bodies
@@ -115,7 +115,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         if name not in stated and call.body.get(name) is not None:
             left_out[name] = "not a valid value"
     note_left_out(call, left_out)
-    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    opened = _opened_words(call)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
     values = dict(agent.parameters)
     reasons: dict[str, str] = {}
@@ -135,12 +135,12 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(expert: PipeExpertKeys, *, is_admin: bool) -> set[str]:
-    """Return what `caller_may_set` opens for a caller."""
+def _opened_words(call: CheckedCall) -> set[str]:
+    """Return what `caller_may_set` opens for the caller."""
     opened: set[str] = set()
-    for entry in comma_list(expert.caller_may_set.lower()):
+    for entry in comma_list(call.config.expert.caller_may_set.lower()):
         is_for_admins = ":" in entry
-        if is_admin or not is_for_admins:
+        if call.caller.is_admin or not is_for_admins:
             opened.add(_word_of_entry(entry))
     return opened
 
@@ -222,4 +222,7 @@ def _missing_word(tool: object, opened: Collection[str]) -> str:
         value = fields.get(name)
         if value and as_mapping(value).keys() != {"type"}:
             words.append(f"{kind}.{name}")
-    return next((word for word in words or [kind] if word not in opened), "")
+    for word in words or [kind]:
+        if word not in opened:
+            return word
+    return ""

@@ -14,7 +14,7 @@ from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_k
 from owui_manifold.call.config import Config, build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.call.research import check_research
-from owui_manifold.call.valves import USER_TOKENS
+from owui_manifold.call.valves import CALL_TOKENS
 from owui_manifold.host.open_webui import (
     active_administration,
     fill_in_headers,
@@ -76,7 +76,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     # An address that cannot be used is an error of ours: the filter's, which would look
     # at it next, have classes of another file.
     endpoint.url("")
-    if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
+    if not config.own_key and config.valves.AUTH in CALL_TOKENS:
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
         call.log.hide(token)
@@ -128,10 +128,11 @@ async def calls_to_each_endpoint(
     for name in comma_list(call.valves.MODEL_ID):
         if name != "auto":
             models.append(name)
-    function_id = call.caller.host_model.split(".", 1)[0]
     checks: list[CheckedCall | str] = []
     for trial in call.account.endpoint_trials(models):
-        caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
+        caller = call.caller._replace(
+            host_model=f"{call.caller.function_id}.{trial.model}"
+        )
         trial_call = arrived._replace(account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))

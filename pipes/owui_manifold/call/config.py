@@ -7,6 +7,7 @@ The switches of the composer come from filters (`owui_controls`), in
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from manifold.request_settings import request_timeouts
@@ -29,8 +30,8 @@ from owui_manifold.call.expert import (
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import (
+    CALL_TOKENS,
     TOOL_SWITCHES,
-    USER_TOKENS,
     UserValves,
     Valves,
 )
@@ -89,24 +90,27 @@ class Config(NamedTuple):
     """Settings that the user chose and may not change."""
 
 
+_LEFT_EMPTY: JsonObject = MappingProxyType({})
+
+
 def read_config(
     valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
-    body: JsonObject | None = None,
+    user: JsonObject = _LEFT_EMPTY,
+    metadata: JsonObject = _LEFT_EMPTY,
+    body: JsonObject = _LEFT_EMPTY,
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`."""
-    facts = metadata or {}
-    account = user or {}
-    is_admin = account.get("role") == "admin"
-    stored = account.get("valves")
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    Without one they are as they hold for anybody.
+    """
+    is_admin = user.get("role") == "admin"
+    stored = user.get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
-    file_input = (body or {}).get(FILE_INPUT_KEY)
+    file_input = body.get(FILE_INPUT_KEY)
     if file_input in ("off", "pdf", "all"):
         chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
-    choices = _read_user_choices(
-        valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
-    )
+    switches = metadata.get(_SWITCHES_KEY)
+    choices = _read_user_choices(valves, chosen, switches, is_admin=is_admin)
     own = choices.allowed
 
     # The valves that hold several values each, with what is wrong in them.
@@ -141,9 +145,13 @@ def read_config(
 
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if choices.own_key:
-        changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
+        # What a user's own key does not get, such as the administrator's headers.
+        given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
+        for name, row in rows_of(Valves).items():
+            if row.own_key not in given:
+                changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
-    features = as_mapping(facts.get("features"))
+    features = as_mapping(metadata.get("features"))
     maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
@@ -214,7 +222,8 @@ def _choose_switch(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-_FILTER_KEY = "openai_responses"
+_SWITCHES_KEY = "openai_responses"
+"""Where the composer's filters write in the metadata."""
 SWITCH_CONTRACT = 1
 """The number of what the switches write; those with another one have no effect."""
 
@@ -318,14 +327,14 @@ def _chosen_values(
     return chosen
 
 
-def may_change(word: str, valves: Valves) -> bool:
-    """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
-    return word in _permitted_words(valves.USER_MAY_CHANGE)
+def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
+    """Say whether a user may change what a word of USER_MAY_CHANGE means."""
+    return is_admin or word in _permitted_words(valves.USER_MAY_CHANGE)
 
 
 @lru_cache(maxsize=8)
 def _permitted_words(words: str) -> frozenset[str]:
-    """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
+    """Return what USER_MAY_CHANGE allows; `all` means each word."""
     permitted = comma_list(words.lower())
     return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
 
@@ -341,13 +350,6 @@ def _permission_error(user_may_change: str) -> str:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
-
-
-def _withheld_from_own_key(user_keys_get: str) -> list[str]:
-    """Return the valves that a user's own key does not get."""
-    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
-    rows = rows_of(Valves)
-    return [name for name, row in rows.items() if row.own_key not in given]
 
 
 OWN_KEY_PLACE = (
@@ -374,7 +376,7 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    takes_token = valves.AUTH in ("entra_id", *USER_TOKENS) and not own_key
+    takes_token = valves.AUTH in CALL_TOKENS and not own_key
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)

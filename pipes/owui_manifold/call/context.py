@@ -11,9 +11,9 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.config import Config
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
@@ -40,6 +40,11 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def function_id(self) -> str:
+        """The id under which an administrator installed the pipe."""
+        return self.host_model.split(".", 1)[0]
+
+    @property
     def has_page(self) -> bool:
         """Whether the answer is one of a chat of Open WebUI's page, and no task."""
         return self.is_open_webui and not self.task
@@ -60,44 +65,22 @@ class Caller(ChatCaller):
 
 
 def read_caller(
-    body: JsonObject,
-    user: JsonObject | None,
-    metadata: JsonObject | None,
-    task: str | None,
+    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
-    account = user or {}
-    facts = metadata or {}
     name = str(task or "")
-    message_id = str(facts.get("message_id") or "")
+    message_id = str(metadata.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str(account.get("id") or ""),
-        chat_id=str(facts.get("chat_id") or ""),
+        user_id=str(user.get("id") or ""),
+        chat_id=str(metadata.get("chat_id") or ""),
         message_id="" if is_program(name) else message_id,
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
-        is_admin=account.get("role") == "admin",
+        is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
     )
-
-
-def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them.
-
-    The host stores some of them, and raises what its database reports: a line that is
-    lost is no reason to lose the answer.
-    """
-    emit = host.event_emitter
-    if emit is None or not caller.has_page:
-        return None
-
-    async def emit_if_possible(event: JsonObject) -> None:
-        with suppress(Exception):
-            await emit(event)
-
-    return emit_if_possible
 
 
 class PipeCall(NamedTuple):
@@ -106,7 +89,7 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -131,7 +114,7 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -161,7 +144,7 @@ class CheckedCall(NamedTuple):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.capabilities.first_time(text):
+        if self.memory.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -174,8 +157,25 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model = self.resolve(answering_name(name, self.config.agent))
-        listed = self.capabilities.listed.as_listed(model, self.endpoint)
+        listed = self.memory.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
+
+
+def page_emitter(call: PipeCall | CheckedCall) -> EventEmitter | None:
+    """Return what sends events apart from the answer; None if no page shows them.
+
+    The host stores some of them, and raises what its database reports: a line that is
+    lost is no reason to lose the answer.
+    """
+    emit = call.host.event_emitter
+    if emit is None or not call.caller.has_page:
+        return None
+
+    async def emit_if_possible(event: JsonObject) -> None:
+        with suppress(Exception):
+            await emit(event)
+
+    return emit_if_possible
 
 
 def note_left_out(
@@ -186,7 +186,7 @@ def note_left_out(
     With `advice`, an administrator can change that.
     """
     who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    line = left_out_line(who, left_out, call.memory.left_out.first_time, advice)
     if line and advice:
         call.log.warn(line)
     elif line:
@@ -205,14 +205,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = call.capabilities.listed.as_listed(chosen, endpoint)
+    chosen = call.memory.listed.as_listed(chosen, endpoint)
     return CheckedCall(
         body=call.body,
         caller=caller,
         config=call.config,
         endpoint=endpoint,
         model=answering_model(chosen, endpoint),
-        capabilities=call.capabilities,
+        memory=call.memory,
         log=call.log,
         host=call.host,
         threads=call.threads,

@@ -25,7 +25,7 @@ class RunLog(AnswerLog):
         *,
         keeps_all: bool = True,
     ) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log.
+        """Lines from `threshold` on are written to the server's log.
 
         Without `keeps_all` no one will read the `text`, and other lines are dropped.
         """

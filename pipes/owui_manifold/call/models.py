@@ -18,7 +18,7 @@ from owui_manifold.call.config import (
     named_models,
 )
 from owui_manifold.call.expert import read_expert_json
-from owui_manifold.call.valves import USER_TOKENS, Valves
+from owui_manifold.call.valves import CALL_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.model_list import ModelList
 from shells.valve_words import comma_list
@@ -85,15 +85,15 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        # No user asks for the list, so there is no token to send.
+        # No call asks for the list, so there is no token to send.
         fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
-        fetches = fetches and valves.AUTH not in USER_TOKENS
+        fetches = fetches and valves.AUTH not in CALL_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)
             if usable is None and "auto" in listed and await keeps_models():
                 is_complete = False
                 listing.complete_later(endpoint, connections)
-        elif fetches and valves.AUTH != "entra_id" and not endpoint.serves_openai:
+        elif fetches and not endpoint.serves_openai:
             listing.refresh(endpoint, connections)  # for the contexts of its models
     newest: list[str] = []
     if is_complete:

@@ -91,11 +91,17 @@ class RemoteServers(NamedTuple):
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of the valve: a JSON list, or a single JSON object."""
+    given: object = []
+    reason = ""
     try:
-        rows = _load_rows(text)
-    except ValueError as error:
-        problem = _servers_message(str(error))
-        return RemoteServers(problems=(problem,), secrets=(text,))
+        given = load_json(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        reason = f"it is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        reason = "it is not JSON"
+    if reason:
+        return RemoteServers(problems=(_servers_message(reason),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -126,22 +132,6 @@ def read_servers(text: str) -> RemoteServers:
         notes=tuple(notes),
         secrets=tuple(secrets),
     )
-
-
-def _load_rows(text: str) -> list[object]:
-    """Return the descriptions in the text of the valve; raises ValueError.
-
-    A number of thousands of digits, or nesting without an end, is refused like any
-    other text that is not JSON.
-    """
-    try:
-        given = load_json(text) if text.strip() else []
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"it is not JSON ({place})") from None
-    except ValueError:
-        raise ValueError("it is not JSON") from None
-    return given if isinstance(given, list) else [given]
 
 
 def _servers_message(problem: str) -> str:

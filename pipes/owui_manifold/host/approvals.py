@@ -18,7 +18,6 @@ from openai_responses.json_input import parse_json_object, value_at
 from openai_responses.loop.tools import (
     ApprovalRules,
     Approver,
-    Ask,
     AskedCall,
     CallableTools,
     Judgment,
@@ -47,7 +46,7 @@ def build_approver(
     return Approver(
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(host.event_call) if host.event_call else None,
+        ask=partial(_ask_in_page, host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
     )
@@ -161,19 +160,15 @@ read the field.
 """
 
 
-def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
+async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> list[bool]:
+    """Show the host's approval card; say of each call whether it is allowed.
 
     Without an answer the host returns an object, so only True is an approval
     (docs/reference/open-webui.md, "Dialogs").
     """
-
-    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        card = _approval_card(calls)
-        answer = await event_call({"type": "confirmation", "data": card})
-        return [answer is True for _ in calls]
-
-    return ask
+    card = _approval_card(calls)
+    answer = await event_call({"type": "confirmation", "data": card})
+    return [answer is True for _ in calls]
 
 
 def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:

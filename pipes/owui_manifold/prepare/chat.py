@@ -23,11 +23,9 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
+from openai_responses.json_input import JsonObject, as_mapping, value_at
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.spending import EarlierSpending
-from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -85,16 +83,13 @@ from owui_manifold.host.open_webui import (
     require_floor,
     scale_image,
 )
-from owui_manifold.prepare.agent import (
-    agent_instructions,
-    agent_toolset,
-    check_agent_model,
-)
+from owui_manifold.prepare.agent import agent_instructions, check_agent_model
 from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
     load_stored_images,
 )
+from owui_manifold.prepare.image_notice import image_hint, image_notice
 from owui_manifold.prepare.python_files import (
     PythonFile,
     choose_python_files,
@@ -102,9 +97,6 @@ from owui_manifold.prepare.python_files import (
 )
 from owui_manifold.prepare.request import (
     PreparedRequest,
-    call_toolset,
-    image_hint,
-    image_notice,
     learned_repairs,
     offered_tools,
     other_allowed_effort,
@@ -113,6 +105,7 @@ from owui_manifold.prepare.request import (
     with_cache_comparison,
 )
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
+from owui_manifold.prepare.toolset import chat_toolset
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
@@ -193,7 +186,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         limits=_chat_limits(call, model),
-        toolset=_chat_toolset(call, tools, stored),
+        toolset=chat_toolset(call, tools, stored),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
@@ -312,7 +305,7 @@ async def _with_whole_files(
         whole = document_ids(parts, file_input)
     # Code gets files only in a container of OpenAI or Azure.
     endpoint = call.endpoint
-    refused_uploads = call.capabilities.refused_uploads
+    refused_uploads = call.memory.refused_uploads
     if (
         endpoint.has_own_services
         and tools.choice != "none"
@@ -413,10 +406,9 @@ def _keep_prefix(
     request: ResponsesRequest,
     chat: Chat,
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
-    """Return the chat and its request as they were sent before, and what is new.
+    """Return the chat and its request as they were sent before, and what this run adds.
 
-    What is new is what this run sends in addition to the chat. None: there is no row, or what
-    an earlier run sent holds on.
+    It adds None where there is no row, or where what an earlier run sent holds on.
     """
     parts = chat.parts
     if stored is None or not stored_messages(parts):
@@ -430,6 +422,7 @@ def _keep_prefix(
         if any(is_compaction(item) for item in record.payload):
             compacted.add(record.message_id)
 
+    # What this run sends in addition; an answer that goes on has sent it before.
     sent = dict(stored.sent)
     new: SentContext | None = None
     if not call.host.continues:
@@ -442,7 +435,9 @@ def _keep_prefix(
         turn = None
         if appended:
             turns = model_turns(parts, sent, request.model)
-            turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+            turn = record_turn(
+                request, list(turns.values()), model.facts.default_effort
+            )
         injected = find_injected_context(parts)
         if injected:
             injected = drop_repeated_context(injected, parts, sent, compacted)
@@ -456,6 +451,7 @@ def _keep_prefix(
     if message_id in turns:
         request, items = append_turns(request, turns, appended)
 
+    # The instructions as the chat began with them, and as they were changed since.
     told: SentInstructions | None = None
     if keeps_first:
         told = sent_instructions(parts, sent, call.model_id, compacted)
@@ -548,31 +544,6 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
             if max(len(start), len(end)) <= _LONGEST_TAG:
                 return limits._replace(thought_tags=((start, end),))
     return limits
-
-
-def _chat_toolset(
-    call: CheckedCall, tools: OfferedTools, stored: StoredChat | None
-) -> Toolset:
-    """Return what runs the calls of a chat.
-
-    Its limits are those of an answer, also if the host has made calls of it that a
-    user approved, and goes on with it.
-    """
-    toolset = call_toolset(call, tools)
-    if call.agent:
-        toolset = agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
-    if stored is None or not call.host.metadata.get("tool_approval_resume"):
-        return toolset
-    rounds = calls = 0
-    before = ""
-    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
-        kind = str(value_at(item, "type"))
-        if kind == "function_call":
-            calls += 1
-            rounds += before != kind
-        if kind in ("function_call", "function_call_output"):
-            before = kind
-    return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
 def _record_scope(

@@ -1,26 +1,22 @@
-"""What a request has in addition to the chat: tools, settings, parameters."""
+"""What a request has in addition to the chat: tools, settings, limits of efforts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from manifold.costs import completion_window
 from manifold.learning import has_fields_of, repair_scope
 from manifold.preparation import OfferedTools, build_fields, offer_tools
-from manifold.request_settings import call_limits, settings_of_valves
+from manifold.request_settings import settings_of_valves
 from openai_responses.appended import APPENDED
-from openai_responses.items import Item, item_type, tool_name
-from openai_responses.json_input import as_list, as_mapping, as_text, value_at
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ResolvedModel,
-    takes_hosted_tool,
 )
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
@@ -28,21 +24,15 @@ from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
-from owui_manifold.call.callers import given_tools
-from owui_manifold.call.config import may_change, read_config
+from owui_manifold.call.config import read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
-from owui_manifold.call.valves import TOOL_SETTINGS
-from owui_manifold.host.approvals import HostQuestions, build_approver
-from owui_manifold.host.open_webui import stores_approvals
-from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.hosted_tools import (
     called_tools,
     hosted_tools,
     left_out_tools,
 )
 from owui_manifold.prepare.python_files import PythonFile
-from owui_manifold.prepare.remote_rules import default_remote_rule
 from owui_manifold.store.stored_chat import StoredChat
 from owui_manifold.store.writers import StoredAnswer
 from shells.valve_words import comma_list, fits_pattern
@@ -87,67 +77,6 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     offered = offer_tools(choice, hosted, called, replaced, builtin)
     note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
     return offered
-
-
-_IMAGE_SWITCH = "openai_responses_images"
-"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
-_IMAGE_HINT = (
-    "If people ask for an image and you have no tool that draws one, tell them that they "
-    "can turn on Images by OpenAI in the menu next to the chat input."
-)
-
-
-def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
-    """Return what a model says that is asked to draw; empty where it would be wrong.
-
-    It is the same whether or not the switch is on: another beginning would cost the
-    prompt cache.
-    """
-    kind = "image_generation"
-    meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
-        return ""
-    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
-        return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
-    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
-
-
-_IMAGES_NOWHERE = (
-    "Open WebUI's Image has no effect here: no tool for images is available to you "
-    "with this model."
-)
-# A phone shows about 40 characters until somebody opens the line.
-_IMAGES_ELSEWHERE = (
-    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
-    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
-    "has no effect with this model."
-)
-
-
-def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
-    """Return where images can be turned on, once in a chat that has the host's Image on.
-
-    The host then offers tools of its own, but none to a model without built-in tools;
-    with legacy function calling it draws before it asks the model
-    (docs/reference/open-webui.md, "Parameters and switches of a call").
-    """
-    kind = "image_generation"
-    metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
-    if not wanted or is_legacy:
-        return ""
-    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
-    if any(tool_name(tool) in drawing for tool in offered.items):
-        return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
-    # Who has turned it on and does not get it is told why by others.
-    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
-    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
-    call.warn_once(notice)
-    is_new = call.capabilities.first_time(f"Image: {call.caller.chat_id}")
-    return notice if is_new else ""
 
 
 def request_settings(
@@ -286,77 +215,4 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     scope = repair_scope(call.endpoint, model, call.caller.user_id)
-    return call.capabilities.repairs.repairs(scope)
-
-
-def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless a plain client has to."""
-    valves = call.valves
-    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
-    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
-    given = [as_mapping(tool) for tool in given_tools(call.body)]
-    servers = [*call.config.remote.tools, *given]
-    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
-    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
-    # is answered with an error. A plain client runs its own functions, and if it has one
-    # that Open WebUI does not have, all calls of the chat are left to it.
-    runs_calls = call.caller.is_open_webui or all(
-        name in call.host.tools for name in offered.names.known
-    )
-    judge: HostQuestions | None = None
-    if _has_questions_of_host(call):
-        judge = HostQuestions(call.host, approver, tools)
-    return Toolset(
-        tools=tools,
-        approver=approver,
-        limits=call_limits(
-            valves,
-            call.config.timeouts,
-            long_running_tools(call.host),
-        ),
-        log=call.log.warn,
-        redacted=call.log.redacted_for_model,
-        budget=Budget(
-            # One round more in which the model hears of the limit.
-            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
-            calls=valves.MAX_TOOL_CALLS,
-        ),
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-        judge=judge,
-    )
-
-
-def _has_questions_of_host(call: CheckedCall) -> bool:
-    """Say whether the host can ask about calls, and somebody can answer.
-
-    It asks about the calls that it finds in a stream, and stores them in the chat's
-    row. No one looks at the chats of automations and sub-agents, and whoever started
-    them takes an answer that waits for one that is over (utils/automations.py:529,
-    utils/subagents.py:497).
-    """
-    metadata = call.host.metadata
-    if metadata.get("automation_id") or metadata.get("internal"):
-        return False
-    # Another function in the chat may ask with the chat's metadata. It reads the text
-    # alone, and would lose a call that is left open. In a chat with several models the
-    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
-    chosen = metadata.get("selected_model_id")  # of an arena
-    if model and call.caller.host_model not in (model.get("id"), base, chosen):
-        return False
-    return call.caller.may_have_row and call.caller.streams and stores_approvals()
-
-
-def tool_user(call: CheckedCall) -> ToolUser:
-    """Return for whom the tools of a call run."""
-    caller = call.caller
-    return ToolUser(
-        user_id=caller.user_id,
-        messages=call.messages,
-        has_row=caller.may_have_row,
-        threads=call.threads,
-        account=call.account,
-    )
+    return call.memory.repairs.repairs(scope)

@@ -106,7 +106,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
+        if _missing_model_text(call.endpoint, model.id) not in call.memory:
             return model
     return asked_model(call)
 
@@ -127,9 +127,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == asked_model(call).id:
         return False
-    if is_missing and call.capabilities.first_time(
-        _missing_model_text(call.endpoint, model)
-    ):
+    if is_missing and call.memory.first_time(_missing_model_text(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
@@ -137,5 +135,5 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
 
 
 def _missing_model_text(endpoint: Endpoint, model: str) -> str:
-    """Return what `AccountCapabilities` remembers of a key without a task model."""
+    """Return what `PipeMemory` remembers of a key without a task model."""
     return f"{endpoint.account()} {model} task"

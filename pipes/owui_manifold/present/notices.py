@@ -57,7 +57,7 @@ def _code_notice(call: CheckedCall) -> str:
     if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
         return ""
     call.warn_once(_CODE_STAYS_TEXT)
-    is_new = call.capabilities.first_time(f"code in tags: {call.caller.chat_id}")
+    is_new = call.memory.first_time(f"code in tags: {call.caller.chat_id}")
     return _CODE_STAYS_TEXT if is_new else ""
 
 
@@ -67,7 +67,7 @@ _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
-    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
+    return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
 
 
 def refusal_notice(call: CheckedCall) -> str:
@@ -82,7 +82,7 @@ def refusal_notice(call: CheckedCall) -> str:
     user_id = call.caller.user_id
     new: list[str] = []
     for name in call.config.refused:
-        if call.capabilities.first_time(f"{user_id}: {name}"):
+        if call.memory.first_time(f"{user_id}: {name}"):
             new.append(name)
     if not new:
         return ""
@@ -113,7 +113,7 @@ def _retirement(prepared: PreparedRequest) -> str:
         for status in as_list(value_at(row, "statusHistory")):
             if value_at(status, "description") == notice:
                 return ""
-    is_new = call.capabilities.first_time(f"chat {call.caller.chat_id}: {notice}")
+    is_new = call.memory.first_time(f"chat {call.caller.chat_id}: {notice}")
     return notice if is_new else ""
 
 

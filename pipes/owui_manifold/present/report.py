@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from manifold.views import log_metadata, refused_metadata
+from manifold.views import log_metadata, log_refusal
 from openai_responses.loop.events import RunDone, RunWork
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
@@ -72,7 +72,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         window_share=window_share(ended.last_usage, facts),
     )
     if has_unasked_removals(trace):
-        call.capabilities.count_dropped(trace.removed)
+        call.memory.count_dropped(trace.removed)
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
@@ -93,7 +93,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         if call.valves.SHOW_COST:
             ended = ended._replace(cost=cost)
     if ended.work:
-        metadata = run_metadata(prepared, ended, ended.work)
+        metadata = log_work(prepared, ended, ended.work)
         ended = ended._replace(metadata=metadata.wire())
     return ended
 
@@ -125,15 +125,13 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
     if tokens <= max(_MIN_TOOL_TOKENS, notable):
         return ""
-    if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
+    if not call.memory.first_time(f"tools of {call.caller.chat_id}"):
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def run_metadata(
-    prepared: PreparedRequest, ended: RunDone, work: RunWork
-) -> RunMetadata:
+def log_work(prepared: PreparedRequest, ended: RunDone, work: RunWork) -> RunMetadata:
     """Log what an agent's answer took, and return it, with its cost if that is shown."""
     agent = prepared.call.agent
     cost = cost_of_responses(prepared, ended.usages, ended.output)
@@ -167,4 +165,4 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
         return None
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return refused_metadata(call.log, agent.strategy, model.id, error)
+    return log_refusal(call.log, agent.strategy, model.id, error)

@@ -43,7 +43,7 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
-    # By these clients decide whether and when to ask again.
+    # A program decides by the headers whether and when it asks again.
     headers: dict[str, str] = {}
     seconds = seconds_to_wait(ended)
     if seconds is not None:

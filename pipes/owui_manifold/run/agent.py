@@ -19,20 +19,16 @@ from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import run_metadata
+from owui_manifold.present.report import log_work
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
 
 _STOPPED = Ending("cancelled")
 
 
-def hides_thoughts(agent: AgentMode | None) -> bool:
-    """Say whether an agent answers that shows nothing but its answer."""
-    return agent is not None and not agent.parameters.emit_intermediate_thoughts
-
-
 async def run_agent(
     prepared: PreparedRequest,
+    agent: AgentMode,
     toolset: Toolset,
     limits: Limits,
     connections: Connections,
@@ -50,7 +46,7 @@ async def run_agent(
         toolset,
         spending,
     )
-    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
         async with aclosing(rounds) as events:
@@ -76,8 +72,8 @@ async def run_agent(
                 work=work,
             )
             call = prepared.call
-            metadata = run_metadata(prepared, ended, work)
-            emit = page_emitter(call.caller, call.host)
+            metadata = log_work(prepared, ended, work)
+            emit = page_emitter(call)
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
                 connections.do_later(emit(chunk["event"]))

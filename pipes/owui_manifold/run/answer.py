@@ -21,7 +21,6 @@ from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
-from owui_manifold.run.agent import hides_thoughts
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
@@ -62,7 +61,7 @@ async def answer_events(
         audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
-    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
+    lines = WaitingLines(page_emitter(call), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
@@ -79,35 +78,33 @@ async def answer_events(
             if isinstance(event, RunDone):
                 if audit:
                     audit.note_end(event)
-                end = _end_answer(prepared, answer.with_whole_output(event), uploads)
-                async with aclosing(end) as last_events:
-                    async for last_event in last_events:
-                        yield last_event
+                ended = answer.with_whole_output(event)
+                for last_event in await _last_events(prepared, ended, uploads):
+                    yield last_event
 
 
-async def _end_answer(
+async def _last_events(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it.
+) -> list[AnswerEvent]:
+    """Return the end of a run with its report, and the notices about it.
 
     An answer with calls that the host makes goes on: its notices come at its end.
     """
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        yield report_end(prepared, ended)
-        return
+        return [report_end(prepared, ended)]
+    events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal, subject="a setting has no effect")
+        events.append(Status(refusal, subject="a setting has no effect"))
     ended = report_end(prepared, ended)
+    has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
-    if not ended.ending.is_failure:
-        yield ended
-    for notice in notices:
-        yield Status(notice, is_note=not ended.ending.is_failure)
-    if ended.ending.is_failure:
-        yield ended  # how it ended may be the last line, the only one that is seen
+    lines = [Status(notice, is_note=not has_failed) for notice in notices]
+    if has_failed:  # how it ended may be the last line, the only one that is seen
+        return [*events, *lines, ended]
+    return [*events, ended, *lines]
 
 
 class _Answer:
@@ -117,7 +114,7 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._learning = RepairLearning(
-            call.capabilities.repairs,
+            call.memory.repairs,
             repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
             has_row=prepared.row is not None,
@@ -136,9 +133,10 @@ class _Answer:
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            are_shown = not hides_thoughts(call.agent)
+            parameters = call.agent.parameters
+            are_shown = parameters.emit_intermediate_thoughts
             self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
-            context = read_context(call.agent.parameters.context)
+            context = read_context(parameters.context)
             cited = [
                 source_data(entry.name, entry.text, entry.url) for entry in context
             ]
@@ -173,7 +171,7 @@ class _Answer:
             event = event._replace(tried=None, reason="")
         with_card = await self._artifacts.add_card(event)
         if with_card is None:
-            return [*repairs]
+            return list(repairs)
         shown = list[AnswerEvent]()
         # An answer that ends at once did not begin: another endpoint may be asked.
         if not isinstance(with_card, Status | RunDone):

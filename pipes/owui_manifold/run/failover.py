@@ -42,46 +42,22 @@ async def answer_with_failover(
             notice = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
             if notice:
                 yield Status(notice)
-        attempt = _Attempt(endpoints)
-        answer = attempt.events(answer_events(prepared, connections))
-        async with aclosing(answer) as events:
-            async for event in events:
-                yield event
-        if not attempt.failure_notice:
-            return
-        yield Status(attempt.failure_notice)
-        prepared = await build_chat_request(await check())
-        prepared = prepared._replace(beginning="")  # it was shown
-
-
-class _Attempt:
-    """The answer of one endpoint, or its failure before the answer begins."""
-
-    def __init__(self, endpoints: EndpointQueue) -> None:
-        self._endpoints = endpoints
-        self.failure_notice = ""
-        """What to say before the next endpoint is asked; empty if this one answered."""
-
-    async def events(
-        self, answer: AsyncGenerator[AnswerEvent, None]
-    ) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of an answer, but not the end of one that failed at once.
-
-        Its records wait until it begins, so that those of a failure are not stored. A
-        status line is shown at once, and begins no answer.
-        """
+        # The answer of this endpoint, but not the end of one that failed at once. Its
+        # records wait until it begins, so that those of a failure are not stored; a
+        # status line is shown at once, and begins no answer.
+        failure_notice = ""
         has_begun = False
         held: list[StoredRecord] = []
-        async with aclosing(answer) as events:
+        async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
                     ending = event.ending
                     status = event.trace.status or 0  # 0: there was no HTTP answer
-                    self.failure_notice = self._endpoints.mark_failed(
+                    failure_notice = endpoints.mark_failed(
                         ending.kind, ending.code, status
                     )
-                if self.failure_notice:
-                    return
+                if failure_notice:
+                    break
                 if isinstance(event, StoredRecord) and not has_begun:
                     held.append(event)
                     continue
@@ -90,3 +66,8 @@ class _Attempt:
                     while held:
                         yield held.pop(0)
                 yield event
+        if not failure_notice:
+            return
+        yield Status(failure_notice)
+        prepared = await build_chat_request(await check())
+        prepared = prepared._replace(beginning="")  # it was shown

@@ -104,9 +104,8 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
-    function_id = call.caller.host_model.partition(".")[0]
     try:
-        version = await installed_version(function_id)
+        version = await installed_version(call.caller.function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:

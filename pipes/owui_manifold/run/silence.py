@@ -22,13 +22,7 @@ _RESPONDED = "The model's server responded"
 
 
 class WaitingLines:
-    """Shows on the page what it waits for, and that the wait is over.
-
-    `_since` is when the wait for the server began, and `_due` the seconds of silence
-    after which the next line is shown. `_is_shown` says whether a line is shown
-    that the next event ends, `_has_responded` whether one was ended, and
-    `_has_stored_line` whether the host stored one.
-    """
+    """Shows on the page what it waits for, and that the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
         """Wait for nothing yet; without `emit` there is no page."""
@@ -36,11 +30,16 @@ class WaitingLines:
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._since = _NEVER
+        """When the wait for the server began."""
         self._due = _FIRST_SECONDS
+        """The seconds of silence after which the next line is shown."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
+        """Whether a line is shown that the next event ends."""
         self._has_responded = False
+        """Whether one was ended."""
         self._has_stored_line = False
+        """Whether the host stored one."""
 
     def set_waiting(self, is_waiting: bool) -> None:
         """Note whether the server is awaited from now on."""

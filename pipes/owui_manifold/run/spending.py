@@ -1,4 +1,7 @@
-"""What the administration's filter gets to know of each run: events and usage."""
+"""What may end a run from outside of it: limits, and an account that is gone.
+
+The administration's filter gets to know of each run: its events and its usage.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -128,7 +131,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, toolset, limits, connections)
+        return run_agent(prepared, call.agent, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
@@ -208,17 +211,18 @@ class _RunCounts:
         One that failed, or whose server reports no usage, counts if any text came, or
         if one of OpenAI's tools began.
         """
-        new = [*usages[self._counted :]]
+        new = list(usages[self._counted :])
         self._counted = len(usages)
         if not new and (self._characters or self._hosted):
             new = [self._estimate(self._characters or 0)]
-            output = [*self._hosted.values()]
+            output = list(self._hosted.values())
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
         """Count responses with their output; return why the run ends, or nothing."""
         prepared = self._prepared
-        self._last = (self._last, *new)[-1]
+        if new:
+            self._last = new[-1]
         self._characters = None
         self._tool_characters = 0
         self._hosted = {}
@@ -252,7 +256,7 @@ class _RunCounts:
         finally:
             if self._characters is not None:
                 # What OpenAI's tools did until then is billed all the same.
-                used = [*self._hosted.values()]
+                used = list(self._hosted.values())
                 self._count([self._estimate(self._characters)], used)
 
     def _note(self, event: RunEvent) -> None:

@@ -40,7 +40,7 @@ class ChatUploads:
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
-        self._memory = call.capabilities.uploads
+        self._memory = call.memory.uploads
         self._files: list[_ChatFile] = []
         for file in prepared.python_files:
             key = UploadKey(
@@ -107,7 +107,7 @@ class ChatUploads:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.
                 call = self._prepared.call
-                refused = call.capabilities.refused_uploads
+                refused = call.memory.refused_uploads
                 refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             message = _NOT_COPIED.format(file.name, error)

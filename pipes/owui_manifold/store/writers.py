@@ -82,13 +82,7 @@ class RecordWriter(Protocol):
 
 
 class RowWriter:
-    """Writes into the key of the answer's message in the chat's row.
-
-    The first write also cleans up the values of older messages, `_stale_values`.
-    `_has_unstored` says whether something is not stored yet, `_due` how many records the
-    answer must have for the next write, and `_writing` is the last write that was begun
-    in the background; it waits for those before it.
-    """
+    """Writes into the key of the answer's message in the chat's row."""
 
     def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
         """Begin with the records that earlier runs of the answer stored."""
@@ -102,9 +96,13 @@ class RowWriter:
         }
         self._repairs = answer.chat.answer_repairs
         self._stale_values = answer.chat.row_values
+        """What the first write cleans up: keys of the row, of older messages too."""
         self._has_unstored = answer.changes_sent()
+        """Whether something is not stored yet."""
         self._writing: asyncio.Task[None] | None = None
+        """The last write in the background; it waits for those before it."""
         self._due = 0
+        """How many records the answer must have for the next write."""
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
         """Store a record in the background; its marker in the text says where it belongs.
@@ -113,11 +111,11 @@ class RowWriter:
         and writes what could not be stored because of an error.
         """
         self._writing = asyncio.create_task(
-            self._write_after(self._writing, new.record)
+            self._store_after(self._writing, new.record)
         )
         return []
 
-    async def _write_after(
+    async def _store_after(
         self, earlier: asyncio.Task[None] | None, record: Record
     ) -> None:
         """Store a record once the `earlier` ones are; `finish` repeats what fails."""
@@ -136,13 +134,13 @@ class RowWriter:
         self._records[record.ulid] = storable_record(record)
         self._has_unstored = True
         if len(self._records) >= self._due:
-            await self._write()
+            await self._write_value()
 
     async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
         """Store a repair at once, with the records."""
         await self._settle()
         self._repairs = _with_newest(self._repairs, repair)
-        await self._write()
+        await self._write_value()
         return []
 
     async def finish(self) -> list[StoredRecord]:
@@ -155,7 +153,7 @@ class RowWriter:
         for _ in range(_LAST_TRIES):
             if not self._has_unstored:
                 return []
-            await self._write()
+            await self._write_value()
         if self._has_unstored:
             self._log.warn(_NOT_WRITTEN)
         return []
@@ -164,7 +162,7 @@ class RowWriter:
         if self._writing:
             await asyncio.shield(self._writing)
 
-    async def _write(self) -> None:
+    async def _write_value(self) -> None:
         """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
@@ -184,16 +182,14 @@ class RowWriter:
 
 
 class OutputWriter:
-    """Writes no row: records go into the answer's own output.
-
-    `_has_unstored` says whether what was sent still has to be stored.
-    """
+    """Writes no row: records go into the answer's own output."""
 
     def __init__(self, answer: StoredAnswer) -> None:
         """Begin with the repairs that earlier runs of the answer stored."""
         self._answer = answer
         self._repairs = answer.chat.answer_repairs
         self._has_unstored = answer.changes_sent()
+        """Whether what was sent still has to be stored."""
         self._context_record_id = ""
         """The record that holds what was sent."""
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 LONG_PATTERN = 5_000
-KEEPERS = ("AccountCapabilities", "Connections", "Listing", "Pipe")
+KEEPERS = ("PipeMemory", "Connections", "Listing", "Pipe")
 
 
 class Pipe:

@@ -238,7 +238,7 @@ async def stopped(asked: AgentRequest, provider: ScriptedProvider) -> None:
     """Let the agent work until it waits, then stop it; nothing of it goes on."""
 
     async def read() -> None:
-        async with aclosing(run_agent(asked, lambda *_: provider)) as events:
+        async with aclosing(run_agent(asked, lambda _asked: provider)) as events:
             async for _ in events:
                 pass
 

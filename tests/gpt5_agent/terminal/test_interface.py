@@ -60,7 +60,7 @@ class Desk:
         asked = question(own=OwnToolSettings([self.tool], approver), messages=[])
         provider = ScriptedProvider(*answers)
         self.session = Session(
-            asked, self.terminal, self.terminal.show, lambda _asked, _prepared: provider
+            asked, self.terminal, self.terminal.show, lambda _asked: provider
         )
 
     def _write(self, text: str) -> None:

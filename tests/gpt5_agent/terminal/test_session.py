@@ -64,7 +64,7 @@ class Conversation:
             question(own=own)._replace(messages=()),
             checked,
             self.shown.append,
-            lambda _asked, _prepared: self.provider,
+            lambda _asked: self.provider,
         )
         self.taken: list[bool] = []
         self._approves = approves

@@ -53,7 +53,7 @@ async def prepared(
     )
     if learned:
         scope = repair_scope(call.endpoint, call.model.id, call.caller.user_id)
-        call.capabilities.repairs.learn(scope, TriedRepair(learned), never)
+        call.memory.repairs.learn(scope, TriedRepair(learned), never)
     return await build_chat_request(call)
 
 

@@ -17,11 +17,11 @@ IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
 
 
 def test_caller_that_brings_nothing_is_nobody() -> None:
-    """A plain HTTP client sends neither a user nor metadata; the host passes nulls."""
+    """A plain HTTP client has neither ids nor a chat; the host may pass nulls."""
     body = {"model": None, "stream": None}
     ids = {"chat_id": None, "message_id": None}
 
-    assert read_caller({}, None, None, None) == Caller(host_model="")
+    assert read_caller({}, {}, {}, None) == Caller(host_model="")
     assert read_caller(body, {"id": None}, ids, None) == Caller(host_model="")
 
 
@@ -31,18 +31,18 @@ def test_caller_that_brings_nothing_is_nobody() -> None:
 )
 def test_program_may_ask_for_a_chunk_of_the_usage(options: object, wants: bool) -> None:
     """As with OpenAI's Chat Completions."""
-    caller = read_caller({**BODY, "stream_options": options}, None, None, None)
+    caller = read_caller({**BODY, "stream_options": options}, {}, {}, None)
     assert caller.wants_usage_chunk is wants
 
 
 def test_task_of_another_function_is_a_program() -> None:
     """A sub-agent's calls name it; it needs calls of its tools, and no page reads it."""
-    caller = read_caller(BODY, None, IDS, "sub_agent")
+    caller = read_caller(BODY, {}, IDS, "sub_agent")
 
     assert caller.task == ""
     assert not caller.is_open_webui
     assert caller.chat_id == "chat-1"
-    assert read_caller(BODY, None, IDS, "title_generation").task == "title_generation"
+    assert read_caller(BODY, {}, IDS, "title_generation").task == "title_generation"
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,10 @@ def test_task_of_another_function_is_a_program() -> None:
         ({"id": "user-1", "role": "admin"}, True),
         ({"id": "user-1", "role": "ADMIN"}, False),
         ({}, False),
-        (None, False),
     ],
 )
 def test_administrator_is_told_by_the_role(
-    user: dict[str, str] | None, is_admin: bool
+    user: dict[str, str], is_admin: bool
 ) -> None:
     """No other role is one."""
     assert read_caller(BODY, user, IDS, None).is_admin is is_admin

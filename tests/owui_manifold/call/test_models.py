@@ -283,11 +283,12 @@ async def test_answer_that_is_not_a_list_is_an_error(
     assert "sk-upstream" not in str(failed.value)
 
 
-@pytest.mark.parametrize("auth", ["session", "system_oauth"])
+@pytest.mark.parametrize("auth", ["session", "system_oauth", "entra_id"])
 async def test_nobody_in_particular_asks_for_the_list(
-    auth: str, connections: Connections
+    auth: str, connections: Connections, host: StandInHost
 ) -> None:
-    """Only a chat has a user whose token could be sent."""
+    """Only a chat has a token to send; a host that keeps its list gets the catalog's."""
+    keeping_host(host)
 
     async def answer(_: web.Request) -> web.Response:
         return web.json_response({"data": [{"id": "gpt-5.2"}]})

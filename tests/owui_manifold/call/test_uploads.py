@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from owui_manifold.call.capabilities import AccountCapabilities
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.uploads import UploadKey, UploadMemory
 
 KEY = UploadKey("account", "user-1", "chat-1", "file-1", "/a", 5, "a.csv")
@@ -72,13 +72,13 @@ def test_the_oldest_of_too_many_uploads_are_forgotten() -> None:
 
 def test_reasons_of_a_server_are_bounded() -> None:
     """Fifty, of 64 characters each; those that are known are counted on."""
-    capabilities = AccountCapabilities()
+    memory = PipeMemory()
     long = "é" * 64
-    capabilities.count_dropped({f"{long}!": 2, f"{long}?": 1})
+    memory.count_dropped({f"{long}!": 2, f"{long}?": 1})
     for number, _ in product(range(60), range(2)):
-        capabilities.count_dropped({f"reason {number}": 1})
+        memory.count_dropped({f"reason {number}": 1})
 
-    assert capabilities.dropped[long] == 3
-    assert len(capabilities.dropped) == 50
-    assert capabilities.dropped["reason 48"] == 2
-    assert "reason 49" not in capabilities.dropped
+    assert memory.dropped[long] == 3
+    assert len(memory.dropped) == 50
+    assert memory.dropped["reason 48"] == 2
+    assert "reason 49" not in memory.dropped

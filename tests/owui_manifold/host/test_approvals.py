@@ -14,7 +14,7 @@ from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.open_webui import resolve_dispatched
-from owui_manifold.prepare.request import call_toolset
+from owui_manifold.prepare.toolset import chat_toolset
 from runs.tools import CITY, calling
 from stand_in.host import StandInHost, host_callable
 
@@ -366,7 +366,7 @@ def toolset(
         caller,
         host=host_context(HOST_TOOLS, metadata=metadata),
     )
-    return call_toolset(call, offer_tools(None, [], [SPEC]))
+    return chat_toolset(call, offer_tools(None, [], [SPEC]), None)
 
 
 async def left(toolset: Toolset, *calls: Item) -> list[str]:

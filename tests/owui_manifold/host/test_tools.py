@@ -26,7 +26,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.threads import ToolThreads, UserThreads
 from owui_manifold.host.tools import HostTools, long_running_tools
-from owui_manifold.prepare.request import tool_user
+from owui_manifold.prepare.toolset import tool_user
 from runs.tools import CITY, answers_of, calling
 from stand_in.host import StandInHost, host_callable
 from upstream.server import until

@@ -302,7 +302,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks() -> None:
     before = await build_chat_request(asked)
     scope = repair_scope(asked.endpoint, before.request.model, asked.caller.user_id)
     for repair in learned:
-        asked.capabilities.repairs.learn(scope, TriedRepair(repair), never)
+        asked.memory.repairs.learn(scope, TriedRepair(repair), never)
 
     sent = (await build_chat_request(asked)).request.payload()
 

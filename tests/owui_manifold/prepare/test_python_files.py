@@ -100,7 +100,7 @@ async def test_a_file_is_uploaded_once(
     first = asked(sim, "sim:short One?")
     await answered(first, connections)
     second = asked(sim, "sim:short One?", "Done.", "sim:short Two?")
-    second = second._replace(capabilities=first.capabilities)
+    second = second._replace(memory=first.memory)
 
     await answered(second, connections)
 

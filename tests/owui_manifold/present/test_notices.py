@@ -439,7 +439,7 @@ async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
     with_table(host, function_calling="legacy")
     call = asking(admin=False, code=True)
     later = asking(admin=False, code=True, chat_id="chat-2")
-    later = later._replace(capabilities=call.capabilities)
+    later = later._replace(memory=call.memory)
 
     [notice] = await notices_for(call)
 

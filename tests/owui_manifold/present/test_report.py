@@ -12,8 +12,8 @@ from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, RunWork, Trace
 from openai_responses.models.usage import Usage
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.capabilities import AccountCapabilities
 from owui_manifold.call.context import Caller
+from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -114,7 +114,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     valves = Valves.model_validate({"API_KEY": KEY})
     used = Usage(20_000, 5, 20_005)
     ended = RunDone(COMPLETED, used, usages=(used,), output=SAID)
-    capabilities = AccountCapabilities()
+    memory = PipeMemory()
 
     async def remark(
         *texts: str,
@@ -127,7 +127,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         body = chat(*texts, tools=tools[:offered])
         body["messages"].insert(0, {"role": "system", "content": "Be brief."})
         call = call_of(body, valves, caller)
-        call = call._replace(capabilities=capabilities)
+        call = call._replace(memory=memory)
         end = ended._replace(usage=usage)
         return report_end(await build_chat_request(call), end).usage_note
 
@@ -166,7 +166,7 @@ async def test_reasoning_that_the_api_left_out_is_counted(
 
     report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
 
-    assert prepared.call.capabilities.dropped == (removed if is_counted else {})
+    assert prepared.call.memory.dropped == (removed if is_counted else {})
 
 
 @pytest.mark.parametrize(

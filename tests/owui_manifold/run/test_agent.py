@@ -49,9 +49,10 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     )
     prepared = await build_chat_request(call)
     assert prepared.toolset
+    assert call.agent
     toolset = prepared.toolset._replace(earlier=EarlierSpending(rounds=3, calls=2))
     shown: list[RunEvent] = []
-    run = run_agent(prepared, toolset, prepared.limits, connections)
+    run = run_agent(prepared, call.agent, toolset, prepared.limits, connections)
     async with aclosing(run) as events:
         async for event in events:
             shown.append(event)

@@ -20,7 +20,8 @@ from owui_manifold.call.config import SWITCH_CONTRACT
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from owui_manifold.run.checkup import run_diagnostics
+from owui_manifold.run.checkup import check_lines
+from owui_manifold.run.commands import stream_lines
 from simulator import Simulator
 from stand_in.host import StandInHost, close_connections, host_request
 from upstream.server import KEY, Answerer, Upstream
@@ -43,8 +44,8 @@ async def findings(
         ADMIN,
         host=host_context(request=host_request()),
     )
-    call.capabilities.dropped.update(dropped or {})
-    events = run_diagnostics(call, connections, [])
+    call.memory.dropped.update(dropped or {})
+    events = stream_lines(check_lines(call, connections, []))
     shown = [event async for event in events]
     await connections.close()
     ended = shown[-1]

@@ -95,7 +95,7 @@ async def test_failed_upload_says_which_file(
     again = await build_chat_request(call)
     assert bool(again.python_files) == is_planned_again
     # What one user's file met says nothing about the files of others.
-    refused = call.capabilities.refused_uploads
+    refused = call.memory.refused_uploads
     account = call.endpoint.account()
     assert refused.holds(account, "user-1") != is_planned_again
     assert not refused.holds(account, "user-2")

@@ -1,4 +1,4 @@
-"""What all calls of the pipe remember about keys and models."""
+"""What all calls of the pipe remember: of keys, models and files, and what was told."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ _MAX_REASON_CHARACTERS = 64
 """The reasons come from the server, so both are limited."""
 
 
-class AccountCapabilities(RecentTexts):
-    """Listed models, confirmed repairs, left-out items, and notices that were shown."""
+class PipeMemory(RecentTexts):
+    """The memory of all calls; itself it knows which notices were shown and logged."""
 
     def __init__(
         self,

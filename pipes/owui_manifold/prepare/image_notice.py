@@ -1,0 +1,69 @@
+"""Where people can turn on OpenAI's images: what the model says, and a notice."""
+
+from manifold.preparation import OfferedTools
+from openai_responses.items import tool_name
+from openai_responses.json_input import as_list, value_at
+from openai_responses.models.resolve import ResolvedModel, takes_hosted_tool
+from owui_manifold.call.config import may_change
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.valves import TOOL_SETTINGS
+
+_IMAGE_SWITCH = "openai_responses_images"
+"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
+_IMAGE_HINT = (
+    "If people ask for an image and you have no tool that draws one, tell them that they "
+    "can turn on Images by OpenAI in the menu next to the chat input."
+)
+
+
+def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+    """Return what a model says that is asked to draw; empty where it would be wrong.
+
+    It is the same whether or not the switch is on: another beginning would cost the
+    prompt cache.
+    """
+    kind = "image_generation"
+    meta = value_at(call.host.metadata, "model", "info", "meta")
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
+        return ""
+    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+        return ""
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
+    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
+
+
+_IMAGES_NOWHERE = (
+    "Open WebUI's Image has no effect here: no tool for images is available to you "
+    "with this model."
+)
+# A phone shows about 40 characters until somebody opens the line.
+_IMAGES_ELSEWHERE = (
+    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
+    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
+    "has no effect with this model."
+)
+
+
+def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+    """Return where images can be turned on, once in a chat that has the host's Image on.
+
+    The host then offers tools of its own, but none to a model without built-in tools;
+    with legacy function calling it draws before it asks the model
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
+    """
+    kind = "image_generation"
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
+    if not wanted or is_legacy:
+        return ""
+    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    if any(tool_name(tool) in drawing for tool in offered.items):
+        return ""
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
+    # Who has turned it on and does not get it is told why by others.
+    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
+    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    call.warn_once(notice)
+    is_new = call.memory.first_time(f"Image: {call.caller.chat_id}")
+    return notice if is_new else ""

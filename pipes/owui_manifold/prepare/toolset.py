@@ -1,0 +1,113 @@
+"""What runs the calls of a chat here, and who is asked about them."""
+
+from dataclasses import replace
+from functools import partial
+
+from manifold.preparation import OfferedTools
+from manifold.request_settings import call_limits
+from openai_responses.json_input import as_list, as_mapping, value_at
+from openai_responses.loop.spending import Budget, EarlierSpending
+from openai_responses.loop.tools import Toolset
+from owui_manifold.call.callers import given_tools
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.host.approvals import HostQuestions, build_approver
+from owui_manifold.host.open_webui import stores_approvals
+from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
+from owui_manifold.prepare.agent import agent_toolset
+from owui_manifold.prepare.remote_rules import default_remote_rule
+from owui_manifold.store.stored_chat import StoredChat
+
+
+def chat_toolset(
+    call: CheckedCall, offered: OfferedTools, stored: StoredChat | None
+) -> Toolset:
+    """Return what runs the calls here, unless a plain client has to."""
+    valves = call.valves
+    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
+    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
+    # is answered with an error. A plain client runs its own functions, and if it has one
+    # that Open WebUI does not have, all calls of the chat are left to it.
+    runs_calls = call.caller.is_open_webui or all(
+        name in call.host.tools for name in offered.names.known
+    )
+    judge: HostQuestions | None = None
+    if _has_questions_of_host(call):
+        judge = HostQuestions(call.host, approver, tools)
+    toolset = Toolset(
+        tools=tools,
+        approver=approver,
+        limits=call_limits(valves, call.config.timeouts, long_running_tools(call.host)),
+        log=call.log.warn,
+        redacted=call.log.redacted_for_model,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
+        carries_reasoning=valves.carries_reasoning(),
+        runs_calls=runs_calls,
+        judge=judge,
+        earlier=_earlier_spending(call, stored),
+    )
+    if call.agent:
+        toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
+    return toolset
+
+
+def _earlier_spending(call: CheckedCall, stored: StoredChat | None) -> EarlierSpending:
+    """Return what an answer has taken before the host made calls of it and goes on.
+
+    A user approved them; the limits are those of the whole answer.
+    """
+    if stored is None or not call.host.metadata.get("tool_approval_resume"):
+        return EarlierSpending()
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            if before != kind:  # the first of those that one response made
+                rounds += 1
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return EarlierSpending(rounds, calls)
+
+
+def _has_questions_of_host(call: CheckedCall) -> bool:
+    """Say whether the host can ask about calls, and somebody can answer.
+
+    It asks about the calls that it finds in a stream, and stores them in the chat's
+    row. No one looks at the chats of automations and sub-agents, and whoever started
+    them takes an answer that waits for one that is over (utils/automations.py:529,
+    utils/subagents.py:497).
+    """
+    metadata = call.host.metadata
+    if metadata.get("automation_id") or metadata.get("internal"):
+        return False
+    # Another function in the chat may ask with the chat's metadata. It reads the text
+    # alone, and would lose a call that is left open. In a chat with several models the
+    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
+    model = as_mapping(metadata.get("model"))
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
+
+
+def tool_user(call: CheckedCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
+    )

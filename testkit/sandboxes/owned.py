@@ -1,0 +1,21 @@
+"""Tools of a sandbox for one test, with workspaces that go with them."""
+
+from typing import Any
+
+from sandbox.tools import SandboxTools
+from sandbox.workspaces import WorkspacePool
+
+
+class OwnedTools(SandboxTools):
+    """The tools, and the pool of their workspaces."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        """Take what the tools take in addition to workspaces."""
+        self._pool = WorkspacePool()
+        super().__init__(self._pool, *given, **named)
+
+    async def close(self) -> None:
+        """Close both: no run begins any more, and what is under way ends."""
+        self._pool.refuse_new()
+        await super().close()
+        await self._pool.close()
