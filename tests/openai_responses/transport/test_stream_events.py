@@ -351,3 +351,14 @@ def test_type_alone_says_whether_an_event_is_parsed() -> None:
     ):
         data = json.dumps({"type": kind, "item": ITEM}, separators=(",", ":"))
         assert not is_opening(ServerSentEvent(name, data)), (name, kind)
+
+
+def test_reason_of_a_failure_may_be_next_to_the_response() -> None:
+    reason = {"code": "upstream_error"}
+    for response in ({"id": "r", "error": None}, {"id": "r"}, None):
+        event = typed(type="response.failed", response=response, error=reason)
+        assert isinstance(event, FinalResponse)
+        assert event.response["error"] == reason
+    own = {"error": {"code": "own"}}
+    event = typed(type="response.failed", response=own, error=reason)
+    assert event == FinalResponse("failed", own)
