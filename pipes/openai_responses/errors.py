@@ -368,6 +368,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -380,6 +382,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 

@@ -346,6 +346,27 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
+def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with each output directly after its call."""
+    paired = _find_pairs(items)
+    calls: dict[str, int] = {}
+    outputs: dict[int, Item] = {}
+    for index in sorted(paired):
+        item = items[index]
+        if is_call(item):
+            calls[item["call_id"]] = index
+        else:
+            outputs[calls[item["call_id"]]] = item
+    ordered: list[Item] = []
+    for index, item in enumerate(items):
+        if index in paired and is_call_output(item):
+            continue
+        ordered.append(item)
+        if index in outputs:
+            ordered.append(outputs[index])
+    return ordered
+
+
 INSTRUCTING = ("system", "developer")
 """The roles of messages that tell the model what to do."""
 _INPUT_ROLES = ("user", *INSTRUCTING)

@@ -338,3 +338,22 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
     message = f"messages.0.content.1.image.source.base64: {reason}"
     assert read_api_error({"error": {"message": message}}).code == "image_too_large"
     assert read_api_error({"error": {"message": reason}}).code is None
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "invalid_value",
+            "The image data you provided does not represent a valid image",
+        ),
+        ("", "image media type not supported"),
+        ("", "image media type is required"),
+    ],
+)
+def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:
+    """OpenAI's other code, and none of Copilot, name no image."""
+    read = read_api_error({"error": {"message": message, "code": code}})
+    assert read.code == "invalid_image_format"
+    quoted = read_api_error({"error": {"message": f"No: {message}", "code": code}})
+    assert quoted.code == (code or None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from openai_responses.appended import APPENDED, declared_tools, lower_payload
+from openai_responses.digest import hex_digest
 from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
@@ -20,14 +21,16 @@ from openai_responses.items import (
     answer_as_text,
     content_parts,
     is_call_output,
+    is_paired,
     item_type,
     json_digest,
     message_text,
     move_messages_after_outputs,
+    move_outputs_to_calls,
     text_message,
     tool_name,
 )
-from openai_responses.json_input import as_list, value_at
+from openai_responses.json_input import as_list, as_text, value_at
 from openai_responses.repairs.chat_repairs import (
     ChatRepair,
     PlainItems,
@@ -264,7 +267,11 @@ class LeaveOutToolChoice(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
-    """All that only tunes an answer goes: nothing says what of it was refused."""
+    """All that only tunes an answer goes: nothing says what of it was refused.
+
+    Tools stay, with simpler parameters: xAI and Google name no schema that they cannot
+    read (NousResearch/hermes-agent 27197).
+    """
 
     @property
     def message(self) -> str:
@@ -275,7 +282,7 @@ class LeaveOutOptions(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
-        changed = LeaveOutToolChoice().apply(payload)
+        changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
         for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
@@ -577,6 +584,77 @@ class LowerLimit(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class CreditLimit(RequestRepair):
+    """An answer may have no more tokens than the account can pay for.
+
+    Without a limit OpenRouter counts the longest answer that the model can write.
+    """
+
+    most: int
+
+    @property
+    def message(self) -> str:
+        return f"The account can pay for {self.most} more tokens: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        limit = payload.get("max_output_tokens")
+        if limit is not None and limit <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDetail(RequestRepair):
+    """Images say `low` or `high` of their detail, for servers that know no other."""
+
+    @property
+    def message(self) -> str:
+        return _refused_message("the detail of an image")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), list):
+                    changed[key] = [*map(_with_known_detail, item[key])]
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+def _with_known_detail(part: Any) -> Any:
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return part
+    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCallIds(RequestRepair):
+    """Calls have ids of nine letters and digits.
+
+    A new id follows from the old one alone, so later turns send the same.
+    """
+
+    @property
+    def message(self) -> str:
+        return "The model's server takes short ids of tool calls alone: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            call_id = as_text(item.get("call_id"))
+            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
+                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
+            else:
+                items.append(item)
+        return {**payload, "input": items}
+
+
+_SHORT_LENGTH = 9
+_SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True)
 class TextOutputs(RequestRepair):
     """Of the results of tools the words alone are sent."""
 
@@ -630,6 +708,21 @@ class MoveMessages(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateCalls(RequestRepair):
+    """Each output comes directly after its call, for models that make one at a time."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model takes one tool call at a time: sending each with its result behind "
+            "it."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -730,7 +823,12 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
+_MOVES = (
+    MoveMessages(),
+    SeparateCalls(),
+    GatherInstructions(),
+    StateInstructions(),
+)
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""

@@ -1,6 +1,7 @@
 """Repairs change what a server refused, and nothing else."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -42,6 +43,8 @@ from openai_responses.repairs.request_repairs import (
     Repair,
     ReplaceEffort,
     RequestRepair,
+    ShortCallIds,
+    StateDetail,
     StateInstructions,
     TextOutputs,
     lowered_kinds,
@@ -650,8 +653,8 @@ def test_people_read_what_is_left_out() -> None:
         (
             CallsAsWords(A),
             ["calls", A],
-            "The model's server demands earlier thoughts, which are gone: earlier tool calls were "
-            "sent as plain text.",
+            "The model's server does not take earlier tool calls as they were: sending them as "
+            "plain text.",
         ),
         (
             PlainItems(A),
@@ -840,3 +843,31 @@ def test_schema_keeps_ten_levels() -> None:
         schema = {"properties": {"a": {"items": schema}}}
         has_all = "integer" in json.dumps(plain_parameters(schema))
         assert has_all == (levels <= 10)
+
+
+def test_calls_with_short_ids_stay_in_pairs() -> None:
+    """The same in all later turns; an id that is short enough stays."""
+    nine = "Abc123xyZ"
+    own = {**call("b"), "call_id": nine}
+    own_output = {**output("b"), "call_id": nine}
+    asked = body(input=[HI, call("a"), own, output("a"), own_output, HELLO])
+    items = repair_request(asked, [ShortCallIds()])["input"]
+    ids = [item["call_id"] for item in items[1:5]]
+    assert ids == [ids[0], nine, ids[0], nine]
+    assert re.fullmatch("[a-z0-9]{9}", ids[0])
+    later = body(input=[*asked["input"], HI, call("b"), output("b")])
+    again = repair_request(later, [ShortCallIds()])["input"]
+    assert again[: len(items)] == items
+    assert again[-1]["call_id"] not in ids
+
+
+def test_detail_of_an_image_that_is_not_known_is_high() -> None:
+    low, auto = {**IMAGE, "detail": "low"}, {**IMAGE, "detail": "auto"}
+    seen = {**output("a"), "output": [auto]}
+    asked = body(input=[{**HI, "content": [low, IMAGE]}, call("a"), seen])
+    high = {**IMAGE, "detail": "high"}
+    assert repair_request(asked, [StateDetail()])["input"] == [
+        {**HI, "content": [low, high]},
+        call("a"),
+        {**seen, "output": [high]},
+    ]
