@@ -579,6 +579,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_LOW_OR_HIGH, StateDetail()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ALTERNATES, TextOutputs(shows_images=False)),
         (_ENDS_WITH_USER, AskToContinue()),
         (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),

@@ -246,7 +246,7 @@ class SentRequest(NamedTuple):
     payload: dict[str, Any]
     """The body that was sent."""
     items: Sequence[NamedItem]
-    """The items of its input, with their names."""
+    """The items of its input, with their names; one that was added has none."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
@@ -254,8 +254,8 @@ class SentRequest(NamedTuple):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item."""
-        return self.items[-1].name if self.items else ""
+        """The name of the last item that has one."""
+        return next((name for name, _ in reversed(self.items) if name), "")
 
 
 class Place(NamedTuple):

@@ -656,21 +656,62 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 
 @dataclass(frozen=True, slots=True)
 class TextOutputs(RequestRepair):
-    """Of the results of tools the words alone are sent."""
+    """Of the results of tools the words alone are sent; a message shows their images.
+
+    Templates that take questions and answers in turn want no such message.
+    """
+
+    shows_images: bool = True
 
     @property
     def message(self) -> str:
+        if self.shows_images:
+            return (
+                "The model's server accepts texts alone as results of tools: sending their "
+                "images after them."
+            )
         return (
             "The model's server accepts texts alone as results of tools: answering "
             "without their images and files."
         )
 
+    def applies(self, sent: SentRequest) -> bool:
+        if self.shows_images:
+            return self.apply(sent.payload) != sent.payload
+        return TextOutputs() in sent.repairs
+
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            has_parts = is_call_output(item) and has_media(item)
-            items.append(plain_item(item) if has_parts else item)
-        return {**payload, "input": items}
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        return {**payload, "input": [row.item for row in rows]}
+
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; a message that is added has none."""
+        changed: list[NamedItem] = []
+        images: list[Item] = []
+        """Those of the results that came last."""
+        for name, item in [*rows, _NO_ROW]:
+            if images and not is_call_output(item):
+                text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
+                shown = {"type": "message", "role": "user", "content": [text, *images]}
+                changed.append(NamedItem("", shown))
+                images = []
+            if not (is_call_output(item) and has_media(item)):
+                changed.append(NamedItem(name, item))
+                continue
+            parts: list[Item] = []
+            for part in content_parts(item["output"]):
+                if self.shows_images and part.get("type") == "input_image":
+                    images.append(part)
+                    parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
+                else:
+                    parts.append(part)
+            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+        return changed[:-1]
+
+
+_NO_ROW = NamedItem("", {})
+_IMAGE_FOLLOWS = "[An image: it follows the results.]"
+_IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -845,7 +886,9 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
+    moved = _lower_and_move(payload, repairs)
+    outputs = _text_outputs(repairs)
+    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -866,6 +909,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
+    outputs = _text_outputs(repairs)
+    if outputs:
+        rows = outputs.change_rows(rows)
     repaired = _apply_in_place(
         {**lowered, "input": [row.item for row in rows]}, repairs
     )
@@ -894,10 +940,18 @@ def _apply_in_place(
     for repair in repairs:
         if isinstance(repair, PlainItems | WordsAlone):
             payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
         if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
+
+
+def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
+    """Return how the results of tools are sent; None if as they are."""
+    for repair in (TextOutputs(shows_images=False), TextOutputs()):
+        if repair in repairs:
+            return repair
+    return None
 
 
 def outer_name(path: str) -> str:

@@ -738,7 +738,7 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
         PICTURE,
         HELLO,
     ]
-    items = repair_request(asked, [TextOutputs()])["input"]
+    items = repair_request(asked, [TextOutputs(shows_images=False)])["input"]
     assert items == [PICTURE, call("a"), {**seen, "output": GONE}, PICTURE, HELLO]
     question = chat_message("user", "Continue your last message exactly where it ends.")
     repairs: list[Repair] = [
@@ -871,3 +871,44 @@ def test_detail_of_an_image_that_is_not_known_is_high() -> None:
         call("a"),
         {**seen, "output": [high]},
     ]
+
+
+FILE = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
+RETURNED = {
+    "type": "input_text",
+    "text": "[The images that the tools returned, in their order:]",
+}
+
+
+@pytest.mark.parametrize("other", [LeaveOutItem(A), JoinMessages()])
+def test_images_of_tools_follow_their_results(other: Repair) -> None:
+    """In a message after all of them, which no repair of the chat can mean."""
+    seen = [{**output(name), "output": [IMAGE, FILE]} for name in "ab"]
+    asked = body(input=[HI, call("a"), call("b"), *seen, HELLO, call("c"), output("c")])
+    shown = {"type": "message", "role": "user", "content": [RETURNED, IMAGE, IMAGE]}
+    follows = "[An image: it follows the results.]"
+    words = [{**output(name), "output": f"{follows}\n{GONE}"} for name in "ab"]
+    left = [HI, call("a"), call("b"), *words, shown, HELLO, call("c"), output("c")]
+    for repairs in ([TextOutputs()], [TextOutputs(), other]):
+        assert repair_request(asked, repairs)["input"] == left
+    last = body(input=asked["input"][:5])
+    sent = sent_request(last, [TextOutputs(), other])
+    assert [row.item for row in sent.items] == left[:6]
+    names = item_names(last["input"])
+    assert [row.name for row in sent.items] == [*names, ""]
+    assert sent.last_name == names[-1]
+    plain = repair_request(last, [TextOutputs(), PlainItems(sent.last_name)])["input"]
+    bare = [{**output(name), "output": f"{GONE}\n{GONE}"} for name in "ab"]
+    assert plain == [*left[:3], *bare]
+
+
+def test_template_that_takes_turns_gets_no_images_of_tools() -> None:
+    seen = {**output("a"), "output": [IMAGE]}
+    asked = body(input=[HI, call("a"), seen])
+    hidden = TextOutputs(shows_images=False)
+    assert not hidden.applies(sent_request(asked, []))
+    assert hidden.applies(sent_request(asked, [TextOutputs()]))
+    left = repair_request(asked, [TextOutputs(), hidden])["input"]
+    assert left == [HI, call("a"), {**seen, "output": GONE}]
+    assert "without their images" in hidden.message
+    assert "after them" in TextOutputs().message
