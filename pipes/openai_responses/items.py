@@ -251,6 +251,19 @@ ANNOTATION_PLACES = ("start_index", "end_index", "index")
 -1 for none."""
 
 
+def flat_annotation(annotation: Item) -> Item:
+    """Return an annotation as the API has it: with the fields of a cited page in itself.
+
+    Chat Completions, and gateways that translate them, have these in `url_citation`
+    (theopenco/llmgateway 2992).
+    """
+    kind = annotation.get("type")
+    inner = annotation.get("url_citation")
+    if kind == "url_citation" and isinstance(inner, dict):
+        return {**inner, "type": kind}
+    return annotation
+
+
 def find_call_ids(items: Iterable[Item]) -> set[str]:
     """Return the ids of all calls that our side has to answer."""
     return {as_text(item.get("call_id")) for item in items if is_call(item)}

@@ -66,6 +66,7 @@ from openai_responses.items import (
     TextPlace,
     content_parts,
     distinct_call_id,
+    flat_annotation,
     is_call,
     is_call_output,
     is_hosted,
@@ -681,7 +682,7 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back.
+    servers refuse when it is sent back. Citations may have the form of Chat Completions.
     """
     parts: list[Any] = []
     for row in [content] if isinstance(content, str) else content:
@@ -690,6 +691,9 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
                 parts.append(text_part(kind, row))
         elif as_mapping(row).get("type") == "text":
             parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
         else:
             parts.append(row)
     return parts

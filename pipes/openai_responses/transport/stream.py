@@ -24,7 +24,13 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from openai_responses.items import ITEM_KINDS, Item, json_text, part_text
+from openai_responses.items import (
+    ITEM_KINDS,
+    Item,
+    flat_annotation,
+    json_text,
+    part_text,
+)
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
@@ -530,7 +536,8 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
+    flat = flat_annotation(_check_type(annotation, dict))
+    return AnnotationAdded(_read_index(wire), flat, item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:

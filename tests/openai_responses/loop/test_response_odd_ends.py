@@ -648,3 +648,14 @@ def test_text_without_an_item_is_an_answer(output: list[Item], said: list[str]) 
     """OpenAI's packages join the texts of the items in `output_text`."""
     end = wire.ended("completed", *output, output_text="Hello")
     assert list(map(message_text, output_of(end))) == said
+
+
+def test_citations_of_chat_completions_are_read() -> None:
+    page = {"url": "https://a.example", "start_index": 0, "end_index": 5}
+    message = wire.message_item("Hello")
+    file = {"type": "file_citation", "file_id": "file-1"}
+    nested = {"type": "url_citation", "url_citation": page}
+    message["content"][0]["annotations"] = [nested, file, 7]
+    [item] = output_of(wire.done(message))
+    flat = {"type": "url_citation", **page}
+    assert item["content"][0]["annotations"] == [flat, file]

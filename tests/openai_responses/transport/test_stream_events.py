@@ -268,6 +268,8 @@ def test_annotation_has_the_place_of_its_text() -> None:
 
     assert typed(type=name, **position, annotation=note) == AnnotationAdded(2, note)
     assert typed(type=name, **position, annotation=None) is None
+    nested = {"type": "url_citation", "url_citation": {"url": "https://a.example"}}
+    assert typed(type=name, **position, annotation=nested) == AnnotationAdded(2, note)
 
 
 def test_partial_picture_has_its_format() -> None:
