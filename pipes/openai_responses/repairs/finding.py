@@ -153,7 +153,8 @@ _CALLS_APART = re.compile(
     r"ids were found without `?tool_result`? blocks immediately after"
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
-    r"|assistant message with '?tool_calls'? must be followed by tool messages",
+    r"|assistant message with '?tool_calls'? must be followed by tool messages"
+    r"|invalid Gemini function call history",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -289,6 +290,8 @@ _SHORT_IDS = re.compile(
     # Mistral; its templates, at mlx-lm and others.
     r"must be a-z, A-Z, 0-9, with a length of 9\b"
     r"|Tool call IDs should be alphanumeric strings with length 9\b"
+    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
+    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
 _LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
 """What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""

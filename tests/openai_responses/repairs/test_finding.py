@@ -994,6 +994,10 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             ShortCallIds(),
         ),
         ("image detail has to be either 'low' or 'high'", StateDetail()),
+        (
+            "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'",
+            ShortCallIds(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1124,6 +1128,7 @@ def test_input_that_leaves_no_room_lowers_nothing() -> None:
         "function call turn comes immediately after a user turn",
         "number of function response parts is equal to the number of function call parts",
         "An assistant message with 'tool_calls' must be followed by tool messages",
+        'invalid Gemini function call history: name "call_1" does not match name "look"',
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
