@@ -194,7 +194,12 @@ _OUTPUT_LIMIT = re.compile(
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
     r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
     r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
-    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|\bmax_(?:completion_)?tokens\b[^\n]{0,80}? must be less than or equal to `?(\d{2,7})"
+    # OpenAI; Volcengine.
+    r"|\bmax_(?:output_)?tokens\b[^\n]{0,80}? integer above maximum value[.,] "
+    r"expected a value <= (\d{2,7})"
+    # Novita (cline/cline 8337).
+    r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
     r"to (?P<above>\d{2,7}) \(exclusive\)",
     re.IGNORECASE,

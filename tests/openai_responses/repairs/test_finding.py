@@ -1096,6 +1096,20 @@ def test_field_that_the_servers_code_missed(
             3096,
             False,
         ),
+        ("max_tokens (current value: 99999) must be between 0 and 8192", 8192, True),
+        ("max_tokens for `llama` must be less than or equal to 8000", 8000, True),
+        (
+            "Invalid 'max_output_tokens': integer above maximum value. Expected a value "
+            "<= 16384, but got 99999 instead.",
+            16384,
+            True,
+        ),
+        (
+            "The parameter `max_tokens` specified in the request are not valid: integer "
+            "above maximum value, expected a value <= 32768, but got 99999 instead.",
+            32768,
+            True,
+        ),
     ],
 )
 def test_longer_answer_than_the_model_can_write(
