@@ -295,10 +295,22 @@ def test_other_texts_are_messages(text: str) -> None:
         (b"\r\n <TITLE>A &amp; B</TITLE>", ApiError(message="A & B", is_page=True)),
         (b"<html></html>", ApiError(is_page=True)),
         (b"error code: 1015", ApiError(is_page=True)),
-        (b"error code: 1015, and more", ApiError()),
+        (
+            b"error code: 1015, and more",
+            ApiError(message="error code: 1015, and more", is_bare_text=True),
+        ),
         (b"", ApiError()),
         (b'{"error": {"message": "<html>"}}', ApiError(message="<html>")),
         (b"\xff<html>", ApiError()),
+        (b" \n", ApiError()),
+        (
+            b"tools[1].type: no\n",
+            ApiError(message="tools[1].type: no", is_bare_text=True),
+        ),
+        (
+            b'data: {"error": {"message": "No.", "code": "bad"}}\n\n',
+            ApiError("bad", message="No.", is_relayed=True, is_bare_text=True),
+        ),
     ],
 )
 def test_page_is_known_by_its_beginning(body: bytes, error: ApiError) -> None:
