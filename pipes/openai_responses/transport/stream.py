@@ -157,7 +157,8 @@ class EventStreamDecoder:
 
         A blank line ends an event; without data there is none to dispatch. Some proxies
         strip blank lines: then the next name, or data after a whole JSON object, begins
-        another event.
+        another event. Gateways that have begun to stream write the server's error as it
+        is, without a field (lemonade-sdk/lemonade 2975): it counts as data.
         """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
@@ -173,6 +174,8 @@ class EventStreamDecoder:
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
+            if line.startswith(b"{") and line.endswith(b"}"):
+                field, value = b"data", line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
