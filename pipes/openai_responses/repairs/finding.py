@@ -229,8 +229,12 @@ _TAKES_NO_FILES = re.compile(
     r"|\bunknown part type: input_file|does not support file content types",
     re.IGNORECASE,
 )
-_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
-"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_TAKES_TEXT_OUTPUTS = re.compile(
+    r"Output of tool call should be 'Input text'"
+    r"|FunctionCallOutput\.output of type string"
+)
+"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
+15406) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
@@ -462,6 +466,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    if refusal.error.code == "invalid_union" and refusal.error.param == "input":
+        yield TriedRepair(TextOutputs())
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))

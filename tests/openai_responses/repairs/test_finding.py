@@ -1217,3 +1217,19 @@ def test_parameters_that_a_server_may_not_read_are_simpler_at_once() -> None:
     sent = request.model_copy(update={"repairs": (tried.repair,)}).payload()
     plain = asking(tools=[exact, WEB], repairs=(PlainSchemas(),)).payload()
     assert sent["tools"] == plain["tools"] != [exact, WEB]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("invalid_union", param="input", message="Invalid type for 'input'."),
+        words("input[2]: json: ResponsesFunctionCallOutput.output of type string"),
+    ],
+)
+def test_results_that_may_only_be_texts(error: ApiError) -> None:
+    """LM Studio names no item, older servers of Ollama name it; images stay visible."""
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    seen = {**OUTPUT, "output": [image]}
+    assert find(error, input=[USER, CALL, seen]).repair == TextOutputs()
+    other = tried_after(error, input=[USER, CALL, OUTPUT])
+    assert other is None or other.repair != TextOutputs()
