@@ -646,6 +646,12 @@ def names_lasting_cause(error: ApiError) -> bool:
     return word in ("context_length_exceeded", "model_not_found")
 
 
+def is_too_long(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the chat does not fit into the model's context."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word == "context_length_exceeded"
+
+
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
     word = _message_word(_list_refusal_words(status, error))
@@ -734,9 +740,10 @@ _PHRASES = (
         "model_not_found",
     ),
     (
-        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
-        # Ollama.
-        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported",

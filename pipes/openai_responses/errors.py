@@ -78,6 +78,8 @@ class ApiError(NamedTuple):
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    is_bare_text: bool = False
+    """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
     since 1970 (`retries.seconds_until`)."""
@@ -276,14 +278,18 @@ _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 def read_error_body(body: bytes | bytearray) -> ApiError:
     """Return the error of the body of a refusal.
 
-    The API sends JSON. Of a page only the title is kept, for administrators.
+    The API sends JSON. Of a page only the title is kept, for administrators. A bare text
+    is what servers in Rust say of a request that they cannot read (DeepSeek's and
+    SGLang's router, sgl-project/sglang 30781).
     """
     try:
         return read_api_error(load_json(body))
     except ValueError:
         text = body.decode("utf-8", errors="replace")
     if not _PAGE.match(text):
-        return ApiError()
+        is_readable = bool(text.strip()) and "\ufffd" not in text
+        error = read_api_error(text.strip()) if is_readable else ApiError()
+        return error._replace(is_bare_text=is_readable)
     title = _TITLE.search(text)
     return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
 
@@ -368,6 +374,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -380,6 +388,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 

@@ -270,6 +270,19 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     return {**part, "annotations": moved} if moved else part
 
 
+def flat_annotation(annotation: Item) -> Item:
+    """Return an annotation as the API has it: with the fields of a cited page in itself.
+
+    Chat Completions, and gateways that translate them, have these in `url_citation`
+    (theopenco/llmgateway 2992).
+    """
+    kind = annotation.get("type")
+    inner = annotation.get("url_citation")
+    if kind == "url_citation" and isinstance(inner, dict):
+        return {**inner, "type": kind}
+    return annotation
+
+
 def find_call_ids(items: Iterable[Item]) -> set[str]:
     """Return the ids of all calls that our side has to answer."""
     return {as_text(item.get("call_id")) for item in items if is_call(item)}
@@ -362,6 +375,27 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
         if not waiting:
             ordered += moved
             moved = []
+    return ordered
+
+
+def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with each output directly after its call."""
+    paired = _find_pairs(items)
+    calls: dict[str, int] = {}
+    outputs: dict[int, Item] = {}
+    for index in sorted(paired):
+        item = items[index]
+        if is_call(item):
+            calls[item["call_id"]] = index
+        else:
+            outputs[calls[item["call_id"]]] = item
+    ordered: list[Item] = []
+    for index, item in enumerate(items):
+        if index in paired and is_call_output(item):
+            continue
+        ordered.append(item)
+        if index in outputs:
+            ordered.append(outputs[index])
     return ordered
 
 

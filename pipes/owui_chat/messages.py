@@ -412,6 +412,9 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    data = as_text(given.get("file_data"))
+    if has_web_scheme(data[:8]):  # so programs say it to OpenRouter (vercel/ai 7266)
+        given = {"file_url": data}
     address = given.get("file_url")
     if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.

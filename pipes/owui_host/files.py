@@ -23,6 +23,8 @@ class StoredFile(NamedTuple):
     media_type: str
     size: int
     """In bytes; 0 if the host does not say."""
+    has_text: bool = False
+    """Whether the host has read or heard a text in it."""
 
 
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
@@ -45,6 +47,7 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         name=row.filename,
         media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
+        has_text=bool(as_mapping(row.data).get("content")),
     )
 
 

@@ -246,14 +246,22 @@ class Files:
     threads: list[str] = field(default_factory=list)
     most_bytes: int = 10_000
 
-    def add(self, content: bytes, name: str, owner: str = "user-1", **meta: Any) -> str:
-        """Store a file; return its id."""
+    def add(
+        self,
+        content: bytes,
+        name: str,
+        owner: str = "user-1",
+        text: str = "",
+        **meta: Any,
+    ) -> str:
+        """Store a file, and the text in it; return its id."""
         id = f"file-{len(self.rows) + 1}"
         path = self.folder / f"{id}_stored"
         path.write_bytes(content)
         meta = {"name": name, "size": len(content), **meta}
+        data = {"status": "completed", **({"content": text} if text else {})}
         self.rows[id] = SimpleNamespace(
-            id=id, user_id=owner, filename=name, path=str(path), meta=meta
+            id=id, user_id=owner, filename=name, path=str(path), meta=meta, data=data
         )
         return id
 

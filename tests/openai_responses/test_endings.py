@@ -353,6 +353,7 @@ NO_MODEL = (
     '"bge-m3:latest" does not support chat',
     "The provided model identifier is invalid.",
     "Invocation of model ID x with on-demand throughput isn\u2019t supported.",
+    "No available channel for model x under group default (distributor)",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),

@@ -295,10 +295,22 @@ def test_other_texts_are_messages(text: str) -> None:
         (b"\r\n <TITLE>A &amp; B</TITLE>", ApiError(message="A & B", is_page=True)),
         (b"<html></html>", ApiError(is_page=True)),
         (b"error code: 1015", ApiError(is_page=True)),
-        (b"error code: 1015, and more", ApiError()),
+        (
+            b"error code: 1015, and more",
+            ApiError(message="error code: 1015, and more", is_bare_text=True),
+        ),
         (b"", ApiError()),
         (b'{"error": {"message": "<html>"}}', ApiError(message="<html>")),
         (b"\xff<html>", ApiError()),
+        (b" \n", ApiError()),
+        (
+            b"tools[1].type: no\n",
+            ApiError(message="tools[1].type: no", is_bare_text=True),
+        ),
+        (
+            b'data: {"error": {"message": "No.", "code": "bad"}}\n\n',
+            ApiError("bad", message="No.", is_relayed=True, is_bare_text=True),
+        ),
     ],
 )
 def test_page_is_known_by_its_beginning(body: bytes, error: ApiError) -> None:
@@ -338,3 +350,22 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
     message = f"messages.0.content.1.image.source.base64: {reason}"
     assert read_api_error({"error": {"message": message}}).code == "image_too_large"
     assert read_api_error({"error": {"message": reason}}).code is None
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "invalid_value",
+            "The image data you provided does not represent a valid image",
+        ),
+        ("", "image media type not supported"),
+        ("", "image media type is required"),
+    ],
+)
+def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:
+    """OpenAI's other code, and none of Copilot, name no image."""
+    read = read_api_error({"error": {"message": message, "code": code}})
+    assert read.code == "invalid_image_format"
+    quoted = read_api_error({"error": {"message": f"No: {message}", "code": code}})
+    assert quoted.code == (code or None)

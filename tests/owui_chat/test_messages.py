@@ -113,6 +113,13 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
             {"type": "input_file", "file_url": "HTTPS://a.example/a.pdf"},
         ),
         ({**FILE, "file_url": "file:///etc/passwd"}, NO_WEB_ADDRESS),
+        (
+            {
+                "type": "file",
+                "file": {"filename": "a", "file_data": "https://a.example"},
+            },
+            {"type": "input_file", "file_url": "https://a.example"},
+        ),
         ({"type": "input_file", "file_url": "/etc/passwd"}, NO_WEB_ADDRESS),
         ({"type": "input_file", "file_url": "gopher://a"}, NO_WEB_ADDRESS),
         ({"type": "input_file", "file_url": "ftp://a"}, NO_WEB_ADDRESS),

@@ -172,7 +172,8 @@ class BackgroundAttempt(Attempt):
             if failure.retry_after is not None and failure.retry_after > longest:
                 failure = failure._replace(retry_after=longest)
         # The words of a proxy say nothing of the response behind it.
-        is_foreign = failure.error.is_page or failure.error == ApiError()
+        told = failure.error
+        is_foreign = told.is_page or told.is_bare_text or told == ApiError()
         if is_foreign and failure.should_retry is None:
             failure = failure._replace(status=None, error=ApiError())
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())

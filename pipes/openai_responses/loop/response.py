@@ -26,9 +26,10 @@ unless it had no items: a gateway may ask its model once more, in the same strea
 
 An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 they are unknown, it is the last item that came with the same `output_index`, if the
-event can be about it: the type is the same, and it is open or the event has no id. An
-item of the final snapshot is found by its ids, else it is the first of its type that no
-other item of the snapshot is. Items are numbered as they come: other servers leave
+event can be about it: the type is the same, and it is open or the event has no id. A
+delta that names neither belongs to the newest open item that it can grow. An item of the
+final snapshot is found by its ids, else it is the first of its type that no other item of
+the snapshot is. Items are numbered as they come: other servers leave
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 opens when it ends, with an id of ours. Some servers number the calls of each response
 anew; such a call leaves here under an id that no earlier response has.
@@ -49,6 +50,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
+from itertools import chain, islice
 from typing import Any, Literal
 
 from openai_responses.endings import (
@@ -64,6 +66,7 @@ from openai_responses.items import (
     TextPlace,
     content_parts,
     distinct_call_id,
+    flat_annotation,
     is_call,
     is_call_output,
     is_hosted,
@@ -74,6 +77,7 @@ from openai_responses.items import (
     kind_of,
     message_text,
     part_text,
+    text_message,
     text_part,
     with_texts,
 )
@@ -96,12 +100,14 @@ from openai_responses.loop.repeated_messages import RepeatedMessages
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
+    NO_INDEX,
     AnnotationAdded,
     EndMark,
     FinalResponse,
     ItemAdded,
     ItemDone,
     LooseWords,
+    PartDone,
     PartialImage,
     StreamError,
     StreamEvent,
@@ -244,9 +250,8 @@ class ResponseState:
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[-1] if self._items else {}
-        is_answer = is_call(last) or item_type(last) == "message"
-        if not (self._has_end_mark and is_answer) or self._open or self._early:
+        is_answered = any(map(_is_answer, self._items[-1:]))
+        if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
         return [ResponseDone("completed")]
@@ -304,6 +309,27 @@ class ResponseState:
         if has_id and position not in self._open:
             return None
         return position
+
+    def _find_unnamed(self, index: int, kind: str) -> int | None:
+        """Return the position of the newest open item that a delta without an id grows.
+
+        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
+        """
+        without_index = self._latest.get(NO_INDEX)
+        for position in islice(reversed(self._open), _NEWEST):
+            is_meant = index == NO_INDEX or position == without_index
+            if is_meant and _can_grow(self._items[position], kind):
+                return position
+        return None
+
+    def _has_brought(self, position: int | None, kind: str) -> bool:
+        """Say whether the text of a part has come before the part ends.
+
+        Servers number parts, and name them, in other ways than their texts.
+        """
+        if position is None:
+            return any(_can_grow(item, kind) for item in self._items)
+        return position in self._ended or self._open[position].has_text
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -372,6 +398,10 @@ class ResponseState:
         events: list[RunEvent] = []
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None and not item_id:
+            position = self._find_unnamed(index, kind)
+        if isinstance(event, PartDone) and self._has_brought(position, kind):
+            return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -533,6 +563,10 @@ class ResponseState:
         for item in map(_in_api_form, content_parts(response.get("output"))):
             if not self._is_of_server(item):
                 output.append(item)
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
         for position, item in self._match(output):
             # SGLang's router has an empty message there, in the place of calls. Alone,
             # it is the answer.
@@ -594,6 +628,8 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_NEWEST = 8
+"""Open items that an event without a name may be about."""
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
@@ -656,7 +692,7 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back.
+    servers refuse when it is sent back. Citations may have the form of Chat Completions.
     """
     parts: list[Any] = []
     for row in [content] if isinstance(content, str) else content:
@@ -665,6 +701,9 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
                 parts.append(text_part(kind, row))
         elif as_mapping(row).get("type") == "text":
             parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
         else:
             parts.append(row)
     return parts
@@ -729,6 +768,11 @@ def _ids(item: Item) -> list[str]:
     call_id = "" if is_call_output(item) else as_text(item.get("call_id"))
     ids = (as_text(item.get("id")), call_id)
     return [item_id for item_id in ids if item_id]
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether an item is what a response was asked for: a message or a call."""
+    return is_call(item) or item_type(item) == "message"
 
 
 def _lacks_call_id(item: Item) -> bool:

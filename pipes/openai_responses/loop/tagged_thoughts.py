@@ -51,8 +51,15 @@ THOUGHT_TAGS: ThoughtTags = (
     ("<Thought>", "</Thought>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel>thought", "<channel|>"),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+    ),
 )
-"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts"), and those of
+Mistral, Gemma 4 (text-generation-webui 7509) and gpt-oss (mlx-lm 1867)."""
 
 
 _MOST_BLANK = 1_000

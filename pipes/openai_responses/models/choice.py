@@ -65,14 +65,14 @@ def read_context_windows(answer: object) -> dict[str, int]:
 
     llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
-    the empty name has the window of any.
+    the empty name has the window of any. vLLM and SGLang say `max_model_len`.
     """
     rows = _listed_rows(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
         name = as_text(row.get("id"))[:_MAX_MODEL_ID]
-        tokens = as_mapping(row.get("meta")).get("n_ctx")
+        tokens = as_mapping(row.get("meta")).get("n_ctx") or row.get("max_model_len")
         if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
             windows[name] = tokens
             if len(rows) == 1:

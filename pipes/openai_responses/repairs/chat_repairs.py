@@ -189,12 +189,12 @@ class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
-    plain thoughts are kept for one turn.
+    plain thoughts are kept for one turn. Others take none without tools in the request.
     """
 
     message = (
-        "The model's server demands earlier thoughts, which are gone: earlier tool "
-        "calls were sent as plain text."
+        "The model's server does not take earlier tool calls as they were: sending "
+        "them as plain text."
     )
 
     def stored(self) -> list[str]:

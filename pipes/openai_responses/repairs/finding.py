@@ -22,6 +22,7 @@ from openai_responses.endings import (
     NO_CREDIT_CODES,
     has_known_cause,
     is_about_address,
+    is_too_long,
 )
 from openai_responses.errors import (
     UNREAD_REASONING,
@@ -63,6 +64,7 @@ from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
+    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -81,6 +83,9 @@ from openai_responses.repairs.request_repairs import (
     PlainSchemas,
     Repair,
     ReplaceEffort,
+    SeparateCalls,
+    ShortCallIds,
+    StateDetail,
     StateInstructions,
     TextOutputs,
     effort_of,
@@ -98,6 +103,7 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
+_UNPAID = 402
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -144,6 +150,23 @@ place; "Expected container_id: cntr_..." a chat met in every further turn
 _NOT_DECLARED = re.compile("not found in 'tools'")
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
+_CALLS_APART = re.compile(
+    # Anthropic; Google; servers of Chat Completions.
+    r"ids were found without `?tool_result`? blocks immediately after"
+    r"|function call turn comes immediately after"
+    r"|number of function response parts is equal to the number of function call parts"
+    r"|assistant message with '?tool_calls'? must be followed by tool messages"
+    r"|invalid Gemini function call history",
+    re.IGNORECASE,
+)
+"""What others say of it, or of calls that a gateway has torn apart."""
+_TOOLS_ARE_MISSING = re.compile(
+    # Anthropic; Bedrock; LiteLLM.
+    r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
+    r"|tool calling without `tools=` param",
+    re.IGNORECASE,
+)
+"""What servers say of earlier calls in a chat that has no tools any more."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -173,12 +196,24 @@ _OUTPUT_LIMIT = re.compile(
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
     r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
     r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
-    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|\bmax_(?:completion_)?tokens\b[^\n]{0,80}? must be less than or equal to `?(\d{2,7})"
+    # OpenAI; Volcengine.
+    r"|\bmax_(?:output_)?tokens\b[^\n]{0,80}? integer above maximum value[.,] "
+    r"expected a value <= (\d{2,7})"
+    # Novita (cline/cline 8337).
+    r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
     r"to (?P<above>\d{2,7}) \(exclusive\)",
     re.IGNORECASE,
 )
 """What servers say of a longer answer than their model can write."""
+_AFFORDABLE = re.compile(
+    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
+)
+"""What OpenRouter says, with a status of 402, of an answer that could cost more than
+the account has (can1357/oh-my-pi 9569)."""
+_LEAST_AFFORDABLE = 1000
+"""Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = re.compile(
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
@@ -196,15 +231,21 @@ _TAKES_NO_FILES = re.compile(
     r"|\bunknown part type: input_file|does not support file content types",
     re.IGNORECASE,
 )
-_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
-"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_TAKES_TEXT_OUTPUTS = re.compile(
+    r"Output of tool call should be 'Input text'"
+    r"|FunctionCallOutput\.output of type string"
+)
+"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
+15406) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
     r"|prefill is incompatible with enable_thinking"
     r"|2 or more assistant messages at the end of the list"
     r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b",
+    r"|expected last role user or tool\b"
+    # Perplexity; Google.
+    r"|last message must have role .?user|single turn requests end with a user role",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -246,8 +287,25 @@ _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
-_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+_STREAMS_ALONE = re.compile(
+    # DashScope's, of models that think.
+    r"stream must be set to true|only supports? stream mode"
+    r"|enable_thinking must be set to false for non-streaming calls",
+    re.IGNORECASE,
+)
 """What Codex's own server says, and the gateways to it."""
+_ONE_CALL = re.compile(r"only supports single tool-calls at once")
+"""What templates of Llama's models say of two calls without an output in between
+(vllm-project/vllm 25108)."""
+_SHORT_IDS = re.compile(
+    # Mistral; its templates, at mlx-lm and others.
+    r"must be a-z, A-Z, 0-9, with a length of 9\b"
+    r"|Tool call IDs should be alphanumeric strings with length 9\b"
+    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
+    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
+)
+_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
+"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
@@ -257,8 +315,11 @@ _INSTRUCTS_FIRST = re.compile(
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
 it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
-"""What templates of Gemma and Mistral say of two questions in a row."""
+_ALTERNATES = re.compile(
+    r"conversation roles must alternate|should alternate with assistant message",
+    re.IGNORECASE,
+)
+"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -309,6 +370,8 @@ def find_repair(
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
+    elif failure.status == _UNPAID:
+        candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
@@ -348,6 +411,8 @@ def _blind_steps(
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
         return  # it stays, and with it the refusal
+    if is_too_long(status, error):
+        return  # its words are most of a chat
     if error.code == UNREADABLE_STREAM:
         yield LeaveOutParameter("stream")
         return
@@ -404,12 +469,18 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     if _REASONING_IS_MISSING.search(refusal.words):
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
+    yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
+    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    if refusal.error.code == "invalid_union" and refusal.error.param == "input":
+        yield TriedRepair(TextOutputs())
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
@@ -536,8 +607,12 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
+        (_ONE_CALL, SeparateCalls()),
+        (_SHORT_IDS, ShortCallIds()),
+        (_LOW_OR_HIGH, StateDetail()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ALTERNATES, TextOutputs(shows_images=False)),
         (_ENDS_WITH_USER, AskToContinue()),
         (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
@@ -564,6 +639,13 @@ def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
+def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a limit for the answer that the account can pay for."""
+    affordable = _AFFORDABLE.search(refusal.words)
+    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
+
+
 def _end_of_earlier_calls(sent: SentRequest) -> str:
     """Return the name of the question after the calls of earlier turns.
 
@@ -581,7 +663,7 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = refusal.named_parameter == refusal.parameter
+    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
@@ -595,8 +677,11 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     if path not in MAY_BE_LEFT_OUT:
         return
     if path == "reasoning.effort":
-        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
-        if nearest:
+        quoted = refusal.quoted_words
+        nearest = _nearest_effort(effort_of(payload), quoted)
+        if (
+            nearest and "default" not in quoted
+        ):  # that of a model that only thinks or not
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)

@@ -64,7 +64,9 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
-    rf"|\binvalid {_NAME}: only \d",
+    rf"|\binvalid {_NAME}: only \d"
+    # Groq (Alishahryar1/free-claude-code 1348).
+    rf"|`{_NAME}` must be one of\b",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
@@ -97,8 +99,10 @@ _OTHER_NAMES = {
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
     "verbosity": "text.verbosity",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
 }
-"""Names that parameters have elsewhere."""
+"""Names that parameters have elsewhere, such as in Chat Completions."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
@@ -114,6 +118,8 @@ _PARAMETERS_IN_WORDS = (
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
+_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
+"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -240,7 +246,7 @@ class SentRequest(NamedTuple):
     payload: dict[str, Any]
     """The body that was sent."""
     items: Sequence[NamedItem]
-    """The items of its input, with their names."""
+    """The items of its input, with their names; one that was added has none."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
@@ -248,8 +254,8 @@ class SentRequest(NamedTuple):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item."""
-        return self.items[-1].name if self.items else ""
+        """The name of the last item that has one."""
+        return next((name for name, _ in reversed(self.items) if name), "")
 
 
 class Place(NamedTuple):
@@ -375,10 +381,10 @@ class Refusal:
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
-            return self.named_parameter
+            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
-            return relayed
+            return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
@@ -392,6 +398,7 @@ class Refusal:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        kinds |= self._find_names(_REQUESTED_TOOL)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":

@@ -18,6 +18,7 @@ from openai_responses.appended import (
     declared_tools,
     lower_payload,
 )
+from openai_responses.digest import hex_digest
 from openai_responses.items import (
     ADDED_TOOLS,
     INSTRUCTING,
@@ -25,14 +26,16 @@ from openai_responses.items import (
     answer_as_text,
     content_parts,
     is_call_output,
+    is_paired,
     item_type,
     json_digest,
     message_text,
     move_messages_after_outputs,
+    move_outputs_to_calls,
     text_message,
     tool_name,
 )
-from openai_responses.json_input import as_list, value_at
+from openai_responses.json_input import as_list, as_text, value_at
 from openai_responses.repairs.chat_repairs import (
     ChatRepair,
     PlainItems,
@@ -265,7 +268,11 @@ class LeaveOutToolChoice(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
-    """All that only tunes an answer goes: nothing says what of it was refused."""
+    """All that only tunes an answer goes: nothing says what of it was refused.
+
+    Tools stay, with simpler parameters: xAI and Google name no schema that they cannot
+    read (NousResearch/hermes-agent 27197).
+    """
 
     message = (
         "The model's server rejected the request: answering without its optional "
@@ -274,7 +281,7 @@ class LeaveOutOptions(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
-        changed = LeaveOutToolChoice().apply(payload)
+        changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
         for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
@@ -550,20 +557,130 @@ class LowerLimit(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
-    """Of the results of tools the words alone are sent."""
+class CreditLimit(RequestRepair):
+    """An answer may have no more tokens than the account can pay for.
 
-    message = (
-        "The model's server accepts texts alone as results of tools: answering "
-        "without their images and files."
-    )
+    Without a limit OpenRouter counts the longest answer that the model can write.
+    """
+
+    most: int
+
+    @property
+    def message(self) -> str:
+        return f"The account can pay for {self.most} more tokens: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        limit = payload.get("max_output_tokens")
+        if limit is not None and limit <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDetail(RequestRepair):
+    """Images say `low` or `high` of their detail, for servers that know no other."""
+
+    message = _refused_message("the detail of an image")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         items: list[Item] = []
         for item in payload["input"]:
-            has_parts = is_call_output(item) and has_media(item)
-            items.append(plain_item(item) if has_parts else item)
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), list):
+                    changed[key] = [*map(_with_known_detail, item[key])]
+            items.append(changed)
         return {**payload, "input": items}
+
+
+def _with_known_detail(part: Any) -> Any:
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return part
+    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCallIds(RequestRepair):
+    """Calls have ids of nine letters and digits.
+
+    A new id follows from the old one alone, so later turns send the same.
+    """
+
+    message = "The model's server takes short ids of tool calls alone: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            call_id = as_text(item.get("call_id"))
+            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
+                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
+            else:
+                items.append(item)
+        return {**payload, "input": items}
+
+
+_SHORT_LENGTH = 9
+_SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent; a message shows their images.
+
+    Templates that take questions and answers in turn want no such message.
+    """
+
+    shows_images: bool = True
+
+    @property
+    def message(self) -> str:
+        if self.shows_images:
+            return (
+                "The model's server accepts texts alone as results of tools: sending their "
+                "images after them."
+            )
+        return (
+            "The model's server accepts texts alone as results of tools: answering "
+            "without their images and files."
+        )
+
+    def applies(self, sent: SentRequest) -> bool:
+        if self.shows_images:
+            return self.apply(sent.payload) != sent.payload
+        return TextOutputs() in sent.repairs
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        return {**payload, "input": [row.item for row in rows]}
+
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; a message that is added has none."""
+        changed: list[NamedItem] = []
+        images: list[Item] = []
+        """Those of the results that came last."""
+        for name, item in [*rows, _NO_ROW]:
+            if images and not is_call_output(item):
+                text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
+                shown = {"type": "message", "role": "user", "content": [text, *images]}
+                changed.append(NamedItem("", shown))
+                images = []
+            if not (is_call_output(item) and has_media(item)):
+                changed.append(NamedItem(name, item))
+                continue
+            parts: list[Item] = []
+            for part in content_parts(item["output"]):
+                if self.shows_images and part.get("type") == "input_image":
+                    images.append(part)
+                    parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
+                else:
+                    parts.append(part)
+            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+        return changed[:-1]
+
+
+_NO_ROW = NamedItem("", {})
+_IMAGE_FOLLOWS = "[An image: it follows the results.]"
+_IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,6 +714,19 @@ class MoveMessages(RequestRepair):
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateCalls(RequestRepair):
+    """Each output comes directly after its call, for models that make one at a time."""
+
+    message = (
+        "The model takes one tool call at a time: sending each result directly after its "
+        "call."
+    )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -689,7 +819,12 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
+_MOVES = (
+    MoveMessages(),
+    SeparateCalls(),
+    GatherInstructions(),
+    StateInstructions(),
+)
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -706,7 +841,9 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
+    moved = _lower_and_move(payload, repairs)
+    outputs = _text_outputs(repairs)
+    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -727,6 +864,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
+    outputs = _text_outputs(repairs)
+    if outputs:
+        rows = outputs.change_rows(rows)
     repaired = _apply_in_place(
         {**lowered, "input": [row.item for row in rows]}, repairs
     )
@@ -755,10 +895,18 @@ def _apply_in_place(
     for repair in repairs:
         if isinstance(repair, PlainItems | WordsAlone):
             payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
         if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
+
+
+def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
+    """Return how the results of tools are sent; None if as they are."""
+    for repair in (TextOutputs(shows_images=False), TextOutputs()):
+        if repair in repairs:
+            return repair
+    return None
 
 
 def outer_name(path: str) -> str:

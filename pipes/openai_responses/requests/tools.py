@@ -59,11 +59,14 @@ class ToolNames:
         """Return the tool's own name for the name that the model used.
 
         A name that neither a tool nor one of the `others` has means the only tool that
-        is spelled like it.
+        is spelled like it, or like its end: Gemini puts a namespace of its own in front,
+        such as `default_api.` (google-gemini/cookbook 1374).
         """
         own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._names_by_spelling.get(_normalize_spelling(called))
+            _, dot, last = called.rpartition(".")
+            for name in (called, last) if dot else (called,):
+                own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
     @cached_property

@@ -24,7 +24,13 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from openai_responses.items import ITEM_KINDS, Item, json_text
+from openai_responses.items import (
+    ITEM_KINDS,
+    Item,
+    flat_annotation,
+    json_text,
+    part_text,
+)
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
@@ -151,7 +157,8 @@ class EventStreamDecoder:
 
         A blank line ends an event; without data there is none to dispatch. Some proxies
         strip blank lines: then the next name, or data after a whole JSON object, begins
-        another event.
+        another event. Gateways that have begun to stream write the server's error as it
+        is, without a field (lemonade-sdk/lemonade 2975): it counts as data.
         """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
@@ -167,6 +174,8 @@ class EventStreamDecoder:
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
+            if line.startswith(b"{") and line.endswith(b"}"):
+                field, value = b"data", line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
@@ -222,6 +231,10 @@ class TextDelta(NamedTuple):
 
 class TextDone(TextDelta):
     """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class PartDone(TextDone):
+    """A part that has ended: it repeats what other events have brought, if they have."""
 
 
 class AnnotationAdded(NamedTuple):
@@ -454,13 +467,14 @@ def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     return value
 
 
-_NO_INDEX = -1
+NO_INDEX = -1
+"""The `output_index` of an event that names none."""
 
 
 def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
-        return _NO_INDEX
+        return NO_INDEX
     return _check_type(index, int)
 
 
@@ -477,20 +491,46 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = _NO_INDEX
+            index = NO_INDEX
         if not isinstance(text, str):
             if text is None:
                 return None  # the item, or the deltas, have the text
-            if kind != "arguments":
+            # Gateways to Anthropic make a part of a delta (tombii/better-ccflare 233).
+            text = json_text(text) if kind == "arguments" else part_text(text)
+            if not text:
                 raise TypeError
-            text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
-            item_id = ""
+            # DeepSeek names a call by this one (lidge-jun/opencodex 1361).
+            item_id = as_text(wire.get("call_id"))
         return new((index, kind, part_index, text, item_id))
 
     return read
+
+
+_KINDS_OF_PARTS = {
+    "output_text": "text",
+    "text": "text",
+    "refusal": "refusal",
+    "summary_text": "summary",
+    "reasoning_text": "reasoning",
+}
+
+
+def _read_part(place: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is the field `place`.
+
+    Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
+    """
+    part = _check_type(wire["part"], dict)
+    kind = _KINDS_OF_PARTS.get(as_text(part.get("type")))
+    text = part_text(part)
+    if kind is None or not text:
+        return None
+    number = _check_type(wire.get(place) or 0, int)
+    item_id = as_text(wire.get("item_id"))
+    return PartDone(_read_index(wire), kind, number, text, item_id)
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
@@ -499,7 +539,8 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
+    flat = flat_annotation(_check_type(annotation, dict))
+    return AnnotationAdded(_read_index(wire), flat, item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
@@ -528,6 +569,10 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
+    # The reason may be next to the response (openai/codex 24973).
+    outer_error = wire.get("error")
+    if status == "failed" and outer_error and not response.get("error"):
+        response = {**response, "error": outer_error}
     return FinalResponse(status, response)
 
 
@@ -580,6 +625,8 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
+    "response.content_part.done": partial(_read_part, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": partial(_read_item, ItemAdded),

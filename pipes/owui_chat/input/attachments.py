@@ -241,26 +241,29 @@ def svg_notice(parts: Sequence[ChatPart]) -> str:
     """Return the message for a user who attached an SVG, which the host sends as a file."""
     names = [
         file.name
-        for file in _asked_files(parts)
+        for file in asked_files(parts)
         if file.content_type.startswith("image/svg")
     ]
     return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
 
 
-def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
+def unread_notice(
+    parts: Sequence[ChatPart], whole: Container[str], silent: Container[str] = ()
+) -> str:
     """Return the message for a user whose file the host could not read.
 
-    The files with the ids `whole` need no reading: the model or its code gets them.
+    The files with the ids `whole` need no reading: the model or its code gets them. Of
+    those with the ids `silent` the host has no text, although nothing failed.
     """
-    names = [
-        file.name
-        for file in _asked_files(parts)
-        if file.is_unread and not file.is_image and file.file_id not in whole
-    ]
+    names: list[str] = []
+    for file in asked_files(parts):
+        is_unread = file.is_unread or file.file_id in silent
+        if is_unread and not file.is_image and file.file_id not in whole:
+            names.append(file.name)
     return _UNREAD.format(", ".join(names)) if names else ""
 
 
-def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+def asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
     """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
     return question.attachments if question else ()

@@ -88,6 +88,7 @@ from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
     load_stored_images,
+    silent_videos,
 )
 from owui_manifold.prepare.image_notice import image_hint, image_notice
 from owui_manifold.prepare.python_files import (
@@ -317,7 +318,8 @@ async def _with_whole_files(
         python_files, notice = await choose_python_files(parts, user)
         notices = (*notices, notice)
         whole.update(file.file_id for file in python_files)
-    notices = (*notices, unread_notice(parts, whole))
+    silent = await silent_videos(parts, call.caller.user_id)
+    notices = (*notices, unread_notice(parts, whole, silent))
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
     )

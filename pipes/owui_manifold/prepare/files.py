@@ -11,6 +11,7 @@ from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import (
     GONE_FILE,
     PDF_TYPE,
+    asked_files,
     document_part,
     document_type,
     part_or_note,
@@ -62,6 +63,27 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
             if kind and not file.is_image:
                 ids.add(file.file_id)
     return ids
+
+
+async def silent_videos(parts: Sequence[ChatPart], user_id: str) -> set[str]:
+    """Return the host's ids of the videos at the question of which it has no text.
+
+    It stores most of them as they are, for tools (routers/files.py:176).
+    """
+    videos = [
+        file.file_id
+        for file in asked_files(parts)
+        if file.content_type.startswith("video/")
+    ]
+    if not videos:
+        return set()
+    user = await user_model(user_id)
+    silent: set[str] = set()
+    for file_id in videos:
+        stored = await readable_file(file_id, user)
+        if stored and not stored.has_text:
+            silent.add(file_id)
+    return silent
 
 
 def _wanted_type(name: str, declared: str, wanted: str) -> str:

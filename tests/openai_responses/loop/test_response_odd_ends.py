@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measures.work_count import count_joins
-from openai_responses.items import Item, is_call, message_text
+from openai_responses.items import Item, is_call, item_texts, message_text
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
@@ -23,7 +23,7 @@ from openai_responses.transport.stream import (
     join_deltas,
     parse_event,
 )
-from runs.joining import joined
+from runs.joining import grown_texts, joined
 from runs.log import log_of
 from runs.transcripts import FOLDER
 from upstream import wire
@@ -570,3 +570,114 @@ def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
         state.feed(wire.parsed(event))
     [call] = state.output
     assert call["arguments"] == read
+
+
+def bare(event: wire.Event, *names: str) -> wire.Event:
+    """An event without these fields."""
+    return {key: value for key, value in event.items() if key not in names}
+
+
+BEGUN = wire.added(wire.message_item())
+THINKING = wire.added({"type": "reasoning", "id": "rs_1", "summary": []}, at=1)
+WHOLE_PART: Item = {
+    "type": "response.content_part.done",
+    "item_id": "msg_0",
+    "output_index": 0,
+    "part": {"type": "output_text", "text": "Hello"},
+}
+WHOLE_THOUGHT: Item = {
+    "type": "response.reasoning_summary_part.done",
+    "item_id": "rs_1",
+    "part": {"type": "summary_text", "text": "Hm"},
+}
+NAMES = ("item_id", "output_index")
+DELTAS = [wire.text_delta("Hel"), wire.text_delta("lo")]
+CALLED = wire.added(UNSAID, at=1)
+GROWN = {"type": "response.function_call_arguments.delta", "delta": '{"a":1}'}
+
+
+@pytest.mark.parametrize(
+    ("events", "texts"),
+    [
+        pytest.param([BEGUN, WHOLE_PART], {"text": "Hello"}, id="the end of a part"),
+        pytest.param([WHOLE_PART], {"text": "Hello"}, id="and nothing announces it"),
+        pytest.param(
+            [*DELTAS, {**WHOLE_PART, "item_id": "msg_9", "content_index": 3}],
+            {"text": "Hello"},
+            id="a part ends under another name than it grew",
+        ),
+        pytest.param(
+            [THINKING, WHOLE_THOUGHT, *HELLO],
+            {"summary": "Hm", "text": "Hello"},
+            id="the end of a part of a thought",
+        ),
+        pytest.param(
+            [{**WHOLE_PART, "part": {"type": "output_audio", "transcript": "Hi"}}],
+            {},
+            id="a part of another kind",
+        ),
+        pytest.param(
+            [{**event, "delta": {"text": event["delta"]}} for event in DELTAS],
+            {"text": "Hello"},
+            id="deltas that are parts",
+        ),
+        pytest.param(
+            [THINKING, BEGUN, *(bare(event, *NAMES) for event in DELTAS), HELLO[-1]],
+            {"text": "Hello"},
+            id="deltas that name nothing",
+        ),
+        pytest.param(
+            [bare(BEGUN, *NAMES), *(bare(event, "item_id") for event in DELTAS)],
+            {"text": "Hello"},
+            id="an item that names nothing",
+        ),
+        pytest.param(
+            [CALLED, BEGUN, GROWN], {"arguments": '{"a":1}'}, id="arguments as well"
+        ),
+        pytest.param(
+            [
+                *(CALLED, wire.added(wire.call_item("find", "", at=2), at=2)),
+                *({**GROWN, "call_id": f"call_{at}"} for at in (0, 2)),
+            ],
+            {"arguments": '{"a":1}{"a":1}'},
+            id="arguments under the id of their call",
+        ),
+    ],
+)
+def test_texts_that_come_in_other_ways_are_shown_once(
+    events: wire.Events, texts: dict[str, str]
+) -> None:
+    """As gateways send them; each is also in the item that is sent again."""
+    state, reported = fed(*events, EMPTY_END)
+    shown: dict[str, str] = {}
+    for (_, kind, _), text in grown_texts(reported).items():
+        shown[kind] = shown.get(kind, "") + text
+    assert shown == texts
+    ended = [text for item in state.output for _, text in item_texts(item)]
+    assert sorted(filter(None, ended)) == sorted(grown_texts(reported).values())
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ([], ["Hello"]),
+        ([SUMMARY], ["", "Hello"]),
+        ([FINAL], ["Hello"]),
+        ([LOOK], [""]),
+    ],
+)
+def test_text_without_an_item_is_an_answer(output: list[Item], said: list[str]) -> None:
+    """OpenAI's packages join the texts of the items in `output_text`."""
+    end = wire.ended("completed", *output, output_text="Hello")
+    assert list(map(message_text, output_of(end))) == said
+
+
+def test_citations_of_chat_completions_are_read() -> None:
+    page = {"url": "https://a.example", "start_index": 0, "end_index": 5}
+    message = wire.message_item("Hello")
+    file = {"type": "file_citation", "file_id": "file-1"}
+    nested = {"type": "url_citation", "url_citation": page}
+    message["content"][0]["annotations"] = [nested, file, 7]
+    [item] = output_of(wire.done(message))
+    flat = {"type": "url_citation", **page}
+    assert item["content"][0]["annotations"] == [flat, file]

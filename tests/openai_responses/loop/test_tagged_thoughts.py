@@ -530,3 +530,25 @@ def test_messages_without_words_are_looked_at_once(
         tagged.feed(ItemAdded(index, call("1")))
 
     assert len(looks) == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[THINK]Hm.[/THINK]It rains.", [thought("Hm."), answer("It rains.")]),
+        (
+            "<|channel>thought\nHm.<channel|>It rains.",
+            [thought("Hm."), answer("It rains.")],
+        ),
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|>"
+            "<|start|>assistant<|channel|>final<|message|>It rains.",
+            [thought("Hm."), answer("It rains.")],
+        ),
+        ("[THI", [answer("[THI")]),
+        ("[a](b) is [THINK]", [answer("[a](b) is [THINK]")]),
+        ("It rains.[/THINK]", [answer("It rains.[/THINK]")]),
+    ],
+)
+def test_tags_that_only_some_models_write(text: str, parts: list[Part]) -> None:
+    test_a_message_with_tags_becomes_reasoning_and_answer(text, parts)

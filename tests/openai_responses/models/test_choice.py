@@ -282,3 +282,11 @@ def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> Non
 def test_a_refused_model_without_a_known_successor(model: str) -> None:
     assert name_asked_model(f"No {ASKED_MODEL} here.", model) == f"No {model} here."
     assert name_asked_model("Try again.", "o3-mini") == "Try again."
+
+
+def test_vllm_says_how_much_its_models_take() -> None:
+    """An adapter (LoRA) has the window of its model, and names none."""
+    base = {"id": "qwen", "owned_by": "vllm", "parent": None, "max_model_len": 32768}
+    adapter = {"id": "sql", "owned_by": "vllm", "parent": "qwen", "max_model_len": None}
+
+    assert read_context_windows({"data": [base, adapter]}) == {"qwen": 32768}

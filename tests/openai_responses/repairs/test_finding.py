@@ -30,7 +30,9 @@ from openai_responses.repairs.finding import (
 from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
+    AskForStream,
     AskToContinue,
+    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutField,
@@ -48,6 +50,9 @@ from openai_responses.repairs.request_repairs import (
     PlainSchemas,
     Repair,
     ReplaceEffort,
+    SeparateCalls,
+    ShortCallIds,
+    StateDetail,
     StateInstructions,
     TextOutputs,
 )
@@ -179,6 +184,8 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
         (ApiError(param="include[0]"), parameter("include", ["x"])),
+        # The name that a gateway's own API has for it.
+        (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
     ],
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
@@ -244,6 +251,21 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "reasoning_effort='none' is not supported by Harmony. Supported values are: "
             "high, medium, low.",
             ReplaceEffort("none", "low"),
+        ),
+        # To think as usual is not to think least.
+        (
+            "`reasoning_effort` must be one of `minimal` or `default`",
+            parameter("reasoning.effort", "none"),
+        ),
+        ("The requested tool image_generation is not supported.", tool(DRAW)),
+        ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
+        (
+            "Requests which include `tool_use` or `tool_result` blocks must define tools.",
+            CallsAsWords(LAST),
+        ),
+        (
+            "Bedrock doesn't support tool calling without `tools=` param specified.",
+            CallsAsWords(LAST),
         ),
     ],
 )
@@ -671,6 +693,7 @@ NO_PARSER = (
         (INSTRUCTS_FIRST, 500, GatherInstructions()),
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
+        ("should alternate with assistant message(s).", 400, JoinMessages()),
     ],
 )
 def test_what_a_model_cannot_do_is_left_out(
@@ -963,6 +986,24 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "Expected last role User or Tool for serving but got assistant",
             AskToContinue(),
         ),
+        ("Last message must have role `user` or `tool`.", AskToContinue()),
+        (
+            "Please ensure that single turn requests end with a user role",
+            AskToContinue(),
+        ),
+        (
+            "Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.",
+            ShortCallIds(),
+        ),
+        (
+            "Tool call IDs should be alphanumeric strings with length 9!",
+            ShortCallIds(),
+        ),
+        ("image detail has to be either 'low' or 'high'", StateDetail()),
+        (
+            "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'",
+            ShortCallIds(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1061,6 +1102,20 @@ def test_field_that_the_servers_code_missed(
             3096,
             False,
         ),
+        ("max_tokens (current value: 99999) must be between 0 and 8192", 8192, True),
+        ("max_tokens for `llama` must be less than or equal to 8000", 8000, True),
+        (
+            "Invalid 'max_output_tokens': integer above maximum value. Expected a value "
+            "<= 16384, but got 99999 instead.",
+            16384,
+            True,
+        ),
+        (
+            "The parameter `max_tokens` specified in the request are not valid: integer "
+            "above maximum value, expected a value <= 32768, but got 99999 instead.",
+            32768,
+            True,
+        ),
     ],
 )
 def test_longer_answer_than_the_model_can_write(
@@ -1091,3 +1146,103 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
     message = "Missing `reasoning_content` field in the assistant message."
     error = ApiError("server_error", message=message)
     assert find(error, 200).repair == CallsAsWords(LAST)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`tool_use` ids were found without `tool_result` blocks immediately after: call_x",
+        "function call turn comes immediately after a user turn",
+        "number of function response parts is equal to the number of function call parts",
+        "An assistant message with 'tool_calls' must be followed by tool messages",
+        'invalid Gemini function call history: name "call_1" does not match name "look"',
+    ],
+)
+def test_calls_that_a_gateway_tears_apart(message: str) -> None:
+    """Texts between a call and its result move; at the end both become words."""
+    items = [USER, CALL, ANSWER, OUTPUT, USER]
+    first, second, *_ = repairs_in_turn(Failure(400, words(message)), input=items)
+    assert (first, second) == (MoveMessages(), CallsAsWords(item_names(items)[-1]))
+    assert find(words(message), input=[*items, USER]).is_lasting
+    quoted = [*items, text_message("user", message)]
+    assert not find(words(message), input=quoted).is_lasting
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_model_that_makes_one_call_at_a_time(status: int) -> None:
+    """A template of Llama's; each result comes directly after its call."""
+    error = words(
+        "Jinja Exception: This model only supports single tool-calls at once!"
+    )
+    other, seen = {**CALL, "call_id": "call_b"}, {**OUTPUT, "call_id": "call_b"}
+    items = [USER, CALL, other, ANSWER, OUTPUT, seen, USER]
+    tried = find(error, status, input=items)
+    assert (tried.repair, tried.is_lasting) == (SeparateCalls(), True)
+    again = asking(input=items, repairs=(tried.repair,))
+    apart = [USER, CALL, OUTPUT, other, seen, ANSWER, USER]
+    assert again.payload()["input"] == apart
+    assert [row.item for row in again.sent().items] == apart
+
+
+@pytest.mark.parametrize("limit", [None, 32_000])
+@pytest.mark.parametrize(("affordable", "is_met"), [(1000, True), (999, False)])
+def test_answer_that_the_account_can_pay_for(
+    limit: int | None, affordable: int, is_met: bool
+) -> None:
+    """OpenRouter counts the longest answer that may come; nothing is remembered."""
+    message = (
+        "This request requires more credits, or fewer max_tokens. You requested up to "
+        f"32000 tokens, but can only afford {affordable}. To increase, visit"
+    )
+    tried = tried_after(words(message), 402, max_output_tokens=limit)
+    assert bool(tried) is is_met
+    if tried:
+        assert (tried.repair, tried.is_lasting) == (CreditLimit(affordable), False)
+        body = asking(max_output_tokens=limit, repairs=(tried.repair,)).payload()
+        assert body["max_output_tokens"] == affordable
+    assert tried_after(words(message), 402, max_output_tokens=900) is None
+    assert tried_after(words("Insufficient credits"), 402) is None
+
+
+def test_title_of_a_model_that_only_streams() -> None:
+    for message in (
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "This model only support stream mode, please enable the stream parameter",
+    ):
+        assert find(words(message), stream=False).repair == AskForStream()
+
+
+def test_chat_that_is_too_long_in_words_alone_costs_no_request() -> None:
+    """Its texts are most of it; a limit that the words name is lowered before."""
+    long = "`inputs` tokens + `max_new_tokens` must be <= 8193. `inputs` tokens: 9000"
+    assert tried_after(words(long)) is None
+    assert tried_after(ApiError(param="max_tokens", message=long)) is None
+    assert tried_after(ApiError(param="max_tokens"), max_output_tokens=100) is None
+
+
+def test_parameters_that_a_server_may_not_read_are_simpler_at_once() -> None:
+    """xAI and Google name neither the tool nor the keyword; the tools stay."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}}
+    exact = {**LOOK, "parameters": schema}
+    request = asking(tools=[exact, WEB])
+    tried = blind_repair(request.sent(), Failure(400, words("Invalid arguments.")))
+    assert tried
+    sent = request.model_copy(update={"repairs": (tried.repair,)}).payload()
+    plain = asking(tools=[exact, WEB], repairs=(PlainSchemas(),)).payload()
+    assert sent["tools"] == plain["tools"] != [exact, WEB]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("invalid_union", param="input", message="Invalid type for 'input'."),
+        words("input[2]: json: ResponsesFunctionCallOutput.output of type string"),
+    ],
+)
+def test_results_that_may_only_be_texts(error: ApiError) -> None:
+    """LM Studio names no item, older servers of Ollama name it; images stay visible."""
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    seen = {**OUTPUT, "output": [image]}
+    assert find(error, input=[USER, CALL, seen]).repair == TextOutputs()
+    other = tried_after(error, input=[USER, CALL, OUTPUT])
+    assert other is None or other.repair != TextOutputs()

@@ -1,6 +1,7 @@
 """Repairs change what a server refused, and nothing else."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -42,6 +43,8 @@ from openai_responses.repairs.request_repairs import (
     Repair,
     ReplaceEffort,
     RequestRepair,
+    ShortCallIds,
+    StateDetail,
     StateInstructions,
     TextOutputs,
     lowered_kinds,
@@ -650,8 +653,8 @@ def test_people_read_what_is_left_out() -> None:
         (
             CallsAsWords(A),
             ["calls", A],
-            "The model's server demands earlier thoughts, which are gone: earlier tool calls were "
-            "sent as plain text.",
+            "The model's server does not take earlier tool calls as they were: sending them as "
+            "plain text.",
         ),
         (
             PlainItems(A),
@@ -735,7 +738,7 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
         PICTURE,
         HELLO,
     ]
-    items = repair_request(asked, [TextOutputs()])["input"]
+    items = repair_request(asked, [TextOutputs(shows_images=False)])["input"]
     assert items == [PICTURE, call("a"), {**seen, "output": GONE}, PICTURE, HELLO]
     question = chat_message("user", "Continue your last message exactly where it ends.")
     repairs: list[Repair] = [
@@ -840,3 +843,72 @@ def test_schema_keeps_ten_levels() -> None:
         schema = {"properties": {"a": {"items": schema}}}
         has_all = "integer" in json.dumps(plain_parameters(schema))
         assert has_all == (levels <= 10)
+
+
+def test_calls_with_short_ids_stay_in_pairs() -> None:
+    """The same in all later turns; an id that is short enough stays."""
+    nine = "Abc123xyZ"
+    own = {**call("b"), "call_id": nine}
+    own_output = {**output("b"), "call_id": nine}
+    asked = body(input=[HI, call("a"), own, output("a"), own_output, HELLO])
+    items = repair_request(asked, [ShortCallIds()])["input"]
+    ids = [item["call_id"] for item in items[1:5]]
+    assert ids == [ids[0], nine, ids[0], nine]
+    assert re.fullmatch("[a-z0-9]{9}", ids[0])
+    later = body(input=[*asked["input"], HI, call("b"), output("b")])
+    again = repair_request(later, [ShortCallIds()])["input"]
+    assert again[: len(items)] == items
+    assert again[-1]["call_id"] not in ids
+
+
+def test_detail_of_an_image_that_is_not_known_is_high() -> None:
+    low, auto = {**IMAGE, "detail": "low"}, {**IMAGE, "detail": "auto"}
+    seen = {**output("a"), "output": [auto]}
+    asked = body(input=[{**HI, "content": [low, IMAGE]}, call("a"), seen])
+    high = {**IMAGE, "detail": "high"}
+    assert repair_request(asked, [StateDetail()])["input"] == [
+        {**HI, "content": [low, high]},
+        call("a"),
+        {**seen, "output": [high]},
+    ]
+
+
+FILE = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
+RETURNED = {
+    "type": "input_text",
+    "text": "[The images that the tools returned, in their order:]",
+}
+
+
+@pytest.mark.parametrize("other", [LeaveOutItem(A), JoinMessages()])
+def test_images_of_tools_follow_their_results(other: Repair) -> None:
+    """In a message after all of them, which no repair of the chat can mean."""
+    seen = [{**output(name), "output": [IMAGE, FILE]} for name in "ab"]
+    asked = body(input=[HI, call("a"), call("b"), *seen, HELLO, call("c"), output("c")])
+    shown = {"type": "message", "role": "user", "content": [RETURNED, IMAGE, IMAGE]}
+    follows = "[An image: it follows the results.]"
+    words = [{**output(name), "output": f"{follows}\n{GONE}"} for name in "ab"]
+    left = [HI, call("a"), call("b"), *words, shown, HELLO, call("c"), output("c")]
+    for repairs in ([TextOutputs()], [TextOutputs(), other]):
+        assert repair_request(asked, repairs)["input"] == left
+    last = body(input=asked["input"][:5])
+    sent = sent_request(last, [TextOutputs(), other])
+    assert [row.item for row in sent.items] == left[:6]
+    names = item_names(last["input"])
+    assert [row.name for row in sent.items] == [*names, ""]
+    assert sent.last_name == names[-1]
+    plain = repair_request(last, [TextOutputs(), PlainItems(sent.last_name)])["input"]
+    bare = [{**output(name), "output": f"{GONE}\n{GONE}"} for name in "ab"]
+    assert plain == [*left[:3], *bare]
+
+
+def test_template_that_takes_turns_gets_no_images_of_tools() -> None:
+    seen = {**output("a"), "output": [IMAGE]}
+    asked = body(input=[HI, call("a"), seen])
+    hidden = TextOutputs(shows_images=False)
+    assert not hidden.applies(sent_request(asked, []))
+    assert hidden.applies(sent_request(asked, [TextOutputs()]))
+    left = repair_request(asked, [TextOutputs(), hidden])["input"]
+    assert left == [HI, call("a"), {**seen, "output": GONE}]
+    assert "without their images" in hidden.message
+    assert "after them" in TextOutputs().message

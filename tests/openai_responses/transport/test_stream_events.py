@@ -268,6 +268,8 @@ def test_annotation_has_the_place_of_its_text() -> None:
 
     assert typed(type=name, **position, annotation=note) == AnnotationAdded(2, note)
     assert typed(type=name, **position, annotation=None) is None
+    nested = {"type": "url_citation", "url_citation": {"url": "https://a.example"}}
+    assert typed(type=name, **position, annotation=nested) == AnnotationAdded(2, note)
 
 
 def test_partial_picture_has_its_format() -> None:
@@ -351,3 +353,14 @@ def test_type_alone_says_whether_an_event_is_parsed() -> None:
     ):
         data = json.dumps({"type": kind, "item": ITEM}, separators=(",", ":"))
         assert not is_opening(ServerSentEvent(name, data)), (name, kind)
+
+
+def test_reason_of_a_failure_may_be_next_to_the_response() -> None:
+    reason = {"code": "upstream_error"}
+    for response in ({"id": "r", "error": None}, {"id": "r"}, None):
+        event = typed(type="response.failed", response=response, error=reason)
+        assert isinstance(event, FinalResponse)
+        assert event.response["error"] == reason
+    own = {"error": {"code": "own"}}
+    event = typed(type="response.failed", response=own, error=reason)
+    assert event == FinalResponse("failed", own)

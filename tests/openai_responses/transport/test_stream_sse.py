@@ -349,3 +349,15 @@ def test_tiny_deltas_are_joined_once(count: int) -> None:
 
     assert count_joins(lambda: joined.extend(join_deltas(events))) == 1
     assert joined == [TextDelta(0, "text", 0, "x" * count)]
+
+
+@pytest.mark.parametrize("before", [b": ping\n\n", b"data: {}\n\n", b"data: {}\n"])
+def test_error_without_a_field_is_data(before: bytes) -> None:
+    """A gateway that has begun to stream passes on the body of a refusal as it is."""
+    error = '{"error": {"code": 400}}'
+    first = [event("{}")] if before.startswith(b"data") else []
+    for end in (b"", b"\n", b"\n\n"):
+        text = before + error.encode() + end
+        assert decoded(text) == [*first, event(error)]
+        assert decoded(*bytewise(text)) == [*first, event(error)]
+    assert decoded(b'data: a\n\n{\n"error": 1\n}\n') == [event("a")]

@@ -381,3 +381,19 @@ async def test_file_that_nobody_could_read_is_announced(host: StandInHost) -> No
 
     assert any("could not read a.pdf" in notice for notice in told)
     assert not any(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("", True), ("Code, or what is said in it.", False)]
+)
+async def test_video_without_a_text_is_announced(
+    host: StandInHost, text: str, is_told: bool
+) -> None:
+    """The host keeps it for tools, and says nothing; code may have its type, too."""
+    video = {"name": "a.mp4", "content_type": "video/mp4"}
+    file_id = host.files.add(b"mp4", "a.mp4", text=text)
+    with_row(host, {"type": "file", "id": file_id, **video})
+    context = host_context(metadata={"user_message_id": "q0"})
+    call = call_of(chat("Watch it."), valves(), host=context)
+    told = (await build_chat_request(call)).notices
+    assert any("could not read a.mp4" in notice for notice in told) is is_told
