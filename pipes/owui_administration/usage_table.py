@@ -162,34 +162,47 @@ class UsageTable:
             del self._due[oldest]
 
     async def _write(self) -> None:
-        """Write what is due, until nothing is or the database refuses it.
+        """Write what is due; what comes meanwhile is written by the next task.
 
         The rows of a user wait while that user's are read.
         """
-        while keys := [key for key in self._due if not self._readers[key[0]]]:
-            # In one order: two servers never wait for each other's rows.
-            due = sorted(self._due.pop(key) for key in keys)
-            self.problem = ""
-            usage = [row._asdict() for row, _ in due]
-            purchases: list[dict[str, object]] = []
+        keys = self._keys_to_write()
+        if not keys:
+            return
+        # In one order: two servers never wait for each other's rows.
+        due = sorted(self._due.pop(key) for key in keys)
+        self.problem = ""
+        usage = [row._asdict() for row, _ in due]
+        purchases: list[dict[str, object]] = []
+        for row, bought in due:
+            if any(bought):
+                key = {"user_id": row.user_id, "day": row.day, "model": row.model}
+                purchases.append({**key, **bought._asdict()})
+        additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+        if purchases:
+            additions.append((_ADD_PURCHASES, purchases))
+        try:
+            await _run_with_tables(*additions)
+        except Exception as error:
             for row, bought in due:
-                if any(bought):
-                    key = {"user_id": row.user_id, "day": row.day, "model": row.model}
-                    purchases.append({**key, **bought._asdict()})
-            additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
-            if purchases:
-                additions.append((_ADD_PURCHASES, purchases))
-            try:
-                await _run_with_tables(*additions)
-            except Exception as error:
-                for row, bought in due:
-                    self._add_due(row, bought)
-                self.problem = _NOT_COUNTED.format(type(error).__name__)
-                return
+                self._add_due(row, bought)
+            self.problem = _NOT_COUNTED.format(type(error).__name__)
+            return
+        if self._keys_to_write():
+            self._writer = asyncio.create_task(self._write())
+
+    def _keys_to_write(self) -> list[tuple[str, str, str]]:
+        return [key for key in self._due if not self._readers[key[0]]]
 
     async def flush(self) -> None:
-        """Wait until what is due was written, or could not be."""
+        """Wait until what is due now was written, or could not be.
+
+        Others may always add more, so what comes meanwhile is not waited for.
+        """
         await asyncio.wait([self._start_writer()])
+        # That one may have begun before; then the next one has what was due.
+        if self._writer and not self._writer.done():
+            await asyncio.wait([self._writer])
 
     async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
         """Return the rows of a user from a day on.
