@@ -1,6 +1,7 @@
 """The pipeline as its server calls it: from threads, with a body that passed the inlet."""
 
 import asyncio
+import errno
 import json
 import logging
 import tempfile
@@ -706,3 +707,34 @@ async def test_sources_are_links_in_the_text_of_a_channel(desk: Desk) -> None:
 
     ended = "[1] [The chronicle](<http://127.0.0.1/chronicle>)"
     assert ended in json.dumps(told)
+
+
+@pytest.mark.parametrize("lacking", ["files", "threads"])
+async def test_server_that_lacks_files_or_threads_for_a_moment(
+    lacking: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question of that moment is told; the next one is answered."""
+    with monkeypatch.context() as moment:
+        if lacking == "files":
+            moment.setattr(asyncio, "SelectorEventLoop", lacking_files)
+        else:
+            moment.setattr("gpt5_agent.shell.bridge.Thread", LackingThread)
+        assert desk.pipeline.pipelines()
+        async with asyncio.timeout(10):
+            [told, end] = await desk.pieces("hello", None)
+            whole = await desk.result("hello", None)
+
+    for failed in (error_of(told), error_of(whole)):
+        assert failed.startswith("Something in this pipeline went wrong.")
+    assert end == "data: [DONE]"
+    assert plain_text((await desk.pieces("sim:short", None))[:-1])
+
+
+def lacking_files() -> None:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+class LackingThread(threading.Thread):
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")

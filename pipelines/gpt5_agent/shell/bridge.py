@@ -168,8 +168,11 @@ class AsyncBridge:
             raise BridgeClosed from None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` without waiting for it. A bridge that is closed drops it."""
-        with suppress(BridgeClosed):
+        """Run `work` without waiting for it.
+
+        A bridge that is closed, or that no thread can be started for, drops it.
+        """
+        with suppress(BridgeClosed, OSError, RuntimeError):
             self._submit(work)
 
     def close(self) -> None:
@@ -184,29 +187,45 @@ class AsyncBridge:
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Start `work` in the event loop of the thread; raises BridgeClosed."""
+        """Start `work` in the event loop of the thread; raises BridgeClosed.
+
+        Also what the system raises that lacks files or threads: the next work tries again.
+        """
         with self._lock:
-            if self._is_closed:
+            try:
+                if self._is_closed:
+                    raise BridgeClosed
+                loop = self._loop or self._start_thread()
+            except BaseException:
                 work.close()
-                raise BridgeClosed
-            if self._loop is None:
-                started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-                self._thread = Thread(
-                    target=self._run_thread, args=(started,), name="agent", daemon=True
-                )
-                self._thread.start()
-                self._loop = started.get()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+                raise
+            return asyncio.run_coroutine_threadsafe(work, loop)
 
-    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run in asyncio's own loop, whatever loop the server has."""
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Return asyncio's own loop, whatever loop the server has, once its thread runs.
+
+        The loop is made here: whoever waits for a thread that fails waits forever.
+        """
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
-        with asyncio.Runner(loop_factory=own_loop) as runner:
-            runner.run(self._run_loop(started))
+        loop: asyncio.AbstractEventLoop = own_loop()
+        thread = Thread(
+            target=self._run_thread, args=(loop,), name="agent", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            loop.close()
+            raise
+        self._thread = thread
+        self._loop = loop
+        return loop
 
-    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    def _run_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._run_loop())
+
+    async def _run_loop(self) -> None:
         """Run until we are closed, then leave nothing in the loop."""
-        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
