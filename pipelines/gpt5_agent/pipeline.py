@@ -183,13 +183,14 @@ class Pipeline:
                 if caller.is_open_webui:
                     beat = KEEPALIVE_CHUNK
                 return self._bridge.stream(stream_answer(call), beat)
-            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
+            sender = caller.user_id or str(value_at(body, "user", "id") or "")
+            return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
         except BridgeClosed:
             stopped = error_chunk(_STOPPED_TEXT)
             if caller.streams:
                 return iter((stopped, DONE_LINE))
             return stopped
-        except Exception as error:  # no thread could be started
+        except Exception as error:  # no thread could be started, or there are too many
             if not caller.streams:
                 return failed_result(call, error)
             pieces: list[AnswerPiece] = [*failed_stream(call, error), DONE_LINE]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 import demo
 import tour
@@ -25,7 +26,8 @@ from marking import require_mark
 from runs.disturbed import STREAMS, sending, wire_of
 from simulator import Simulator
 from simulator.faults import refuse_parameter
-from upstream.server import Upstream
+from upstream import wire
+from upstream.server import Upstream, stream_in_pieces, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -738,3 +740,30 @@ class LackingThread(threading.Thread):
 
     def start(self) -> None:
         raise RuntimeError("can't start new thread")
+
+
+async def test_whole_answers_of_one_user_leave_threads_for_others(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them holds a thread of the server until it ends."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge.MOST_WHOLE_ANSWERS", 2)
+    may_answer = asyncio.Event()
+    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Done.")))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await may_answer.wait()
+        return await stream_in_pieces(request, whole)
+
+    def asked_by(user: str) -> asyncio.Task[Json]:
+        return asyncio.create_task(desk.result("Hi", {**METADATA, "user_id": user}))
+
+    async with Upstream(answer) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url)
+        first = [asked_by("ada"), asked_by("ada"), asked_by("bob")]
+        await until(lambda: len(upstream.requests) == 3)
+        refused = await asked_by("ada")
+        may_answer.set()
+        results = [*await asyncio.gather(*first), await asked_by("ada")]
+
+    assert error_of(refused).startswith("2 of your answers without a stream")
+    assert all("Done." in json.dumps(result) for result in results)

@@ -10,6 +10,7 @@ answer that is not read for the time of a lease is cancelled.
 
 import asyncio
 import signal
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
@@ -18,6 +19,7 @@ from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
 
 from openai_responses.clock import monotonic_seconds
+from openai_responses.errors import InvalidRequest
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
@@ -39,8 +41,19 @@ _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
 
 
+MOST_WHOLE_ANSWERS = 40
+"""Of one user at once: each holds a thread of the server until it ends. A stream needs one
+for a beat at a time."""
+
+
 class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
+
+
+_TOO_MANY = (
+    "{} of your answers without a stream are under way. Wait until one of them has ended, "
+    "or ask with `stream`."
+)
 
 
 class _AnswerReader:
@@ -145,6 +158,8 @@ class AsyncBridge:
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
+        self._whole = Counter[str]()
+        """How many whole answers each user waits for."""
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
@@ -160,12 +175,26 @@ class AsyncBridge:
         self._submit(reader.consume(pieces, self._last_piece))
         return reader
 
-    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Return the result of `work`; raises BridgeClosed, also while it runs."""
+    def run(self, work: Coroutine[Any, Any, _Result], user: str = "") -> _Result:
+        """Return the result of `work` for a user; raises BridgeClosed, also while it runs.
+
+        Raises InvalidRequest for one of too many; who is unknown may have any number.
+        """
+        with self._lock:
+            is_one_more = user and self._whole[user] >= MOST_WHOLE_ANSWERS
+            self._whole[user] += not is_one_more
+        if is_one_more:
+            work.close()
+            raise InvalidRequest(_TOO_MANY.format(MOST_WHOLE_ANSWERS))
         try:
             return self._submit(work).result()
         except CancelledError:
             raise BridgeClosed from None
+        finally:
+            with self._lock:
+                self._whole[user] -= 1
+                if not self._whole[user]:
+                    del self._whole[user]
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` without waiting for it.
