@@ -455,13 +455,18 @@ def _check_type(value: object, kind: type[_Kind]) -> _Kind:
 
 
 _NO_INDEX = -1
+_MOST = 2**53
+"""A place that is further says nothing. Python's sets and dicts put all multiples of
+2**61 - 1 in one place: some megabytes of events with such places would take hours."""
 
 
 def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return _NO_INDEX
-    return _check_type(index, int)
+    if not -_MOST < _check_type(index, int) < _MOST:
+        return _NO_INDEX
+    return int(index)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -486,6 +491,10 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
             text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
+        if not -_MOST < part_index < _MOST:
+            part_index = 0
+        if not -_MOST < index < _MOST:
+            index = _NO_INDEX
         if not isinstance(item_id, str):
             item_id = ""
         return new((index, kind, part_index, text, item_id))
