@@ -177,13 +177,13 @@ class Pipeline:
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
         )
+        sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
             if caller.streams:
                 beat = CLIENTS_KEEPALIVE_CHUNK
                 if caller.is_open_webui:
                     beat = KEEPALIVE_CHUNK
-                return self._bridge.stream(stream_answer(call), beat)
-            sender = caller.user_id or str(value_at(body, "user", "id") or "")
+                return self._bridge.stream(stream_answer(call), beat, sender)
             return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
         except BridgeClosed:
             stopped = error_chunk(_STOPPED_TEXT)

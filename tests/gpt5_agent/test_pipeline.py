@@ -742,11 +742,11 @@ class LackingThread(threading.Thread):
         raise RuntimeError("can't start new thread")
 
 
-async def test_whole_answers_of_one_user_leave_threads_for_others(
+async def test_answers_of_one_user_leave_threads_for_others(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of them holds a thread of the server until it ends."""
-    monkeypatch.setattr("gpt5_agent.shell.bridge.MOST_WHOLE_ANSWERS", 2)
+    """Each of them holds a thread of the server, or a stream now and then."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge.MOST_ANSWERS", 2)
     may_answer = asyncio.Event()
     whole = wire.on_the_wire(*wire.whole_stream(wire.message("Done.")))
 
@@ -754,16 +754,18 @@ async def test_whole_answers_of_one_user_leave_threads_for_others(
         await may_answer.wait()
         return await stream_in_pieces(request, whole)
 
-    def asked_by(user: str) -> asyncio.Task[Json]:
-        return asyncio.create_task(desk.result("Hi", {**METADATA, "user_id": user}))
+    def asked_by(user: str, ask: Any = desk.result) -> asyncio.Task[Any]:
+        return asyncio.create_task(ask("Hi", {**METADATA, "user_id": user}))
 
     async with Upstream(answer) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url)
-        first = [asked_by("ada"), asked_by("ada"), asked_by("bob")]
+        first = [asked_by("ada"), asked_by("ada", desk.pieces), asked_by("bob")]
         await until(lambda: len(upstream.requests) == 3)
         refused = await asked_by("ada")
+        *_, refused_stream, _ = await asked_by("ada", desk.pieces)
         may_answer.set()
         results = [*await asyncio.gather(*first), await asked_by("ada")]
 
-    assert error_of(refused).startswith("2 of your answers without a stream")
+    for refusal in (refused, refused_stream):
+        assert error_of(refusal).startswith("2 of your answers are under way.")
     assert all("Done." in json.dumps(result) for result in results)

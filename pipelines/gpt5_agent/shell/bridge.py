@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
@@ -41,8 +42,8 @@ _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
 
 
-MOST_WHOLE_ANSWERS = 40
-"""Of one user at once: each holds a thread of the server until it ends. A stream needs one
+MOST_ANSWERS = 50
+"""Of one user at once. Each holds one of the server's threads until it ends, or a stream
 for a beat at a time."""
 
 
@@ -50,10 +51,7 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-_TOO_MANY = (
-    "{} of your answers without a stream are under way. Wait until one of them has ended, "
-    "or ask with `stream`."
-)
+_TOO_MANY = "{} of your answers are under way. Wait until one of them has ended."
 
 
 class _AnswerReader:
@@ -158,8 +156,8 @@ class AsyncBridge:
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
-        self._whole = Counter[str]()
-        """How many whole answers each user waits for."""
+        self._answers = Counter[str]()
+        """How many of each user are under way."""
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
@@ -169,10 +167,11 @@ class AsyncBridge:
         self,
         pieces: AsyncGenerator[AnswerPiece, None],
         beat: AnswerPiece = KEEPALIVE_CHUNK,
+        user: str = "",
     ) -> Iterator[AnswerPiece]:
-        """Return `pieces` as a plain iterator; raises BridgeClosed."""
+        """Return `pieces` for a user as a plain iterator; raises what `run` raises."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds, beat)
-        self._submit(reader.consume(pieces, self._last_piece))
+        self._submit(reader.consume(pieces, self._last_piece), user)
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result], user: str = "") -> _Result:
@@ -180,21 +179,10 @@ class AsyncBridge:
 
         Raises InvalidRequest for one of too many; who is unknown may have any number.
         """
-        with self._lock:
-            is_one_more = user and self._whole[user] >= MOST_WHOLE_ANSWERS
-            self._whole[user] += not is_one_more
-        if is_one_more:
-            work.close()
-            raise InvalidRequest(_TOO_MANY.format(MOST_WHOLE_ANSWERS))
         try:
-            return self._submit(work).result()
+            return self._submit(work, user).result()
         except CancelledError:
             raise BridgeClosed from None
-        finally:
-            with self._lock:
-                self._whole[user] -= 1
-                if not self._whole[user]:
-                    del self._whole[user]
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` without waiting for it.
@@ -215,20 +203,37 @@ class AsyncBridge:
                 loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+    def _submit(
+        self, work: Coroutine[Any, Any, _Result], user: str = ""
+    ) -> Future[_Result]:
         """Start `work` in the event loop of the thread; raises BridgeClosed.
 
-        Also what the system raises that lacks files or threads: the next work tries again.
+        Also InvalidRequest for one of too many of a user, and what the system raises that
+        lacks files or threads: the next work tries again.
         """
         with self._lock:
             try:
                 if self._is_closed:
                     raise BridgeClosed
+                if user and self._answers[user] >= MOST_ANSWERS:
+                    raise InvalidRequest(_TOO_MANY.format(MOST_ANSWERS))
                 loop = self._loop or self._start_thread()
             except BaseException:
                 work.close()
                 raise
-            return asyncio.run_coroutine_threadsafe(work, loop)
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+            if user:
+                self._answers[user] += 1
+        if user:
+            future.add_done_callback(partial(self._end, user))
+        return future
+
+    def _end(self, user: str, _: object) -> None:
+        """Note that an answer of a user has ended."""
+        with self._lock:
+            self._answers[user] -= 1
+            if not self._answers[user]:
+                del self._answers[user]
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
         """Return asyncio's own loop, whatever loop the server has, once its thread runs.
