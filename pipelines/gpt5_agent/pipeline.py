@@ -14,7 +14,13 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from gpt5_agent.shell.answers import DONE_LINE, answer_once, stream_answer
+from gpt5_agent.shell.answers import (
+    DONE_LINE,
+    answer_once,
+    failed_result,
+    failed_stream,
+    stream_answer,
+)
 from gpt5_agent.shell.bridge import (
     CLIENTS_KEEPALIVE_CHUNK,
     KEEPALIVE_CHUNK,
@@ -171,18 +177,24 @@ class Pipeline:
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
         )
+        sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
             if caller.streams:
                 beat = CLIENTS_KEEPALIVE_CHUNK
                 if caller.is_open_webui:
                     beat = KEEPALIVE_CHUNK
-                return self._bridge.stream(stream_answer(call), beat)
-            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
+                return self._bridge.stream(stream_answer(call), beat, sender)
+            return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
         except BridgeClosed:
-            error = error_chunk(_STOPPED_TEXT)
+            stopped = error_chunk(_STOPPED_TEXT)
             if caller.streams:
-                return iter((error, DONE_LINE))
-            return error
+                return iter((stopped, DONE_LINE))
+            return stopped
+        except Exception as error:  # no thread could be started, or there are too many
+            if not caller.streams:
+                return failed_result(call, error)
+            pieces: list[AnswerPiece] = [*failed_stream(call, error), DONE_LINE]
+            return iter(pieces)
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""

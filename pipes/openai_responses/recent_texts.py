@@ -47,7 +47,7 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects the oldest are forgotten.
+    too many subjects, the oldest are forgotten that only the same user met, or of all.
     """
 
     def __init__(
@@ -73,7 +73,10 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            del self._ends[next(iter(self._ends))]
+            own = (
+                known for known in self._ends if self._ends[known].keys() == {user_id}
+            )
+            del self._ends[next(own, next(iter(self._ends)))]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:

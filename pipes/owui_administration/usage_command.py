@@ -384,11 +384,13 @@ def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
+_IN_LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+"""A place in each address of which a page makes a link by itself."""
 
 
 def _plain(text: str) -> str:
     """Return a text that means nothing to a page."""
-    return _NOT_PLAIN.sub(" ", text)
+    return _IN_LINKS.sub(" ", _NOT_PLAIN.sub(" ", text))
 
 
 def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
@@ -118,6 +119,14 @@ def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
     return Purchases(*(sum(column) for column in columns))
 
 
+class KnownRows(list[UsageRow]):
+    """The rows of a user that an answer of theirs knows."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__()
+        self.user_id = user_id
+
+
 class UsageTable:
     """The tables, and what is still to be added to them."""
 
@@ -127,9 +136,18 @@ class UsageTable:
         self._readers = Counter[str]()
         """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
+        self._known = WeakValueDictionary[int, KnownRows]()
+        """What each answer that is under way knows, by its `id`."""
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
-        """Add a row soon, and what its money bought; no one waits for it."""
+        """Add a row soon, and what its money bought; no one waits for it.
+
+        The user's other answers know it at once.
+        """
+        for known in [*self._known.values()]:
+            has_row = bool(known) and known[-1] is row  # its own answer has added it
+            if known.user_id == row.user_id and not has_row:
+                known.append(row)
         self._add_due(row, bought)
         self._start_writer()
 
@@ -162,45 +180,60 @@ class UsageTable:
             del self._due[oldest]
 
     async def _write(self) -> None:
-        """Write what is due, until nothing is or the database refuses it.
+        """Write what is due; what comes meanwhile is written by the next task.
 
         The rows of a user wait while that user's are read.
         """
-        while keys := [key for key in self._due if not self._readers[key[0]]]:
-            # In one order: two servers never wait for each other's rows.
-            due = sorted(self._due.pop(key) for key in keys)
-            self.problem = ""
-            usage = [row._asdict() for row, _ in due]
-            purchases: list[dict[str, object]] = []
+        keys = self._keys_to_write()
+        if not keys:
+            return
+        # In one order: two servers never wait for each other's rows.
+        due = sorted(self._due.pop(key) for key in keys)
+        self.problem = ""
+        usage = [row._asdict() for row, _ in due]
+        purchases: list[dict[str, object]] = []
+        for row, bought in due:
+            if any(bought):
+                key = {"user_id": row.user_id, "day": row.day, "model": row.model}
+                purchases.append({**key, **bought._asdict()})
+        additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+        if purchases:
+            additions.append((_ADD_PURCHASES, purchases))
+        try:
+            await _run_with_tables(*additions)
+        except Exception as error:
             for row, bought in due:
-                if any(bought):
-                    key = {"user_id": row.user_id, "day": row.day, "model": row.model}
-                    purchases.append({**key, **bought._asdict()})
-            additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
-            if purchases:
-                additions.append((_ADD_PURCHASES, purchases))
-            try:
-                await _run_with_tables(*additions)
-            except Exception as error:
-                for row, bought in due:
-                    self._add_due(row, bought)
-                self.problem = _NOT_COUNTED.format(type(error).__name__)
-                return
+                self._add_due(row, bought)
+            self.problem = _NOT_COUNTED.format(type(error).__name__)
+            return
+        if self._keys_to_write():
+            self._writer = asyncio.create_task(self._write())
+
+    def _keys_to_write(self) -> list[tuple[str, str, str]]:
+        return [key for key in self._due if not self._readers[key[0]]]
 
     async def flush(self) -> None:
-        """Wait until what is due was written, or could not be."""
+        """Wait until what is due now was written, or could not be.
+
+        Others may always add more, so what comes meanwhile is not waited for.
+        """
         await asyncio.wait([self._start_writer()])
+        # That one may have begun before; then the next one has what was due.
+        if self._writer and not self._writer.done():
+            await asyncio.wait([self._writer])
 
     async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
-        """Return the rows of a user from a day on.
+        """Return the rows of a user from a day on, and those that are added later.
 
         What could not be written yet counts, too.
         """
+        rows = KnownRows(user_id)
         async with self._reading(user_id):
-            rows = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            rows += await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
             for row, _ in self._due.values():
                 if row.user_id == user_id and row.day >= since:
                     rows.append(row)
+            self._known[id(rows)] = rows
         return rows
 
     async def day_rows(self, since: str) -> list[UsageRow]:

@@ -23,7 +23,7 @@ from manifold.views import (
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
-from openai_responses.json_input import as_list
+from openai_responses.json_input import JsonObject, as_list
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -125,7 +125,12 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
-        permitted = await without_forbidden_search(metadata, user)
+        permitted: JsonObject = metadata
+        fault: Exception | None = None
+        try:
+            permitted = await without_forbidden_search(metadata, user)
+        except Exception as error:  # the host would show the database's own words
+            fault = error
         config = read_config(self.valves, user, permitted, body)
         caller = read_caller(body, user, metadata, __task__)
         if caller.reads_older_calls:
@@ -150,6 +155,7 @@ class Pipe:
             ),
             threads=self._threads,
             user=user,
+            fault=fault,
         )
         if permitted is not metadata:
             note_left_out(call, {"web_search": "no permission for web search"})
@@ -271,6 +277,8 @@ class Pipe:
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
+        if arrived.fault:
+            raise arrived.fault
         command = read_command(as_list(arrived.body.get("messages")))
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:

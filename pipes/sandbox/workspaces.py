@@ -159,10 +159,14 @@ class Workspace:
         for part in parts:
             path = self._new_path()
             left = part.size
-            with spool.open("rb") as source, path.open("wb") as target:
-                source.seek(part.start)
-                while left:
-                    left -= target.write(source.read(min(left, MEBIBYTE)))
+            try:
+                with spool.open("rb") as source, path.open("wb") as target:
+                    source.seek(part.start)
+                    while left:
+                        left -= target.write(source.read(min(left, MEBIBYTE)))
+            except OSError:  # a full disk must not keep the beginning, too
+                path.unlink(missing_ok=True)
+                raise
             self._files.append(path)
             name = printable_name(part.name)
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"

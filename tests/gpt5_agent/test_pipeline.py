@@ -1,6 +1,7 @@
 """The pipeline as its server calls it: from threads, with a body that passed the inlet."""
 
 import asyncio
+import errno
 import json
 import logging
 import tempfile
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 import demo
 import tour
@@ -24,7 +26,8 @@ from marking import require_mark
 from runs.disturbed import STREAMS, sending, wire_of
 from simulator import Simulator
 from simulator.faults import refuse_parameter
-from upstream.server import Upstream
+from upstream import wire
+from upstream.server import Upstream, stream_in_pieces, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -706,3 +709,63 @@ async def test_sources_are_links_in_the_text_of_a_channel(desk: Desk) -> None:
 
     ended = "[1] [The chronicle](<http://127.0.0.1/chronicle>)"
     assert ended in json.dumps(told)
+
+
+@pytest.mark.parametrize("lacking", ["files", "threads"])
+async def test_server_that_lacks_files_or_threads_for_a_moment(
+    lacking: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question of that moment is told; the next one is answered."""
+    with monkeypatch.context() as moment:
+        if lacking == "files":
+            moment.setattr(asyncio, "SelectorEventLoop", lacking_files)
+        else:
+            moment.setattr("gpt5_agent.shell.bridge.Thread", LackingThread)
+        assert desk.pipeline.pipelines()
+        async with asyncio.timeout(10):
+            [told, end] = await desk.pieces("hello", None)
+            whole = await desk.result("hello", None)
+
+    for failed in (error_of(told), error_of(whole)):
+        assert failed.startswith("Something in this pipeline went wrong.")
+    assert end == "data: [DONE]"
+    assert plain_text((await desk.pieces("sim:short", None))[:-1])
+
+
+def lacking_files() -> None:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+class LackingThread(threading.Thread):
+
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+
+async def test_answers_of_one_user_leave_threads_for_others(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them holds a thread of the server, or a stream now and then."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge.MOST_ANSWERS", 2)
+    may_answer = asyncio.Event()
+    whole = wire.on_the_wire(*wire.whole_stream(wire.message("Done.")))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await may_answer.wait()
+        return await stream_in_pieces(request, whole)
+
+    def asked_by(user: str, ask: Any = desk.result) -> asyncio.Task[Any]:
+        return asyncio.create_task(ask("Hi", {**METADATA, "user_id": user}))
+
+    async with Upstream(answer) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url)
+        first = [asked_by("ada"), asked_by("ada", desk.pieces), asked_by("bob")]
+        await until(lambda: len(upstream.requests) == 3)
+        refused = await asked_by("ada")
+        *_, refused_stream, _ = await asked_by("ada", desk.pieces)
+        may_answer.set()
+        results = [*await asyncio.gather(*first), await asked_by("ada")]
+
+    for refusal in (refused, refused_stream):
+        assert error_of(refusal).startswith("2 of your answers are under way.")
+    assert all("Done." in json.dumps(result) for result in results)

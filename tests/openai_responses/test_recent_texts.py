@@ -101,3 +101,16 @@ def test_reports_are_limited() -> None:
     assert reports.holds("all", "eve")
     assert reports.holds("subject-1999", "ada")
     assert not reports.holds("subject-0", "ada")
+
+
+def test_reports_of_one_user_push_out_no_others() -> None:
+    """Whoever may use keys of their own chooses the accounts."""
+    reports = UserReports()
+    reports.add("down", "bob")
+    for number in range(1000):
+        reports.add(f"account-{number}", "ada")
+
+    assert reports.holds("down", "bob")
+    assert reports.holds("account-999", "ada")
+    assert not reports.holds("account-0", "ada")
+    assert len(kept_container(reports)) <= 500

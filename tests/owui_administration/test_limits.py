@@ -390,3 +390,27 @@ async def test_use_of_earlier_runs_is_read_for_rules_that_count(
     limited = await read_user_limits(json.dumps([given]), asked, table)
 
     assert list(limited.rows) == list(table.stored) * rows_read
+
+
+@pytest.mark.asyncio
+async def test_answers_at_once_know_what_each_other_has_used(
+    database: UsageDatabase,
+) -> None:
+    """Else ten agents that run at once would each use up the whole limit."""
+    table = UsageTable()
+    rules = json.dumps([{"tokens": 1000, "per": "day"}])
+    first, second = [
+        await read_user_limits(rules, call_facts(user_id="u-1"), table) for _ in "12"
+    ]
+    other = await read_user_limits(rules, call_facts(user_id="u-2"), table)
+
+    for limited, tokens, ended in (
+        (first, 600, False),
+        (second, 499, False),
+        (first, 1, True),
+        (other, 1000, False),
+    ):
+        counts = ResponseCounts(1, tokens, 0, 0)
+        assert bool(limited.count("gpt-5.2", counts, None)) is ended
+    assert refusal(second) == refusal(first)
+    await table.flush()

@@ -160,3 +160,30 @@ async def test_users_are_told_from_each_other_with_their_models(
         (ROW.day, "a", 11),
         (ROW.day, "b", 4),
     ]
+
+
+async def test_reading_waits_for_no_rows_that_others_go_on_adding(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the database is slow, others always have rows due again."""
+    others: list[UsageRow] = []
+
+    async def run_while_others_add(*statements: Any) -> Any:
+        if len(others) < 100:
+            others.append(ROW._replace(user_id=f"other-{len(others)}"))
+            table.add(others[-1])
+        return await run_sql(*statements)
+
+    table = UsageTable()
+    monkeypatch.setattr(usage_table, "run_sql", run_while_others_add)
+    table.add(ROW)
+    table.add(ROW._replace(user_id="v"))
+
+    rows = await table.user_rows("u", "2026")
+
+    assert rows == [ROW]
+    assert len(others) < 100
+    while len(others) < 100:  # all of them are written all the same
+        await table.flush()
+    await table.flush()
+    assert len(stored(database, "openai_responses_usage")) == 102

@@ -29,7 +29,7 @@ from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from runs.disturbed import STREAMS, sending, wire_of
-from stand_in.host import close_connections
+from stand_in.host import StandInHost, close_connections
 from upstream import wire
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
@@ -156,3 +156,24 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     line = f"left out events of the stream that cannot be read: {counts}"
     assert (line in caplog.text) == bool(expected.skipped)
     assert "ping" not in caplog.text
+
+
+async def test_permission_that_cannot_be_read_is_told_without_the_databases_words(
+    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have the values of a statement, and the host would show what is raised."""
+
+    async def fail(*_: object) -> None:
+        raise OSError(f"[SQL: SELECT] [parameters: {KEY}]")
+
+    monkeypatch.setattr(host.settings, "get", fail)
+    searching = {**NATIVE["__metadata__"], "features": {"web_search": True}}
+    given = {**NATIVE, "__metadata__": searching}
+
+    [streamed] = errors(await chunks_of(pipe, chat("Hi"), **given))
+    whole = await result_of(pipe, chat("Hi"), **given)
+    title = await result_of(pipe, chat("Hi"), **given, __task__="title_generation")
+
+    for message in (streamed, whole["error"]["message"]):
+        assert split_id(message)[0].startswith("Something in this pipe went wrong.")
+    assert title["choices"][0]["message"]["content"] == ""

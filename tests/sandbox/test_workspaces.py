@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -321,3 +322,21 @@ def test_only_an_archive_of_its_own_is_removed(tmp_path: Path, place: str) -> No
 
     assert workspace.archive is None
     assert kept.exists() == (place != "own")
+
+
+def test_file_for_which_the_disk_has_no_room_leaves_nothing(tmp_path: Path) -> None:
+    """Its beginning would stay on a full disk as long as the workspace."""
+    spool = tmp_path / "spool"
+    spool.write_bytes(bytes(2_000_000))
+    folder = tmp_path / "chat"
+    folder.mkdir()
+    parts = [FileSlice("small", 0, 5), FileSlice("large", 5, 1_500_000)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            Workspace(folder).export_files(spool, parts, MAX_BYTES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert [path.stat().st_size for path in folder.iterdir()] == [5]

@@ -67,11 +67,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
-        metadata = _report_refusal(call, error)
-        message = report_exception(call.log, error, PIPELINE_SHELL)
-        caller = call.caller
-        client = None if caller.is_open_webui else client_view(caller)
-        for chunk in failure_chunks(caller, message, error, metadata, client):
+        for chunk in failed_stream(call, error):
             yield chunk
     yield DONE_LINE
 
@@ -88,10 +84,24 @@ async def answer_once(call: PipelineCall) -> Chunk:
                         pass
             result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        metadata = _report_refusal(call, error)
-        message = report_exception(call.log, error, PIPELINE_SHELL)
-        result = whole_failure(call.caller, message, error, metadata)
+        result = failed_result(call, error)
     return whole_characters(result)
+
+
+def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
+    """Log why there is no answer; return what its stream ends with."""
+    metadata = _report_refusal(call, error)
+    message = report_exception(call.log, error, PIPELINE_SHELL)
+    caller = call.caller
+    client = None if caller.is_open_webui else client_view(caller)
+    return failure_chunks(caller, message, error, metadata, client)
+
+
+def failed_result(call: PipelineCall, error: Exception) -> Chunk:
+    """Log why there is no answer; return what takes its place."""
+    metadata = _report_refusal(call, error)
+    message = report_exception(call.log, error, PIPELINE_SHELL)
+    return whole_failure(call.caller, message, error, metadata)
 
 
 def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:

@@ -10,14 +10,17 @@ answer that is not read for the time of a lease is cancelled.
 
 import asyncio
 import signal
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
 
 from openai_responses.clock import monotonic_seconds
+from openai_responses.errors import InvalidRequest
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
@@ -39,8 +42,16 @@ _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
 
 
+MOST_ANSWERS = 50
+"""Of one user at once. Each holds one of the server's threads until it ends, or a stream
+for a beat at a time."""
+
+
 class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
+
+
+_TOO_MANY = "{} of your answers are under way. Wait until one of them has ended."
 
 
 class _AnswerReader:
@@ -145,6 +156,8 @@ class AsyncBridge:
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
+        self._answers = Counter[str]()
+        """How many of each user are under way."""
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
@@ -154,22 +167,29 @@ class AsyncBridge:
         self,
         pieces: AsyncGenerator[AnswerPiece, None],
         beat: AnswerPiece = KEEPALIVE_CHUNK,
+        user: str = "",
     ) -> Iterator[AnswerPiece]:
-        """Return `pieces` as a plain iterator; raises BridgeClosed."""
+        """Return `pieces` for a user as a plain iterator; raises what `run` raises."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds, beat)
-        self._submit(reader.consume(pieces, self._last_piece))
+        self._submit(reader.consume(pieces, self._last_piece), user)
         return reader
 
-    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Return the result of `work`; raises BridgeClosed, also while it runs."""
+    def run(self, work: Coroutine[Any, Any, _Result], user: str = "") -> _Result:
+        """Return the result of `work` for a user; raises BridgeClosed, also while it runs.
+
+        Raises InvalidRequest for one of too many; who is unknown may have any number.
+        """
         try:
-            return self._submit(work).result()
+            return self._submit(work, user).result()
         except CancelledError:
             raise BridgeClosed from None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` without waiting for it. A bridge that is closed drops it."""
-        with suppress(BridgeClosed):
+        """Run `work` without waiting for it.
+
+        A bridge that is closed, or that no thread can be started for, drops it.
+        """
+        with suppress(BridgeClosed, OSError, RuntimeError):
             self._submit(work)
 
     def close(self) -> None:
@@ -183,30 +203,63 @@ class AsyncBridge:
                 loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Start `work` in the event loop of the thread; raises BridgeClosed."""
+    def _submit(
+        self, work: Coroutine[Any, Any, _Result], user: str = ""
+    ) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed.
+
+        Also InvalidRequest for one of too many of a user, and what the system raises that
+        lacks files or threads: the next work tries again.
+        """
         with self._lock:
-            if self._is_closed:
+            try:
+                if self._is_closed:
+                    raise BridgeClosed
+                if user and self._answers[user] >= MOST_ANSWERS:
+                    raise InvalidRequest(_TOO_MANY.format(MOST_ANSWERS))
+                loop = self._loop or self._start_thread()
+            except BaseException:
                 work.close()
-                raise BridgeClosed
-            if self._loop is None:
-                started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-                self._thread = Thread(
-                    target=self._run_thread, args=(started,), name="agent", daemon=True
-                )
-                self._thread.start()
-                self._loop = started.get()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+                raise
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+            if user:
+                self._answers[user] += 1
+        if user:
+            future.add_done_callback(partial(self._end, user))
+        return future
 
-    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run in asyncio's own loop, whatever loop the server has."""
+    def _end(self, user: str, _: object) -> None:
+        """Note that an answer of a user has ended."""
+        with self._lock:
+            self._answers[user] -= 1
+            if not self._answers[user]:
+                del self._answers[user]
+
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Return asyncio's own loop, whatever loop the server has, once its thread runs.
+
+        The loop is made here: whoever waits for a thread that fails waits forever.
+        """
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
-        with asyncio.Runner(loop_factory=own_loop) as runner:
-            runner.run(self._run_loop(started))
+        loop: asyncio.AbstractEventLoop = own_loop()
+        thread = Thread(
+            target=self._run_thread, args=(loop,), name="agent", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            loop.close()
+            raise
+        self._thread = thread
+        self._loop = loop
+        return loop
 
-    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    def _run_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._run_loop())
+
+    async def _run_loop(self) -> None:
         """Run until we are closed, then leave nothing in the loop."""
-        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:

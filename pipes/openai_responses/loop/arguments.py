@@ -4,7 +4,7 @@ Only keywords that models get wrong are checked: types, required properties, enu
 items and choices. The tool itself checks the others.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from reprlib import repr as short_repr
@@ -118,7 +118,7 @@ class _SchemaCheck:
         items = node.get("items")
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
+            required = _required_names(node) if self.lenient else frozenset()
             for name in properties:
                 if name not in value:
                     continue
@@ -153,8 +153,8 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be one of {_join_with_or(words)}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
-            if name not in value:
-                return f"{_join_path(path, str(name))} is missing"
+            if isinstance(name, str) and name not in value:
+                return f"{_join_path(path, name)} is missing"
     return ""
 
 
@@ -208,7 +208,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
-        required |= set(form.get("required") or ())
+        required |= _required_names(form)
         properties = form.get("properties") or {}
         for name in properties:
             if name in value:
@@ -241,3 +241,17 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
         return schema_parts(check.root, part, choose)
 
     return joined_schemas(node, parts_of)
+
+
+def _required_names(node: JsonObject) -> Set[str]:
+    """Return the names that a schema requires.
+
+    Numbers are none: a stranger can choose thousands that have one hash.
+    """
+    names = node.get("required")
+    if not isinstance(names, list):
+        return frozenset()
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):  # as almost always
+        return frozenset(names)
+    return {name for name in names if isinstance(name, str)}

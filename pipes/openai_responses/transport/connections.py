@@ -106,6 +106,12 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
+    def forget_addresses(self) -> None:
+        """Look names up again from now on."""
+        connector = self._session and self._session.connector
+        if isinstance(connector, aiohttp.TCPConnector):
+            connector.clear_dns_cache()
+
     def close_later(self) -> None:
         """Close the session, which no run can borrow from now on, in a task.
 
@@ -512,7 +518,8 @@ class Connections:
         else:
             body = await _encode(payload)
         url = endpoint.url(path)
-        with self._pool().lend() as session:
+        pool = self._pool()
+        with pool.lend() as session:
             proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
@@ -526,7 +533,13 @@ class Connections:
                 proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
+            try:
+                received = await _receive(sent, endpoint, proxy, deadlines)
+            except ConnectionFailed as error:
+                if not error.was_sent:  # by now the name may stand for another address
+                    pool.forget_addresses()
+                raise
+            with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS

@@ -469,13 +469,18 @@ def _check_type(value: object, kind: type[_Kind]) -> _Kind:
 
 NO_INDEX = -1
 """The `output_index` of an event that names none."""
+_MOST = 2**53
+"""A place that is further says nothing. Python's sets and dicts put all multiples of
+2**61 - 1 in one place: some megabytes of events with such places would take hours."""
 
 
 def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return NO_INDEX
-    return _check_type(index, int)
+    if not -_MOST < _check_type(index, int) < _MOST:
+        return NO_INDEX
+    return int(index)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -501,6 +506,10 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
                 raise TypeError
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
+        if not -_MOST < part_index < _MOST:
+            part_index = 0
+        if not -_MOST < index < _MOST:
+            index = NO_INDEX
         if not isinstance(item_id, str):
             # DeepSeek names a call by this one (lidge-jun/opencodex 1361).
             item_id = as_text(wire.get("call_id"))

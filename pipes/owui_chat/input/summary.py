@@ -26,6 +26,8 @@ CLOCKS: Mapping[str, str] = {
 them then: characters of private use."""
 _LENGTHS = {"\ue000": len("01:23:45 PM"), "\ue001": len("2026-11-28 01:23:45 PM")}
 """Of their values (utils/task.py:88)."""
+_CLOCK = re.compile(r"([\ue000\ue001]|\d\d:\d\d:\d\d [AP]M)")
+"""Those characters, and a time: a variable of the page may itself be such a variable."""
 
 
 def take_conversation(
@@ -53,13 +55,15 @@ def take_conversation(
 
 def _length_of(model_prompt: str, instructions: str) -> int | None:
     """Return how long the prompt of the model is in the instructions, None if it differs."""
-    pieces: Sequence[str] = re.split("([\ue000\ue001])", model_prompt)
+    pieces: Sequence[str] = _CLOCK.split(model_prompt)
     length = 0
     for piece in pieces:
-        if piece in _LENGTHS:
-            length += _LENGTHS[piece]
-        elif instructions.startswith(piece, length):
+        # In the instructions a clock has its value. So such a character there is text, as
+        # of a user's name.
+        if instructions.startswith(piece, length):
             length += len(piece)
+        elif _CLOCK.fullmatch(piece):
+            length += _LENGTHS.get(piece, len(piece))
         else:
             return None
     return length

@@ -98,6 +98,8 @@ class PipeCall(NamedTuple):
     """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
+    fault: Exception | None = None
+    """What went wrong before there was anything that could tell it."""
 
 
 class CheckedCall(NamedTuple):

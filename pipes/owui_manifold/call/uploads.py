@@ -1,5 +1,6 @@
 """Which files were uploaded lately, so that a chat uploads each of them once."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -26,7 +27,10 @@ class UploadKey(NamedTuple):
 
 
 class UploadMemory:
-    """The uploads that are still there; of too many the oldest are forgotten.
+    """The uploads that are still there.
+
+    Of too many, whoever has the most loses the oldest: the next request of another user
+    would name other files, which costs its prompt cache.
 
     They are known to this process alone: another one, or a restart, uploads again.
     """
@@ -45,7 +49,9 @@ class UploadMemory:
         """Remember that a file was just uploaded."""
         self._uploads.pop(key, None)  # it is the newest now
         if len(self._uploads) >= _MAX_UPLOADS:
-            oldest = next(iter(self._uploads))
+            counts = Counter(known.user_id for known in self._uploads)
+            [(most, _)] = counts.most_common(1)
+            oldest = next(known for known in self._uploads if known.user_id == most)
             del self._uploads[oldest]
         self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.loop.arguments import check_arguments
 from openai_responses.requests.tools import responses_tools
 from strictness.forms import argument_error, drop_optional_nulls
 from strictness.mutations import within
@@ -211,3 +212,21 @@ def test_a_schema_that_refers_to_itself_twice_is_no_trap(key: str, kind: str) ->
 
     assert (message or "").startswith("The argument ")
     assert strict[0]["name"] == "f"
+
+
+def test_numbers_in_a_strangers_list_of_names_are_not_compared() -> None:
+    """Thousands of them can be chosen to have one hash, which takes quadratic time."""
+
+    class Number(int):
+        def __hash__(self) -> int:
+            raise AssertionError
+
+    names = [Number(3), {}, "city"]
+    properties = {"city": {}, "day": {"type": "string"}}
+    schema = {"properties": properties, "required": names}
+    given = {"city": "Bern", "day": None}
+
+    assert check_arguments(given, {"type": "object", **schema}) == (
+        {"city": "Bern"},
+        None,
+    )

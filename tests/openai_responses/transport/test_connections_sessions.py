@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import socket
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ConnectionFailed
 from openai_responses.transport.connections import Connections
 from upstream.server import KEY, Upstream, ask, post, replying, until
 
@@ -186,3 +188,23 @@ async def test_cookies_are_not_sent_back(connections: Connections) -> None:
         for _ in range(2):
             async with post(connections, endpoint) as got:
                 assert (await got.response_object())["cookies"] == {}
+
+
+async def test_server_that_has_moved_is_found_at_the_next_try(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that was started again has another address under its name."""
+    addresses = ["127.0.0.2", "127.0.0.1"]  # nobody listens at the first
+
+    async def look_up(_: str, port: int, **__: Any) -> list[Any]:
+        found = (addresses.pop(0), port)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", found)]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    async with Upstream(ANSWER) as upstream:
+        endpoint = Endpoint(upstream.base_url.replace("127.0.0.1", "gateway"), KEY)
+        with pytest.raises(ConnectionFailed):
+            await ask(connections, endpoint)
+        for _ in range(2):
+            assert await ask(connections, endpoint) == {"output": []}
+    assert addresses == []

@@ -364,3 +364,17 @@ def test_reason_of_a_failure_may_be_next_to_the_response() -> None:
     own = {"error": {"code": "own"}}
     event = typed(type="response.failed", response=own, error=reason)
     assert event == FinalResponse("failed", own)
+
+
+@pytest.mark.parametrize("place", [2**61 - 1, -(2**61) + 1, 10**30])
+def test_places_that_are_too_far_are_none(place: int) -> None:
+    """Thousands can be chosen to have one hash, which takes quadratic time."""
+    delta = {"delta": "Hi", "output_index": place}
+    text = typed(type="response.output_text.delta", content_index=place, **delta)
+    thought = {"summary_index": place, **delta, "output_index": 3}
+    begun = typed(type="response.output_item.added", output_index=place, item=ITEM)
+
+    assert text == TextDelta(-1, "text", 0, "Hi")
+    summary = typed(type="response.reasoning_summary_text.delta", **thought)
+    assert summary == TextDelta(3, "summary", 0, "Hi")
+    assert begun == ItemAdded(-1, ITEM)

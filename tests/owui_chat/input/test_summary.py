@@ -66,3 +66,14 @@ def test_clock_of_a_prompt_may_differ() -> None:
     assert take_conversation(f"{sent}\n{HEAD}x", HEAD, known) == (sent, f"{HEAD}x")
     other = f"{sent}!\n{HEAD}x"
     assert take_conversation(other, HEAD, f"{known}?") == (other, "")
+
+
+def test_name_of_a_user_is_no_clock() -> None:
+    """It may have the very characters, so that nothing would be told apart.
+
+    A page can also send `{{CURRENT_TIME}}` as the name, which is rendered later again.
+    """
+    sent = f"Help {TIME} 01:23:45 PM at 01:23:45 PM.\nGUARD"
+    known = f"Help {TIME} 01:23:46 PM at {TIME}.\nGUARD"
+
+    assert take_conversation(f"{sent}\n{HEAD}x", HEAD, known) == (sent, f"{HEAD}x")

@@ -82,3 +82,16 @@ def test_reasons_of_a_server_are_bounded() -> None:
     assert len(memory.dropped) == 50
     assert memory.dropped["reason 48"] == 2
     assert "reason 49" not in memory.dropped
+
+
+def test_uploads_of_one_user_push_out_no_others() -> None:
+    """Their next request would name other files, which costs its prompt cache."""
+    memory = UploadMemory(Clock())
+    memory.add(KEY, "x")
+    others = [KEY._replace(user_id="u", file_id=str(number)) for number in range(6_000)]
+    for key in others:
+        memory.add(key, "x")
+
+    assert memory.find(KEY) == "x"
+    assert sum(bool(memory.find(key)) for key in others) == 4_999
+    assert memory.find(others[-1])

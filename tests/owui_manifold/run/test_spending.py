@@ -594,7 +594,7 @@ async def test_page_gets_usage_in_a_file(
 
 async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
     """Whoever signs up writes it; Open WebUI takes any text around an @."""
-    address = "![a](https://evil.example/a.png)\n```\n# <b>`x`</b>@example.com"
+    address = "![a](https://evil.example/a.png)WWW.evil.example\n```\n# <b>`x`</b>@example.com"
     desk.database.add_users(("user-1", address))
     await spent(SPENT)
 
@@ -605,6 +605,8 @@ async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
 
         *_, line = [row for row in text.splitlines() if "evil.example" in row]
         assert not set(line) & set("![]<>`#"), words
+        assert "://" not in line  # the page makes a link of a bare address, too
+        assert "www." not in line.lower()
         assert "example.com, gpt-5.2" in line
         assert text.count("```") == 2
 
