@@ -12,7 +12,7 @@ from typing import NamedTuple
 from manifold.request_settings import request_timeouts
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
+from openai_responses.json_input import JsonObject, parse_string_map, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
@@ -143,8 +143,13 @@ def read_config(
     if choices.own_key:
         changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
     effective = valves.model_copy(update=changes) if changes else valves
-    features = as_mapping(facts.get("features"))
-    maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+    maps_search = valves.MAP_WEB_SEARCH and bool(
+        value_at(facts, "features", "web_search")
+    )
+    # With legacy function calling the host has searched before it asks the model: a
+    # second, billed search would be for the same question.
+    if value_at(facts, "params", "function_calling") == "legacy":
+        maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
