@@ -460,9 +460,6 @@ def attach_stored_messages(
     possible.
     """
     users = user_messages(parts)
-    if metadata.get("regeneration_message_id") and users:
-        # The last one says how to answer again, and is in the request alone.
-        users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
@@ -470,6 +467,10 @@ def attach_stored_messages(
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    is_announced = bool(metadata.get("regeneration_message_id") and users)
+    if is_announced or _ends_with_wish(users, branch):
+        # The last one says how to answer again, and is in the request alone.
+        users.popitem()
     result = list(parts)
     # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
@@ -487,6 +488,23 @@ def attach_stored_messages(
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
+
+
+def _ends_with_wish(
+    users: Mapping[int, UserMessage], branch: Sequence[StoredMessage]
+) -> bool:
+    """Say whether a message that no row has follows the question.
+
+    Before 0.12 Open WebUI puts there how to answer again, and nothing announces it. A row
+    may lack old messages, so the words tell which message the question is.
+    """
+    if not branch or len(users) <= len(branch):
+        return False
+    question, last = list(users)[-2:]
+    words = branch[0].words
+    in_question = words in message_text(users[question].item)
+    in_last = words in message_text(users[last].item)
+    return last == question + 1 and in_question and not in_last
 
 
 def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:

@@ -368,8 +368,9 @@ def test_stored_message_that_no_page_writes_is_refused(
     [
         ({}, ["rain?", "snow?", "snow?"]),
         ({"regeneration_message_id": "a"}, ["rain?", "snow?", None]),
+        ({"session_id": "before 0.12"}, ["rain?", "snow?", None]),
     ],
-    ids=["three questions", "two, and how to answer again"],
+    ids=["three questions", "two, and how to answer again", "nothing announces it"],
 )
 def test_wish_how_to_answer_again_is_in_no_row(
     metadata: Json, stored: list[str | None]

@@ -8,6 +8,7 @@ from shells.valve_words import comma_list, fits_pattern, unknown_words
 def test_each_word_of_a_list_counts_once() -> None:
     assert comma_list(" b, a ,, b\n,") == ["b", "a"]
     assert comma_list(" ") == []
+    assert comma_list("a\nb c\r\nd,") == ["a", "b c", "d"]
 
 
 def test_name_fits_one_of_the_patterns() -> None:

@@ -9,7 +9,9 @@ stored the value itself.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from openai_responses.items import (
@@ -158,6 +160,7 @@ def _merge_output(
     run: list[Item] = []
     for output in outputs:
         run += content_parts(output)
+    answer = _in_stored_order(answer, run)
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
@@ -172,6 +175,41 @@ def _merge_output(
     if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
     return _with_records(answer, records, finder.by_id)
+
+
+def _in_stored_order(
+    answer: Sequence[ChatPart], run: Iterable[Item]
+) -> Sequence[ChatPart]:
+    """Return an answer whose calls and outputs follow one another as in its run.
+
+    Before 0.12 the host puts the calls of several rounds in front of all their outputs,
+    unless a text or a thought is between them. The request of the last round had them in
+    order, and the next one has to begin like it.
+    """
+    calls: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    for index, item in enumerate(run):
+        if is_call(item):
+            calls.setdefault(str(item.get("call_id")), index)
+        elif is_call_output(item):
+            outputs.setdefault(str(item.get("call_id")), index)
+
+    def place(part: ChatPart) -> int:
+        if isinstance(part, ToolCall):
+            return calls[part.call_id]
+        return outputs[part.call_id] if isinstance(part, ToolMessage) else 0
+
+    ordered: list[ChatPart] = []
+    for is_tool, parts in groupby(
+        answer, key=lambda part: isinstance(part, ToolCall | ToolMessage)
+    ):
+        block = list(parts)
+        ids = {
+            part.call_id for part in block if isinstance(part, ToolCall | ToolMessage)
+        }
+        is_known = all(calls.get(id, math.inf) < outputs.get(id, -1) for id in ids)
+        ordered += sorted(block, key=place) if is_tool and is_known else block
+    return ordered
 
 
 # How the host's answer is held against what it stored:

@@ -3,7 +3,8 @@
 Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
 of a message) wait until text follows. Then one record holds them, and its marker is
 at the beginning of that text, or after commentary, which the record holds whole.
-Reasoning that nothing followed is not stored, because the API would refuse it alone.
+Reasoning that nothing followed is not stored, because the API would refuse it alone. In
+the host's output, a round of calls is recorded once all of them have been made.
 
 In a chat without a row each finished response is put into the host's
 `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
@@ -137,9 +138,10 @@ class Recorder:
         """The ids of calls whose outputs are there."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
-        self._after_message = False
-        """Whether the answer has a message already: a later one needs a marker, because
-        the host joins the texts of neighboring messages (utils/misc.py:408)."""
+        self._marks_next = False
+        """Whether the next message needs a record though nothing waits for one: after a
+        message, because the host joins the texts of neighbors (utils/misc.py:408), and
+        after the record of a round, which would have held it."""
         self._commentary: set[int] = set()
         """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
@@ -169,7 +171,7 @@ class Recorder:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
-                self._after_message = True
+                self._marks_next = True
                 yield from self._amend(event)
             case ItemDone() if event.output_index in self._records:
                 # The text was a thought (loop/tagged_thoughts.py). Its record is empty
@@ -189,8 +191,24 @@ class Recorder:
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
+                if self._scope.carrier == "output" and self._has_whole_round():
+                    self._marks_next = True
+                    yield NewRecord(self._take_record(), None)
             case RunDone():
                 yield from self._close(event)
+
+    def _has_whole_round(self) -> bool:
+        """Say whether what waits is reasoning up to calls that have all been made.
+
+        If it went on waiting for a text, a Stop in a later round would lose it. What
+        follows a call otherwise has its place in front of a text.
+        """
+        waiting = [item for _, item in self._pending]
+        if not any(is_reasoning(item) for item in waiting):
+            return False
+        calls = {item["call_id"] for item in waiting if is_call(item)}
+        ends_with_call = is_call(waiting[-1]) or is_compaction(waiting[-1])
+        return ends_with_call and calls <= self._made_calls
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -257,7 +275,7 @@ class Recorder:
         Without a phase the text itself is all there is to know of the message.
         """
         has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
+        is_marked = self._scope.cites or has_phase or self._marks_next
         if not self._pending and not is_marked and kind != "refusal":
             return
         follows_message = self._pending and item_type(self._pending[-1][1]) == "message"
@@ -311,7 +329,7 @@ class Recorder:
             record = first._replace(payload=(*first.payload[:-1], message))
             yield NewRecord(record, index)
         else:
-            self._after_message = True
+            self._marks_next = True
             record = self._take_record(message)
             self._records[index] = record
             yield from self._with_marker(record, index)

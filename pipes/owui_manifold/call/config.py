@@ -13,7 +13,7 @@ from typing import NamedTuple
 from manifold.request_settings import request_timeouts
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
+from openai_responses.json_input import JsonObject, parse_string_map, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.facts import ModelPrices
@@ -151,8 +151,12 @@ def read_config(
             if row.own_key not in given:
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
-    features = as_mapping(metadata.get("features"))
-    maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+    is_wanted = bool(value_at(metadata, "features", "web_search"))
+    maps_search = valves.MAP_WEB_SEARCH and is_wanted
+    # With legacy function calling the host has searched before it asks the model: a
+    # second, billed search would be for the same question.
+    if value_at(metadata, "params", "function_calling") == "legacy":
+        maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(

@@ -154,6 +154,18 @@ CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
             [*card("call_1"), AssistantText("Mine."), AssistantText("", [A])],
             id="an edited answer is known by its calls",
         ),
+        pytest.param(
+            [*PARALLEL, AssistantText("Rain.")],
+            [call("1"), MADE, call("2"), MADE_2, kept(A, "msg_1"), RAIN],
+            [*card("call_1"), *card("call_2"), AssistantText("Rain.", [A])],
+            id="before 0.12 the host joins the calls of two rounds",
+        ),
+        pytest.param(
+            [*PARALLEL, AssistantText("Rain.")],
+            [call("1"), MADE_2, call("2"), MADE, kept(A, "msg_1"), RAIN],
+            [*PARALLEL, AssistantText("Rain.", [A])],
+            id="an output is never in front of its call",
+        ),
     ],
 )
 def test_text_names_its_record(

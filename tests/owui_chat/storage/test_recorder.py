@@ -31,6 +31,7 @@ from runs.sample import (
     recorded,
     refusal,
     run_of,
+    run_with_tools,
     search,
     shifted,
     tell,
@@ -520,3 +521,19 @@ def test_turn_details_are_reported_once() -> None:
     assert len(turns_in(events)) == 1
     assert isinstance(events[-1], RunDone)
     assert not isinstance(events[-2], TurnDetails)
+
+
+def test_round_is_recorded_as_soon_as_its_calls_are_made() -> None:
+    """Whoever presses Stop after that ends the run without a word to the recorder."""
+    recorder = Recorder(AUTHOR._replace(carrier="output"), Ids())
+    written: list[tuple[RunEvent, Record]] = []
+    for event in run_with_tools():
+        for new in recorder.feed(event):
+            if isinstance(new, NewRecord):
+                written.append((event, new.record))
+
+    first, record = written[0]
+    assert isinstance(first, ToolOutput)
+    assert first.item["call_id"] == "call_2"
+    assert record.payload[0] == SEALED
+    assert [item["call_id"] for item in record.payload[1:]] == ["call_1", "call_2"]

@@ -538,3 +538,14 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     offered_tools = offer({"extra_tools": [own]}, tools)
 
     assert offered_tools.items == [own]
+
+
+def test_switch_stands_for_the_hosts_own_search_where_that_has_run() -> None:
+    """With legacy function calling, the host searches before it asks the model."""
+    facts = {"features": SWITCHED, "params": {"function_calling": "legacy"}}
+    tools_of = [
+        hosted_tools(config_of(valves, UserValves(), facts), resolve_model("gpt-5.2"))
+        for valves in (Valves(), Valves(ENABLE_WEB_SEARCH=True))
+    ]
+
+    assert tools_of == [NOTHING, ([SEARCH], set())]
