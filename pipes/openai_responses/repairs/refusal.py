@@ -78,7 +78,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
-    rf"|\bargument not supported on this model: {_NAME}"
+    rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"

@@ -3,12 +3,13 @@
 They are remembered for a user or for all users (`memory`). What guards is never
 repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 of what an item means, and a tool goes whole, because without its filters, its allowed
-tools or its approvals it would do more than its administrator permits.
+tools or its approvals it would do more than its administrator permits. Of a search only
+what tunes it goes (`TUNE_A_SEARCH`).
 """
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -72,6 +73,9 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
+
+TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
+"""Fields of a search that permit nothing."""
 
 GUARDS = frozenset(
     {
@@ -476,17 +480,44 @@ class LeaveOutStrict(RequestRepair):
         return _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        changed = dict(payload)
-        if payload.get("tools"):
-            changed["tools"] = _without_strict(payload["tools"])
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == ADDED_TOOLS:
-                items.append({**item, "tools": _without_strict(item["tools"])})
-            else:
-                items.append(item)
-        changed["input"] = items
-        return changed
+        return _change_tools(payload, _without_strict)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutSearchField(RequestRepair):
+    """A search goes without a field that only tunes it."""
+
+    key: str
+
+    @property
+    def message(self) -> str:
+        return _refused_message(self.key[:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return _change_tools(payload, self.shorten)
+
+    def shorten(self, tools: Iterable[Item]) -> list[Item]:
+        """Return tools without the field."""
+        if self.key not in TUNE_A_SEARCH:
+            return list(tools)
+        return [_without_key(tool, (self.key,)) for tool in tools]
+
+
+def _change_tools(
+    payload: dict[str, Any], change: Callable[[Iterable[Item]], list[Item]]
+) -> dict[str, Any]:
+    """Return a body with other tools, also where they are added in the chat."""
+    changed = dict(payload)
+    if payload.get("tools"):
+        changed["tools"] = change(payload["tools"])
+    items: list[Item] = []
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            items.append({**item, "tools": change(item["tools"])})
+        else:
+            items.append(item)
+    changed["input"] = items
+    return changed
 
 
 def _without_strict(tools: Iterable[Item]) -> list[Item]:
@@ -966,10 +997,11 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
 
 def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     """Say whether a request with `repairs` keeps a tool of the server."""
-    digest = json_digest(tool)
     for repair in repairs:
-        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+        if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
+        if isinstance(repair, LeaveOutSearchField):
+            [tool] = repair.shorten([tool])
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
