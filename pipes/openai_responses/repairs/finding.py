@@ -430,7 +430,8 @@ def blind_repair(
         names_cause = error.names_a_place or has_known_cause(status, error)
         is_checked = status in _CHECKED_CAUSES and not knows_options
         if is_checked and not names_cause and not parameter:
-            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+            tools = (OfferFunctionsAlone(), LeaveOutFunctions())
+            steps = (LeaveOutOptions(), *steps, *tools)
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
         elif parameter == "tools":

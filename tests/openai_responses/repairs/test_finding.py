@@ -442,11 +442,12 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
 
     What only tunes the answer goes first, tools go last; at OpenAI and Azure they stay.
     """
-    options, tools = LeaveOutOptions(), LeaveOutFunctions()
+    options, tools = LeaveOutOptions(), [OfferFunctionsAlone(), LeaveOutFunctions()]
     plain = [PlainItems(LAST), WordsAlone(LAST)]
     strange = Failure(422, words("It cannot be."))
-    assert repairs_in_turn(strange) == [options, *plain, tools]
-    assert repairs_in_turn(strange, input=[USER]) == [options, tools]
+    assert repairs_in_turn(strange) == [options, *plain, *tools]
+    assert repairs_in_turn(strange, input=[USER]) == [options, *tools]
+    assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
@@ -1254,3 +1255,11 @@ def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
     assert repair("external_web_access") == tool(search)
     other = words("Unknown parameter: 'type'.")
     assert tried_after(other, tools=[search]) != TriedRepair(tool(search), other)
+
+
+def test_hosted_tool_is_named_by_its_type_alone() -> None:
+    """OpenAI's words in Chat Completions, which LiteLLM passes on without the place."""
+    said = "Invalid value: 'web_search'. Supported values are: 'function' and 'custom'."
+    assert find(words(said)).repair == tool(WEB)
+    other = said.replace("'function'", "'low'")
+    assert find(words(other)).repair != tool(WEB)
