@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from openai_responses.appended import APPENDED
+from openai_responses.appended import APPENDED, declared_tools
 from openai_responses.endings import (
     IMAGE_CODES,
     MESSAGES,
@@ -61,6 +61,7 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
+    TUNE_A_SEARCH,
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
@@ -72,6 +73,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
+    LeaveOutSearchField,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
@@ -94,6 +96,7 @@ from openai_responses.repairs.request_repairs import (
     value_digest,
 )
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
+from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
@@ -130,7 +133,9 @@ _REASONING_NOT_TAKEN = re.compile(
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
-    r"|encrypted_content\W{1,3}was not issued to this caller",
+    r"|encrypted_content\W{1,3}was not issued to this caller"
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
+    r"|thought signature is not valid",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -447,6 +452,7 @@ def _blind_steps(
     yield PlainItems(last, any(has_media(row.item) for row in sent.items))
     yield WordsAlone(last)
     if may_be_options:
+        yield OfferFunctionsAlone()
         yield LeaveOutFunctions()
 
 
@@ -535,6 +541,8 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
             yield TriedRepair(LeaveOutStrict(), is_named=is_named)
+        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
+            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
@@ -675,7 +683,14 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
+    if path in TUNE_A_SEARCH:
+        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
+        # xAI names a field of a search like a parameter (`external_web_access`).
+        for tool in declared_tools(payload):
+            is_hosted = tool.get("type") not in CALLED_BY_NAME
+            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+                yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
         quoted = refusal.quoted_words

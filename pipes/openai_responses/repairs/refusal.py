@@ -78,7 +78,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
-    rf"|\bargument not supported on this model: {_NAME}"
+    rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
@@ -120,6 +120,12 @@ _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
+_REFUSED_KIND = re.compile(
+    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    re.IGNORECASE,
+)
+"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
+(langchain-ai/langchain-litellm 197)."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -399,6 +405,7 @@ class Refusal:
         functions = self._find_names(_FUNCTION_IN_WORDS)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
         kinds |= self._find_names(_REQUESTED_TOOL)
+        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":

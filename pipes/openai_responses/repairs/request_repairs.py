@@ -3,7 +3,8 @@
 They are remembered for a user or for all users (`memory`). What guards is never
 repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 of what an item means, and a tool goes whole, because without its filters, its allowed
-tools or its approvals it would do more than its administrator permits.
+tools or its approvals it would do more than its administrator permits. Of a search only
+what tunes it goes (`TUNE_A_SEARCH`).
 """
 
 import re
@@ -77,6 +78,9 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
+
+TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
+"""Fields of a search that permit nothing."""
 
 GUARDS = frozenset(
     {
@@ -461,11 +465,36 @@ class LeaveOutStrict(RequestRepair):
     message = _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = change_added_tools(payload["input"], _without_strict)
-        changed = {**payload, "input": items}
-        if payload.get("tools"):
-            changed["tools"] = [_without_strict(tool) for tool in payload["tools"]]
-        return changed
+        return _change_tools(payload, _without_strict)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutSearchField(RequestRepair):
+    """A search goes without a field that only tunes it."""
+
+    key: str
+
+    @property
+    def message(self) -> str:
+        return _refused_message(self.key[:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return _change_tools(payload, self.shorten)
+
+    def shorten(self, tool: Item) -> Item:
+        """Return a tool without the field."""
+        is_known = self.key in TUNE_A_SEARCH
+        return {key: tool[key] for key in tool if not is_known or key != self.key}
+
+
+def _change_tools(
+    payload: dict[str, Any], change: Callable[[Item], Item]
+) -> dict[str, Any]:
+    """Return a body with other tools, also where they are added in the chat."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
+    return changed
 
 
 def _without_strict(tool: Item) -> Item:
@@ -921,10 +950,11 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
 
 def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     """Say whether a request with `repairs` keeps a tool of the server."""
-    digest = json_digest(tool)
     for repair in repairs:
-        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+        if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
+        if isinstance(repair, LeaveOutSearchField):
+            tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True

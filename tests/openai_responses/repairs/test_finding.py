@@ -39,6 +39,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
+    LeaveOutSearchField,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
@@ -285,6 +286,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "Could not decode the compaction blob. Ensure it is unmodified",
         "reasoning `encrypted_content` was not issued to this caller",
         "Conflicting authenticated continuation identities",
+        "Unable to submit request because Thought signature is not valid..",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -311,6 +313,7 @@ def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
         ("include: Extra inputs are not permitted", "include"),
         ("`top_p` is deprecated for this model.", "top_p"),
         ("Argument not supported on this model: reasoning_effort", "reasoning.effort"),
+        ("Argument not supported: include", "include"),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
@@ -445,11 +448,12 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
 
     What only tunes the answer goes first, tools go last; at OpenAI and Azure they stay.
     """
-    options, tools = LeaveOutOptions(), LeaveOutFunctions()
+    options, tools = LeaveOutOptions(), [OfferFunctionsAlone(), LeaveOutFunctions()]
     plain = [PlainItems(LAST), WordsAlone(LAST)]
     strange = Failure(422, words("It cannot be."))
-    assert repairs_in_turn(strange) == [options, *plain, tools]
-    assert repairs_in_turn(strange, input=[USER]) == [options, tools]
+    assert repairs_in_turn(strange) == [options, *plain, *tools]
+    assert repairs_in_turn(strange, input=[USER]) == [options, *tools]
+    assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
@@ -1246,3 +1250,29 @@ def test_results_that_may_only_be_texts(error: ApiError) -> None:
     assert find(error, input=[USER, CALL, seen]).repair == TextOutputs()
     other = tried_after(error, input=[USER, CALL, OUTPUT])
     assert other is None or other.repair != TextOutputs()
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
+    """xAI names a field like a parameter. What guards a search takes it along."""
+    size = {"search_context_size": "low", "external_web_access": False}
+    search = {"type": "web_search", **size}
+
+    def repair(field: str) -> Repair:
+        error = words(f"Argument not supported: {field}")
+        if is_named:
+            error = ApiError("unknown_parameter", param=f"tools[0].{field}")
+        return find(error, tools=[search]).repair
+
+    assert repair("search_context_size") == LeaveOutSearchField("search_context_size")
+    assert repair("external_web_access") == tool(search)
+    other = words("Unknown parameter: 'type'.")
+    assert tried_after(other, tools=[search]) != TriedRepair(tool(search), other)
+
+
+def test_hosted_tool_is_named_by_its_type_alone() -> None:
+    """OpenAI's words in Chat Completions, which LiteLLM passes on without the place."""
+    said = "Invalid value: 'web_search'. Supported values are: 'function' and 'custom'."
+    assert find(words(said)).repair == tool(WEB)
+    other = said.replace("'function'", "'low'")
+    assert find(words(other)).repair != tool(WEB)

@@ -32,6 +32,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
+    LeaveOutSearchField,
     LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
@@ -912,3 +913,17 @@ def test_template_that_takes_turns_gets_no_images_of_tools() -> None:
     assert left == [HI, call("a"), {**seen, "output": GONE}]
     assert "without their images" in hidden.message
     assert "after them" in TextOutputs().message
+
+
+def test_search_without_a_field_is_still_the_same_search() -> None:
+    """Also one that was added in the chat; its filters stay."""
+    search = {**WEB, "filters": {"allowed_domains": ["a.example"]}}
+    sized = {**search, "search_context_size": "low"}
+    smaller = LeaveOutSearchField("search_context_size")
+    asked = body(input=[HI, adding(sized)], tools=[TOOL, sized])
+
+    sent = repair_request(asked, [smaller, LeaveOutSearchField("filters")])
+
+    assert sent == body(input=[HI, adding(search)], tools=[TOOL, search])
+    assert may_offer(sized, [smaller])
+    assert not may_offer(sized, [smaller, LeaveOutTool(json_digest(search))])
