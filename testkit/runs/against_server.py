@@ -68,19 +68,6 @@ async def report(
     return events
 
 
-async def report_with_tools(
-    connections: Connections,
-    endpoint: Endpoint,
-    request: ResponsesRequest,
-    toolset: Toolset | None,
-    within: Limits = AT_ONCE,
-) -> list[RunEvent]:
-    """Return what a run with tools reports; what it tells of its output holds."""
-    events = await report(connections, endpoint, request, within, toolset)
-    assert_output_holds(events)
-    return events
-
-
 def assert_output_holds(events: list[RunEvent]) -> None:
     """Each item that ended is at its place of the output."""
     output = end_of(events).output
@@ -100,7 +87,7 @@ class Told:
     def __init__(
         self,
         events: list[RunEvent],
-        sent: list[Any],
+        sent: Sequence[Any] = (),
         requests: Sequence[web.Request] = (),
         toolset: Toolset | None = None,
     ) -> None:
@@ -133,6 +120,10 @@ class Runs:
         """Nothing is asked yet."""
         self.connections = connections
 
+    async def at(self, endpoint: Endpoint, within: Limits = AT_ONCE) -> Told:
+        """Ask who answers there."""
+        return Told(await report(self.connections, endpoint, within=within))
+
     async def against(
         self,
         *answers: Answerer,
@@ -162,27 +153,6 @@ class Runs:
             assert_output_holds(events)
         sent = [request.body for request in sim.requests]
         return Told(events, sent, toolset=toolset)
-
-
-async def report_of(
-    connections: Connections, answer: Answerer, within: Limits = AT_ONCE
-) -> list[RunEvent]:
-    """Return what a run reports against a server that answers so."""
-    async with Upstream(answer) as upstream:
-        return await report(connections, upstream.endpoint, within=within)
-
-
-async def exchange(
-    connections: Connections,
-    answer: Answerer,
-    request: ResponsesRequest | None = None,
-    within: Limits = AT_ONCE,
-    toolset: Toolset | None = None,
-) -> tuple[list[RunEvent], list[Any]]:
-    """Return what a run reports against a server that answers so, and what it sent."""
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, request, within, toolset)
-        return events, upstream.bodies
 
 
 def end_of(events: list[RunEvent]) -> RunDone:

@@ -17,7 +17,7 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import TextDelta
-from runs.against_server import Runs, Told, asking, end_of, notes_of, report, simulated
+from runs.against_server import Runs, Told, asking, end_of, report, simulated
 from runs.joining import joined
 from runs.log import log_of
 from runs.streams import OTHERS
@@ -425,11 +425,12 @@ async def test_server_that_never_returns_cuts_the_answer(
     connections: Connections,
 ) -> None:
     async with Upstream(in_turn(BROKEN, hang_up)) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        told = Told(
+            await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        )
         await until(lambda: upstream.requests[-1].path.endswith("/cancel"))
         asked = [sent.path_qs.rpartition("/")[2] for sent in upstream.requests]
-    assert end_of(events).ending.kind == "cut"
-    assert notes_of(events) == [LOST]
+    assert (told.kind, told.notes) == ("cut", [LOST])
     # aiohttp itself asks once more where a connection that rested turns out broken.
     assert asked[1].endswith("?stream=true&starting_after=59")
     assert "?" not in asked[-2]
@@ -565,9 +566,8 @@ async def test_refused_background_request_is_retried(
 async def test_unreachable_server_is_retried(connections: Connections) -> None:
     """Where no server listens, nothing can have begun."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "sk-upstream-1")
-    events = await report(connections, endpoint, background("Hi"), HASTY)
-    assert len(notes_of(events)) == 1
-    assert end_of(events).ending.kind == "unreachable"
+    told = Told(await report(connections, endpoint, background("Hi"), HASTY))
+    assert (len(told.notes), told.kind) == (1, "unreachable")
 
 
 def ignoring(value: object, *events: wire.Event) -> bytes:
