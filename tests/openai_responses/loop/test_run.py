@@ -15,8 +15,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from runs.against_server import AT_ONCE, CANARY, Runs, asking, limits, report
-from runs.joining import joined
+from runs.against_server import AT_ONCE, CANARY, Runs, asking, limits
 from runs.log import log_of
 from simulator import Simulator
 from upstream import wire
@@ -70,13 +69,6 @@ async def test_run_reports_events_then_output_and_usage(runs: Runs) -> None:
 )
 async def test_other_forms_tell_the_same(runs: Runs, answer: Answerer) -> None:
     assert (await runs.against(answer)).log == HELLO_LOG
-
-
-async def test_request_that_is_not_streamed(runs: Runs, sim: Simulator) -> None:
-    streamed = await runs.of(sim, "sim:short")
-    whole = await runs.of(sim, asking("sim:short", stream=False))
-    assert [body["stream"] for body in whole.sent] == [True, False]
-    assert whole.log == log_of(joined(streamed.events))
 
 
 @pytest.mark.parametrize(
@@ -314,13 +306,6 @@ async def test_total_limit_ends_mere_signs_of_life(runs: Runs, sign: bytes) -> N
         told = await runs.against(endless, within=within)
     shown = ["0 started message", "0 text 0: Hello "]
     assert told.log == [*shown, "run total_timeout"]
-
-
-async def test_server_is_left(connections: Connections) -> None:
-    """An answer that no one waits for is not computed."""
-    async with Upstream(stalling(BEGUN)) as upstream, asyncio.timeout(60):
-        await report(connections, upstream.endpoint, within=limits(idle=0.05))
-        await upstream.left.wait()
 
 
 @pytest.mark.parametrize(

@@ -419,15 +419,6 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert last.repair == PlainItems(LAST)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_met"),
-    [(200, True), (400, True), (422, True), (401, False), (429, False), (500, False)],
-)
-def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) -> None:
-    """A stream refuses with a status of 200; a key that is wrong stays so."""
-    assert bool(repairs_in_turn(Failure(status, words("It cannot be.")))) == is_met
-
-
 def test_effort_does_not_go_to_and_fro() -> None:
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
     tried = find(error, reasoning={"effort": "low"})

@@ -170,15 +170,6 @@ async def test_event_does_not_wait_for_the_next_one(
 GZIP = {"Content-Encoding": "gzip"}
 
 
-@pytest.mark.parametrize("body", [STREAM, WHOLE], ids=["stream", "whole"])
-async def test_packed_answer_is_read(runs: Runs, body: bytes) -> None:
-    """Although it was not asked for."""
-    packed = gzip.compress(body)
-    async with serving(packed, "text/plain", *GZIP.items()) as endpoint:
-        told = await runs.at(endpoint)
-    assert (told.kind, told.text) == ("completed", ANSWER)
-
-
 @pytest.mark.parametrize("status", [200, 429])
 async def test_packed_refusal_is_read(connections: Connections, status: int) -> None:
     """Repairs and messages depend on its code."""
