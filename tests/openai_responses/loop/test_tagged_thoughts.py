@@ -444,11 +444,7 @@ async def test_a_thought_in_tags_that_breaks_off_goes_on(runs: Runs) -> None:
 
 @pytest.mark.parametrize(
     ("blank", "kinds"),
-    [
-        (1_000, ["reasoning", "message"]),
-        (1_001, ["message"]),
-        (5_000, ["message"]),
-    ],
+    [(1_000, ["reasoning", "message"]), (1_001, ["message"]), (5_000, ["message"])],
 )
 def test_few_blanks_are_waited_through(blank: int, kinds: list[str]) -> None:
     text = "\n" * blank + "<think>Hm.</think>It rains."

@@ -201,10 +201,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Unrecognized request argument supplied: prompt_cache_key",
             LeaveOutParameter("prompt_cache_key"),
         ),
-        (
-            '"llama3.2" does not support thinking',
-            LeaveOutParameter("reasoning.effort"),
-        ),
+        ('"llama3.2" does not support thinking', LeaveOutParameter("reasoning.effort")),
         (
             'invalid reasoning value: \'none\' (must be "high", "medium", "low")',
             ReplaceEffort("none", "low"),
@@ -345,10 +342,7 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
         (ApiError(param="input[0].content"), 401),
         (words("Not found"), 404),
         (ApiError(type="invalid_request_error", message="The model x is gone."), 404),
-        (
-            ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"),
-            404,
-        ),
+        (ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"), 404),
     ],
 )
 def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
