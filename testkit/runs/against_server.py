@@ -1,6 +1,10 @@
 """Runs against a server, for tests that ask what is reported of them."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
@@ -17,9 +21,12 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import ItemDone
+from runs.log import answer_text, log_of
+from runs.tools import MemoryTools
 from simulator import Simulator
-from upstream.server import Answerer, Upstream
+from upstream.server import Answerer, Upstream, in_turn
 
+Kind = TypeVar("Kind")
 CANARY = "sk-proj-CANARY123"
 """What must never be reported."""
 
@@ -61,19 +68,6 @@ async def report(
     return events
 
 
-async def report_with_tools(
-    connections: Connections,
-    endpoint: Endpoint,
-    request: ResponsesRequest,
-    toolset: Toolset | None,
-    within: Limits = AT_ONCE,
-) -> list[RunEvent]:
-    """Return what a run with tools reports; what it tells of its output holds."""
-    events = await report(connections, endpoint, request, within, toolset)
-    assert_output_holds(events)
-    return events
-
-
 def assert_output_holds(events: list[RunEvent]) -> None:
     """Each item that ended is at its place of the output."""
     output = end_of(events).output
@@ -82,25 +76,83 @@ def assert_output_holds(events: list[RunEvent]) -> None:
             assert output[event.output_index] == event.item
 
 
-async def report_of(
-    connections: Connections, answer: Answerer, within: Limits = AT_ONCE
-) -> list[RunEvent]:
-    """Return what a run reports against a server that answers so."""
-    async with Upstream(answer) as upstream:
-        return await report(connections, upstream.endpoint, within=within)
+class Told:
+    """What a run told, and what it sent.
+
+    `log` has a line for each event, `sent` the body of each request, `called` the calls
+    that tools in memory got. `notes` are the messages that a person saw while they
+    waited, `repairs` what was changed to get an answer; "" is a retry.
+    """
+
+    def __init__(
+        self,
+        events: list[RunEvent],
+        sent: Sequence[Any] = (),
+        requests: Sequence[web.Request] = (),
+        toolset: Toolset | None = None,
+    ) -> None:
+        """Read the end of the run, and what was shown of it."""
+        self.events, self.sent, self.requests = events, sent, requests
+        tools = toolset and toolset.tools
+        self.called = tools.called if isinstance(tools, MemoryTools) else []
+        self.end = end_of(events)
+        self.ending = self.end.ending
+        self.kind = self.ending.kind
+        self.output = list(self.end.output)
+        self.text = answer_text(events)
+        self.notes = notes_of(events)
+        self.repairs = repairs_of(events)
+
+    @property
+    def log(self) -> list[str]:
+        """What was told, as lines."""
+        return log_of(self.events)
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """Return the events of a type."""
+        return [event for event in self.events if isinstance(event, kind)]
 
 
-async def exchange(
-    connections: Connections,
-    answer: Answerer,
-    request: ResponsesRequest | None = None,
-    within: Limits = AT_ONCE,
-    toolset: Toolset | None = None,
-) -> tuple[list[RunEvent], list[Any]]:
-    """Return what a run reports against a server that answers so, and what it sent."""
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, request, within, toolset)
-        return events, upstream.bodies
+class Runs:
+    """The runs of a test, over its connections."""
+
+    def __init__(self, connections: Connections) -> None:
+        """Nothing is asked yet."""
+        self.connections = connections
+
+    async def at(self, endpoint: Endpoint, within: Limits = AT_ONCE) -> Told:
+        """Ask who answers there."""
+        return Told(await report(self.connections, endpoint, within=within))
+
+    async def against(
+        self,
+        *answers: Answerer,
+        request: ResponsesRequest | None = None,
+        within: Limits = AT_ONCE,
+        toolset: Toolset | None = None,
+        **endpoint: Any,
+    ) -> Told:
+        """Ask a server that answers so in turn, and from then on like the last time."""
+        async with Upstream(in_turn(*answers)) as upstream:
+            asked = replace(upstream.endpoint, **endpoint)
+            events = await report(self.connections, asked, request, within, toolset)
+            return Told(events, upstream.bodies, upstream.requests, toolset)
+
+    async def of(
+        self,
+        sim: Simulator,
+        asked: str | ResponsesRequest,
+        within: Limits = AT_ONCE,
+        toolset: Toolset | None = None,
+    ) -> Told:
+        """Ask the simulator; what a run with tools tells of its output holds."""
+        request = asking(asked) if isinstance(asked, str) else asked
+        way = simulated(sim)
+        events = await report(self.connections, way, request, within, toolset)
+        if toolset is not None:
+            assert_output_holds(events)
+        sent = [request.body for request in sim.requests]
+        return Told(events, sent, toolset=toolset)
 
 
 def end_of(events: list[RunEvent]) -> RunDone:

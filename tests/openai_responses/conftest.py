@@ -1,8 +1,11 @@
-"""What the tests of the connection share."""
+"""What the tests of the connection and of runs share."""
 
 import os
 
 import pytest
+
+from openai_responses.transport.connections import Connections
+from runs.against_server import Runs
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +14,9 @@ def no_proxy_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def runs(connections: Connections) -> Runs:
+    """Runs over connections that are closed after the test."""
+    return Runs(connections)

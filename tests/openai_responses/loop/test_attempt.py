@@ -19,18 +19,11 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, HttpResponse
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import ItemDone, ServerSentEvent
-from runs.against_server import AT_ONCE, asking, end_of, report, report_of, simulated
-from runs.log import answer_text, log_of
+from runs.against_server import AT_ONCE, Runs, asking, end_of, report
+from runs.log import log_of
 from simulator import Simulator
 from upstream import wire
-from upstream.server import (
-    KEY,
-    Upstream,
-    breaking,
-    started,
-    streaming,
-    until,
-)
+from upstream.server import Upstream, breaking, started, streaming, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,18 +56,18 @@ async def test_break_behind_many_events(connections: Connections) -> None:
 
 @pytest.mark.parametrize("compatibility", ["auto", "strict"])
 async def test_payload_is_sent_in_the_servers_form(
-    connections: Connections, compatibility: Compatibility
+    runs: Runs, compatibility: Compatibility
 ) -> None:
     thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, thought]
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
-    async with Upstream(streaming(HELLO)) as upstream:
-        endpoint = Endpoint(upstream.base_url, KEY, compatibility=compatibility)
-        await report(connections, endpoint, request)
+    told = await runs.against(
+        streaming(HELLO), request=request, compatibility=compatibility
+    )
     payload = request.payload()
     strict = compatibility == "strict"
-    assert upstream.bodies == [strict_payload(payload) if strict else payload]
-    assert ("prompt_cache_key" in upstream.bodies[0]) == (not strict)
+    assert told.sent == [strict_payload(payload) if strict else payload]
+    assert ("prompt_cache_key" in told.sent[0]) == (not strict)
 
 
 async def test_rest_of_the_body_is_read(connections: Connections) -> None:
@@ -292,15 +285,13 @@ def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
     ],
 )
 async def test_stream_without_an_end(
-    connections: Connections, sim: Simulator, kind: str, within: Limits, ending: str
+    runs: Runs, sim: Simulator, kind: str, within: Limits, ending: str
 ) -> None:
-    request = asking(f"sim:chat,endless=60,of={kind} hello")
-    events = await report(connections, simulated(sim), request, within)
+    told = await runs.of(sim, f"sim:chat,endless=60,of={kind} hello", within)
 
-    ended = end_of(events).ending
-    assert ended.kind == ending
-    assert (TOO_LARGE in ended.message) == (ending == "malformed")
-    assert answer_text(events).startswith("This is turn 1.")
+    assert told.kind == ending
+    assert (TOO_LARGE in told.ending.message) == (ending == "malformed")
+    assert told.text.startswith("This is turn 1.")
     await sim.closed_early()
     assert len(sim.requests) == 1
 
@@ -326,61 +317,58 @@ async def test_garbage_without_an_end(connections: Connections, piece: bytes) ->
     assert TOO_LARGE in end_of(events).ending.message
 
 
-async def test_weight_counts_values(connections: Connections) -> None:
+async def test_weight_counts_values(runs: Runs) -> None:
     """Items of empty lists are small on the wire only."""
     item = {"type": "message", "content": [[]] * 100_000}
     text = wire.on_the_wire(*wire.whole_stream([wire.done(item)]))
     assert len(text) < MEGABYTE
-    events = await report_of(connections, streaming(text), small())
-    assert TOO_LARGE in end_of(events).ending.message
+    told = await runs.against(streaming(text), within=small())
+    assert TOO_LARGE in told.ending.message
 
 
-async def test_size_limit_counts_one_response(connections: Connections) -> None:
+async def test_size_limit_counts_one_response(runs: Runs) -> None:
     """Each response of a run has its own, and a usual one is far from it."""
     stream = wire.whole_stream(wire.message(*["word "] * 2_000))
     text = wire.on_the_wire(*stream)
     for _ in range(2):
-        events = await report_of(connections, streaming(text), small())
-        assert end_of(events).ending.kind == "completed"
+        told = await runs.against(streaming(text), within=small())
+        assert told.kind == "completed"
 
 
-async def test_resumed_response_has_one_limit(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_resumed_response_has_one_limit(runs: Runs, sim: Simulator) -> None:
     """A background response is counted over all its streams, and then cancelled."""
     request = asking("sim:long,deltas=3000,drop=1500,again=20 hello").model_copy(
         update={"background": True, "store": True}
     )
     limits = small(MEGABYTE // 2)._replace(poll_seconds=0.01)
-    events = await report(connections, simulated(sim), request, limits)
+    told = await runs.of(sim, request, limits)
 
-    assert TOO_LARGE in end_of(events).ending.message
-    await connections.close()
+    assert TOO_LARGE in told.ending.message
+    await runs.connections.close()
     assert sim.requests[-1].path.endswith("/cancel")
 
 
-async def test_very_many_tiny_deltas(connections: Connections) -> None:
+async def test_very_many_tiny_deltas(runs: Runs) -> None:
     """The text is whole; what is told depends on how often bytes came, not on deltas."""
     event_counts: list[int] = []
     for count in (5_000, 10_000):
         text = wire.on_the_wire(*wire.whole_stream(wire.message(*["x"] * count)))
         limits = small(64 * MEGABYTE)._replace(join_seconds=0.01)
-        events = await report_of(connections, streaming(text), limits)
+        told = await runs.against(streaming(text), within=limits)
 
-        assert answer_text(events) == "x" * count
-        [done] = [event for event in events if isinstance(event, ItemDone)]
+        assert told.text == "x" * count
+        [done] = told.of(ItemDone)
         assert done.item["content"][0]["text"] == "x" * count
-        event_counts.append(len(events))
+        event_counts.append(len(told.events))
     assert max(event_counts) < 5_000 / 10
 
 
-async def test_limit_that_is_used_up_hides_no_failure(connections: Connections) -> None:
+async def test_limit_that_is_used_up_hides_no_failure(runs: Runs) -> None:
     """The calls of a failed response are made by no one: the run ends by itself."""
     stopped = wire.ended("failed", error={"code": MISALIGNMENT, "message": "No."})
     events = [wire.created(), *wire.function_call("send", "{}"), stopped]
     limits = AT_ONCE._replace(count_response=lambda *_: "The limit is used up.")
 
-    stream = streaming(wire.on_the_wire(*events))
-    ended = end_of(await report_of(connections, stream, limits))
+    told = await runs.against(streaming(wire.on_the_wire(*events)), within=limits)
 
-    assert (ended.ending.kind, ended.ending.code) == ("failed", MISALIGNMENT)
+    assert (told.kind, told.ending.code) == ("failed", MISALIGNMENT)

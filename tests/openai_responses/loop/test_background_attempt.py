@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
-from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, has_encrypted_reasoning
@@ -18,9 +17,9 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import TextDelta
-from runs.against_server import asking, end_of, notes_of, report, simulated
+from runs.against_server import Runs, Told, asking, end_of, report, simulated
 from runs.joining import joined
-from runs.log import answer_text, log_of
+from runs.log import log_of
 from runs.streams import OTHERS
 from runs.transcripts import FOLDER
 from simulator import RecordedRequest, Simulator
@@ -53,9 +52,20 @@ def background(text: str, stream: bool = True) -> ResponsesRequest:
     return asking(text, stream).model_copy(update=update)
 
 
-def shown_events(events: list[RunEvent]) -> list[RunEvent]:
-    """Return what was shown of the answer, whatever was noted in between."""
-    return joined([event for event in events if not isinstance(event, Status)])
+async def told_of(
+    runs: Runs,
+    sim: Simulator,
+    scenario: str,
+    within: Limits = PATIENT,
+    stream: bool = True,
+) -> Told:
+    """Return what a run tells of a scenario."""
+    return await runs.of(sim, background(f"sim:{scenario}", stream), within)
+
+
+async def told_by(runs: Runs, *answers: Answerer, within: Limits = PATIENT) -> Told:
+    """Return what a run tells of a server that answers so in turn."""
+    return await runs.against(*answers, request=background("Hi"), within=within)
 
 
 def asked_for(requests: list[RecordedRequest]) -> list[str]:
@@ -72,66 +82,42 @@ def _word(request: RecordedRequest) -> str:
     return f"after {after}" if after else "ask"
 
 
-async def report_sim(
-    connections: Connections,
-    sim: Simulator,
-    scenario: str,
-    within: Limits = PATIENT,
-    stream: bool = True,
-) -> list[RunEvent]:
-    """Return what a run tells of a scenario."""
-    request = background(f"sim:{scenario}", stream)
-    return await report(connections, simulated(sim), request, within)
+def shown_lines(told: Told) -> list[str]:
+    """Return what was shown of the answer, without the words that quote the question."""
+    shown = joined([event for event in told.events if not isinstance(event, Status)])
+    return [line.split(":")[0] for line in log_of(shown)]
 
 
-async def report_answer(
-    connections: Connections, answer: Answerer, within: Limits = PATIENT
-) -> tuple[list[RunEvent], list[web.Request]]:
-    """Return what a run tells of a server that answers so, and what this was asked."""
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), within)
-        return events, upstream.requests
-
-
-async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
-    """Return what a run tells whose connection holds."""
-    events = await report_sim(connections, sim, "chat")
+async def whole_answer(runs: Runs, sim: Simulator) -> list[str]:
+    """Return what is shown by a run whose connection holds."""
+    told = await told_of(runs, sim, "chat")
     sim.forget()
-    assert notes_of(events) == []
-    return log_of(shown_events(events))
+    assert told.notes == []
+    return shown_lines(told)
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut"])
 @pytest.mark.parametrize("number", [1, 2, 60])
 async def test_a_connection_that_breaks(
-    connections: Connections, sim: Simulator, fault: str, number: int
+    runs: Runs, sim: Simulator, fault: str, number: int
 ) -> None:
-    expected = await whole_answer(connections, sim)
-    events = await report_sim(connections, sim, f"chat,{fault}={number}")
-    assert _same(log_of(shown_events(events)), expected)
-    assert notes_of(events) == [LOST]
+    expected = await whole_answer(runs, sim)
+    told = await told_of(runs, sim, f"chat,{fault}={number}")
+    assert shown_lines(told) == expected
+    assert told.notes == [LOST]
     assert asked_for(sim.requests) == ["post", f"after {number - 1}"]
-    assert any(map(has_encrypted_reasoning, end_of(events).output))
+    assert any(map(has_encrypted_reasoning, told.output))
 
 
-def _same(log: list[str], expected: list[str]) -> bool:
-    """Compare what was told; the question is quoted in the answer."""
-    kinds = [line.split(":")[0] for line in log]
-    return kinds == [line.split(":")[0] for line in expected]
-
-
-async def test_text_of_a_broken_stream(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_text_of_a_broken_stream(runs: Runs, sim: Simulator) -> None:
     """What grew is what the ended item says, character by character."""
-    events = await report_sim(connections, sim, "chat,drop=20,again=9")
-    message = end_of(events).output[-1]
-    assert answer_text(events) == message["content"][0]["text"]
+    told = await told_of(runs, sim, "chat,drop=20,again=9")
+    assert told.text == told.output[-1]["content"][0]["text"]
     places = [f"after {last}" for last in range(19, 19 + 20 * 10, 20)]
     asked = asked_for(sim.requests)
     assert asked == ["post", *places[: len(asked) - 1]]
     assert len(asked) > 3
-    assert notes_of(events) == [LOST] * (len(asked) - 1)
+    assert told.notes == [LOST] * (len(asked) - 1)
 
 
 def _transcript(name: str) -> bytes:
@@ -142,50 +128,41 @@ BROKEN = breaking(_transcript("background-drop.sse"))
 REST = streaming(_transcript("resumed/background-drop.sse"))
 
 
-async def test_words_of_a_proxy_in_the_stream_end_the_run(
-    connections: Connections,
-) -> None:
+async def test_words_of_a_proxy_in_the_stream_end_the_run(runs: Runs) -> None:
     """As they do without a background request: such words have no number."""
-    stream = (OTHERS / "error-of-plain-words.sse").read_bytes()
-    endings = []
-    for request in (background("Hi"), asking("Hi")):
-        async with Upstream(streaming(stream)) as upstream:
-            events = await report(connections, upstream.endpoint, request, HASTY)
-        endings.append(end_of(events).ending)
-
-    assert endings[0] == endings[1]
-    assert endings[0].is_failure
+    stream = streaming((OTHERS / "error-of-plain-words.sse").read_bytes())
+    told = await told_by(runs, stream, within=HASTY)
+    plain = await runs.against(stream, within=HASTY)
+    assert told.ending == plain.ending
+    assert told.ending.is_failure
 
 
-async def test_server_that_knows_no_background_answers_without(
-    connections: Connections,
-) -> None:
+async def test_server_that_knows_no_background_answers_without(runs: Runs) -> None:
     """The answer is like any other then: not stored, and asked for again if it broke."""
     error = {"message": "Unsupported parameter.", "param": "background"}
-    answer = in_turn(
+    told = await told_by(
+        runs,
         replying(json.dumps({"error": error}), 400),
         breaking(b": soon\n\n"),
         streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Done.")))),
     )
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
 
-    assert log_of(events)[-1] == "run completed"
-    assert notes_of(events)[0].endswith("not accept background: answering without it.")
-    asked, *others = upstream.bodies
+    assert told.kind == "completed"
+    assert told.notes[0].endswith("not accept background: answering without it.")
+    asked, *others = told.sent
     assert (asked.pop("background"), asked.pop("store")) == (True, True)
     assert others == [{**asked, "store": False}] * 2
 
 
 @pytest.mark.parametrize("output", [[], [wire.message_item("Hi")]])
 async def test_response_that_the_server_gave_up_is_incomplete(
-    output: list[Item], connections: Connections
+    output: list[Item], runs: Runs
 ) -> None:
     queued = {"id": "resp_1", "object": "response", "status": "queued", "output": []}
     expired = {**queued, "status": "expired", "output": output}
-    answer = in_turn(replying(json.dumps(queued)), replying(json.dumps(expired)))
-    events, _ = await report_answer(connections, answer)
-    assert "The answer is incomplete (expired)." in end_of(events).ending.message
+    answers = [replying(json.dumps(response)) for response in (queued, expired)]
+    message = (await told_by(runs, *answers)).ending.message
+    assert "The answer is incomplete (expired)." in message
 
 
 @pytest.mark.parametrize(
@@ -223,23 +200,22 @@ async def test_response_that_the_server_gave_up_is_incomplete(
     ],
 )
 async def test_background_response_is_read_to_its_end(
-    connections: Connections,
+    runs: Runs,
     sim: Simulator,
     scenario: str,
     stream: bool,
     requests: list[str],
     statuses: list[int],
 ) -> None:
-    expected = await whole_answer(connections, sim)
+    expected = await whole_answer(runs, sim)
     within = PATIENT._replace(timeouts=Timeouts(idle=0.3, first_event=0.3))
-    events = await report_sim(connections, sim, scenario, within, stream)
-    assert _same(log_of(shown_events(events)), expected)
+    told = await told_of(runs, sim, scenario, within, stream)
+    assert shown_lines(told) == expected
     # Only a stream asks for encrypted reasoning in these scenarios.
-    assert any(map(has_encrypted_reasoning, end_of(events).output)) == stream
+    assert any(map(has_encrypted_reasoning, told.output)) == stream
     assert asked_for(sim.requests) == requests
-    assert bool(notes_of(events)) == ("after 59" in requests)
-    sent = sim.requests[0].body
-    assert (sent["background"], sent["store"]) == (True, True)
+    assert bool(told.notes) == ("after 59" in requests)
+    assert (told.sent[0]["background"], told.sent[0]["store"]) == (True, True)
     assert [sent.status for sent in sim.requests if sent.status != 200] == statuses
 
 
@@ -253,10 +229,10 @@ async def test_background_response_is_read_to_its_end(
     ],
 )
 async def test_resumed_response_that_failed_is_not_cancelled(
-    connections: Connections, sim: Simulator, scenario: str, stream: bool, kind: str
+    runs: Runs, sim: Simulator, scenario: str, stream: bool, kind: str
 ) -> None:
-    events = await report_sim(connections, sim, f"{scenario},drop=30", stream=stream)
-    assert end_of(events).ending.kind == kind
+    told = await told_of(runs, sim, f"{scenario},drop=30", stream=stream)
+    assert told.kind == kind
     assert "cancel" not in asked_for(sim.requests)
 
 
@@ -294,10 +270,10 @@ async def test_closing_the_run_cancels_the_response(
     assert cancelled.response["status"] == "cancelled"
 
 
-def reading(
+async def reading(
     connections: Connections, sim: Simulator
-) -> tuple[asyncio.Task[list[RunEvent]], asyncio.Event]:
-    """Return a task that waits for a model, and what tells that a text has begun."""
+) -> asyncio.Task[list[RunEvent]]:
+    """Return a task that waits for a model, and has seen the beginning of a text."""
     has_begun = asyncio.Event()
     request = background("sim:chat,halt=60")
 
@@ -309,46 +285,40 @@ def reading(
                 has_begun.set()
         return events
 
-    return asyncio.create_task(read()), has_begun
-
-
-async def test_stop_during_a_silence_cancels_the_response(
-    connections: Connections, sim: Simulator
-) -> None:
-    task, has_begun = reading(connections, sim)
+    task = asyncio.create_task(read())
     async with asyncio.timeout(60):
         await has_begun.wait()
-    await stop(task)
-    await sim.requested(2)
-    await sim.all_ended()
-    assert asked_for(sim.requests) == ["post", "cancel"]
+    return task
 
 
-async def stop(task: asyncio.Task[list[RunEvent]]) -> None:
+async def stop(task: asyncio.Task[object]) -> None:
     """Cancel a run, as the host does when a person presses Stop."""
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
+async def test_stop_during_a_silence_cancels_the_response(
+    connections: Connections, sim: Simulator
+) -> None:
+    await stop(await reading(connections, sim))
+    await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+
+
 async def stop_when(
-    has_come: Callable[[], bool],
-    connections: Connections,
-    sim: Simulator,
-    scenario: str,
+    has_come: Callable[[], bool], runs: Runs, sim: Simulator, scenario: str
 ) -> None:
     """Stop a run of a scenario when the server has come so far."""
-    task = asyncio.create_task(report_sim(connections, sim, scenario))
+    task = asyncio.create_task(told_of(runs, sim, scenario))
     await until(has_come)
     await stop(task)
 
 
-async def test_stop_before_the_response_has_an_id(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_stop_before_the_response_has_an_id(runs: Runs, sim: Simulator) -> None:
     """The connection is held until the server has named what is to be cancelled."""
-    scenario = "chat,wait=300,halt=60"
-    await stop_when(lambda: bool(sim.requests), connections, sim, scenario)
+    await stop_when(lambda: bool(sim.requests), runs, sim, "chat,wait=300,halt=60")
     assert asked_for(sim.requests) == ["post"]
 
     await sim.requested(2)
@@ -359,21 +329,21 @@ async def test_stop_before_the_response_has_an_id(
 
 
 async def test_stop_before_the_first_event_cancels_the_response_once(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     def has_come() -> bool:
         return bool(sim.requests) and sim.requests[0].events_sent == 3
 
-    await stop_when(has_come, connections, sim, "chat,halt=3")
+    await stop_when(has_come, runs, sim, "chat,halt=3")
     await sim.requested(2)
-    await connections.close()
+    await runs.connections.close()
     assert asked_for(sim.requests) == ["post", "cancel"]
 
 
-async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -> None:
+async def test_stop_before_a_refusal(runs: Runs, sim: Simulator) -> None:
     """What never began has nothing to cancel."""
-    await stop_when(lambda: bool(sim.requests), connections, sim, "503,wait=300")
-    await connections.close()
+    await stop_when(lambda: bool(sim.requests), runs, sim, "503,wait=300")
+    await runs.connections.close()
     assert asked_for(sim.requests) == ["post"]
     assert sim.requests[0].status == 503
 
@@ -386,43 +356,37 @@ async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -
     ],
 )
 async def test_total_limit_ends_the_response_with_the_answer(
-    connections: Connections,
-    sim: Simulator,
-    total: float,
-    stream: bool,
-    requests: list[str],
+    runs: Runs, sim: Simulator, total: float, stream: bool, requests: list[str]
 ) -> None:
     """A wait that would outlast it is not begun."""
     within = PATIENT._replace(timeouts=Timeouts(total=total), poll_seconds=100)
-    events = await report_sim(connections, sim, "chat,halt=60", within, stream)
-    assert end_of(events).ending.kind == "total_timeout"
+    told = await told_of(runs, sim, "chat,halt=60", within, stream)
+    assert told.kind == "total_timeout"
     await sim.requested(len(requests))
     assert asked_for(sim.requests) == requests
 
 
-async def test_a_response_that_is_gone(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_a_response_that_is_gone(runs: Runs, sim: Simulator) -> None:
     """The text stays, the message says so; there is nothing to cancel."""
-    events = await report_sim(connections, sim, "chat,drop=60,gone")
-    ending = end_of(events).ending
-    assert ending.kind == "cut"
-    assert "the rest of the answer could not be fetched" in ending.message
-    assert answer_text(events)
+    told = await told_of(runs, sim, "chat,drop=60,gone")
+    assert told.kind == "cut"
+    assert "the rest of the answer could not be fetched" in told.ending.message
+    assert told.text
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
+
+
+SOON = {"Retry-After-Ms": "1"}
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         pytest.param(
-            replying(
-                "404 page not found\n", 404, "text/plain", {"Retry-After-Ms": "1"}
-            ),
+            replying("404 page not found\n", 404, "text/plain", SOON),
             id="a proxy that knows no address for a moment",
         ),
         pytest.param(
-            replying("<title>Forbidden</title>", 403, headers={"Retry-After-Ms": "1"}),
+            replying("<title>Forbidden</title>", 403, headers=SOON),
             id="a page of a firewall",
         ),
         pytest.param(
@@ -432,23 +396,20 @@ async def test_a_response_that_is_gone(
     ],
 )
 async def test_response_goes_on_behind_what_is_refused(
-    connections: Connections, answer: Answerer
+    runs: Runs, answer: Answerer
 ) -> None:
     """Whoever refuses to return it says nothing of the response: it is asked for again."""
-    in_order = in_turn(BROKEN, answer, answer, REST)
-    limits = PATIENT._replace(resuming=RetryPolicy(12, 0.6))
-    events, requests = await report_answer(connections, in_order, limits)
-    assert log_of(events)[-1] == "run completed"
-    assert [sent.method for sent in requests] == ["POST", "GET", "GET", "GET"]
+    within = PATIENT._replace(resuming=RetryPolicy(12, 0.6))
+    told = await told_by(runs, BROKEN, answer, answer, REST, within=within)
+    assert told.kind == "completed"
+    assert [sent.method for sent in told.requests] == ["POST", "GET", "GET", "GET"]
 
 
 async def test_a_response_that_somebody_cancelled(
     connections: Connections, sim: Simulator
 ) -> None:
     """There is no event for it: the response itself says it."""
-    task, has_begun = reading(connections, sim)
-    async with asyncio.timeout(60):
-        await has_begun.wait()
+    task = await reading(connections, sim)
     [response_id] = sim.stored_ids
     path = f"/responses/{response_id}/cancel"
     connections.do_later(connections.post_quietly(simulated(sim), path))
@@ -464,11 +425,12 @@ async def test_server_that_never_returns_cuts_the_answer(
     connections: Connections,
 ) -> None:
     async with Upstream(in_turn(BROKEN, hang_up)) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        told = Told(
+            await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        )
         await until(lambda: upstream.requests[-1].path.endswith("/cancel"))
         asked = [sent.path_qs.rpartition("/")[2] for sent in upstream.requests]
-    assert end_of(events).ending.kind == "cut"
-    assert notes_of(events) == [LOST]
+    assert (told.kind, told.notes) == ("cut", [LOST])
     # aiohttp itself asks once more where a connection that rested turns out broken.
     assert asked[1].endswith("?stream=true&starting_after=59")
     assert "?" not in asked[-2]
@@ -479,12 +441,10 @@ async def test_server_that_never_returns_cuts_the_answer(
     ("rest", "kind"), [(streaming(b"data: {nonsense}\n\n"), "cut"), (REST, "completed")]
 )
 async def test_rest_that_cannot_be_read_is_asked_for_again(
-    connections: Connections, rest: Answerer, kind: str
+    runs: Runs, rest: Answerer, kind: str
 ) -> None:
     garbled = streaming(b"data: {nonsense}\n\n")
-    answer = in_turn(BROKEN, garbled, rest)
-    events, _ = await report_answer(connections, answer, HASTY)
-    assert end_of(events).ending.kind == kind
+    assert (await told_by(runs, BROKEN, garbled, rest, within=HASTY)).kind == kind
 
 
 WHOLE = replying('{"id":"resp_1","status":"completed","output":[]}')
@@ -496,13 +456,10 @@ def created(response: object = None, **fields: object) -> wire.Event:
     return {"type": "response.queued", "response": named, **fields}
 
 
-async def paths_after(
-    connections: Connections, *events: wire.Event, end: bytes = b""
-) -> list[str]:
+async def paths_after(runs: Runs, *events: wire.Event, end: bytes = b"") -> list[str]:
     """Return what is requested when a connection breaks after these events."""
-    broken = breaking(wire.on_the_wire(*events) + end)
-    _, requests = await report_answer(connections, in_turn(broken, WHOLE))
-    return [request.path_qs for request in requests[1:]]
+    told = await told_by(runs, breaking(wire.on_the_wire(*events) + end), WHOLE)
+    return [request.path_qs for request in told.requests[1:]]
 
 
 NAMED_LATER = {"type": "response.in_progress", "sequence_number": 1}
@@ -532,22 +489,22 @@ BASE64_ID = "resp_bGl0ZWxsbTo9-_=="
     ],
 )
 async def test_broken_response_is_asked_for_by_id_and_last_number(
-    connections: Connections, events: wire.Events, end: bytes, path: str
+    runs: Runs, events: wire.Events, end: bytes, path: str
 ) -> None:
     """Without numbers it is unknown where to go on: the response is asked for."""
-    asked = await paths_after(connections, *events, end=end)
+    asked = await paths_after(runs, *events, end=end)
     assert asked[0] == f"/v1/responses/{path}"
     assert len(asked) == 1 or "?" in path
 
 
-async def test_events_that_came_before(connections: Connections) -> None:
+async def test_events_that_came_before(runs: Runs) -> None:
     events = [created(), {**wire.added(wire.message_item()), "sequence_number": 0}]
     for number in (1, 1, 0, 2, 7, 3):
         events.append({**wire.text_delta(f"{number} "), "sequence_number": number})
-    answer = in_turn(breaking(wire.on_the_wire(*events)), WHOLE)
-    told, requests = await report_answer(connections, answer)
-    assert answer_text(told) == "1 2 7 "
-    assert requests[1].path_qs == "/v1/responses/resp_1?stream=true&starting_after=7"
+    told = await told_by(runs, breaking(wire.on_the_wire(*events)), WHOLE)
+    assert told.text == "1 2 7 "
+    path = "/v1/responses/resp_1?stream=true&starting_after=7"
+    assert told.requests[1].path_qs == path
 
 
 IDS = ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
@@ -557,10 +514,10 @@ IDS = ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
     "response", [*({"id": id} for id in IDS), "resp_1", ["resp_1"], {}, 0]
 )
 async def test_response_without_an_id_for_a_path_is_not_asked_for(
-    connections: Connections, response: object
+    runs: Runs, response: object
 ) -> None:
     """A server must not choose which address is asked with the key."""
-    assert await paths_after(connections, created(response)) == []
+    assert await paths_after(runs, created(response)) == []
 
 
 async def test_the_version_that_azure_wants(connections: Connections) -> None:
@@ -581,14 +538,11 @@ async def test_the_version_that_azure_wants(connections: Connections) -> None:
     ],
     ids=["hung up", "silent", "an empty stream", "408", "502", "504", "520", "524"],
 )
-async def test_it_is_never_run_twice(
-    connections: Connections, answer: Answerer
-) -> None:
+async def test_it_is_never_run_twice(runs: Runs, answer: Answerer) -> None:
     within = HASTY._replace(timeouts=Timeouts(first_event=0.3))
-    events, requests = await report_answer(connections, answer, within)
-    assert len(requests) == 1
-    assert end_of(events).ending.is_failure
-    assert notes_of(events) == []
+    told = await told_by(runs, answer, within=within)
+    assert (len(told.requests), told.notes) == (1, [])
+    assert told.ending.is_failure
 
 
 @pytest.mark.parametrize(
@@ -600,22 +554,20 @@ async def test_it_is_never_run_twice(
     ],
 )
 async def test_refused_background_request_is_retried(
-    connections: Connections, status: int, more: dict[str, str]
+    runs: Runs, status: int, more: dict[str, str]
 ) -> None:
     """It says itself that it did not begin."""
-    refusal = replying("{}", status, headers={"Retry-After-Ms": "1", **more})
-    answer = in_turn(refusal, streaming(_transcript("background.sse")))
-    events, requests = await report_answer(connections, answer, HASTY)
-    assert len(requests) == 2
-    assert log_of(events)[-1] == "run completed"
+    refusal = replying("{}", status, headers={**SOON, **more})
+    answer = streaming(_transcript("background.sse"))
+    told = await told_by(runs, refusal, answer, within=HASTY)
+    assert (len(told.requests), told.kind) == (2, "completed")
 
 
 async def test_unreachable_server_is_retried(connections: Connections) -> None:
     """Where no server listens, nothing can have begun."""
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "sk-upstream-1")
-    events = await report(connections, endpoint, background("Hi"), HASTY)
-    assert len(notes_of(events)) == 1
-    assert end_of(events).ending.kind == "unreachable"
+    told = Told(await report(connections, endpoint, background("Hi"), HASTY))
+    assert (len(told.notes), told.kind) == (1, "unreachable")
 
 
 def ignoring(value: object, *events: wire.Event) -> bytes:
@@ -632,21 +584,20 @@ def ignoring(value: object, *events: wire.Event) -> bytes:
     ("value", "end"), [(False, breaking), (None, breaking), (None, stalling)]
 )
 async def test_server_that_ignores_background_is_asked_again(
-    connections: Connections, value: object, end: Callable[[bytes], Answerer]
+    runs: Runs, value: object, end: Callable[[bytes], Answerer]
 ) -> None:
     """As any other: its answer does not go on without a connection."""
-    whole = ignoring(value, *wire.message("Hello"), wire.completed())
-    answer = in_turn(end(ignoring(value)), streaming(whole))
+    whole = streaming(ignoring(value, *wire.message("Hello"), wire.completed()))
     within = HASTY._replace(timeouts=Timeouts(idle=0.2))
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), within)
-    assert end_of(events).ending.kind == "completed"
-    assert [sent.method for sent in upstream.requests] == ["POST"] * 2
-    assert upstream.bodies[0] == upstream.bodies[1]
-    assert LOST not in notes_of(events)
+    told = await told_by(runs, end(ignoring(value)), whole, within=within)
+    assert told.kind == "completed"
+    assert [sent.method for sent in told.requests] == ["POST"] * 2
+    assert told.sent[0] == told.sent[1]
+    assert LOST not in told.notes
 
 
 HELLO = ignoring(None, *wire.message("Hello", " world")[:3])
+TOO_LONG = ignoring(False, wire.error_flat("context_length_exceeded"))
 
 
 @pytest.mark.parametrize(
@@ -655,12 +606,7 @@ HELLO = ignoring(None, *wire.message("Hello", " world")[:3])
         (breaking(HELLO), Timeouts(), "cut", "Hello"),
         (stalling(HELLO), Timeouts(idle=0.2), "idle_timeout", "Hello"),
         (stalling(ignoring(False)), Timeouts(total=0.2), "total_timeout", ""),
-        (
-            streaming(ignoring(False, wire.error_flat("context_length_exceeded"))),
-            Timeouts(),
-            "error",
-            "",
-        ),
+        (streaming(TOO_LONG), Timeouts(), "error", ""),
     ],
 )
 async def test_end_at_a_server_that_ignores_background(
@@ -670,11 +616,10 @@ async def test_end_at_a_server_that_ignores_background(
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), within)
         await connections.close()
-        assert len(upstream.requests) == 1
-    ending = end_of(events).ending
-    assert ending.kind == kind
-    assert ("Everything received so far is kept" in ending.message) == bool(text)
-    assert answer_text(events) == text
+        told = Told(events, upstream.bodies)
+    assert (told.kind, told.text, len(told.sent)) == (kind, text, 1)
+    is_kept = "Everything received so far is kept" in told.ending.message
+    assert is_kept == bool(text)
 
 
 async def test_stop_at_a_server_that_ignores_background(

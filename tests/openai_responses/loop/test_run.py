@@ -15,19 +15,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
-from runs.against_server import (
-    AT_ONCE,
-    CANARY,
-    asking,
-    end_of,
-    exchange,
-    limits,
-    notes_of,
-    report,
-    report_of,
-    simulated,
-)
-from runs.joining import joined
+from runs.against_server import AT_ONCE, CANARY, Runs, asking, limits
 from runs.log import log_of
 from simulator import Simulator
 from upstream import wire
@@ -35,7 +23,6 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
-    in_turn,
     replying,
     silence,
     stalling,
@@ -59,16 +46,13 @@ HELLO_LOG = [
 ]
 
 
-async def test_run_reports_events_then_output_and_usage(
-    connections: Connections,
-) -> None:
-    events = await report_of(connections, streaming(wire.on_the_wire(*HELLO)))
-    assert log_of(events) == HELLO_LOG
+async def test_run_reports_events_then_output_and_usage(runs: Runs) -> None:
+    told = await runs.against(streaming(wire.on_the_wire(*HELLO)))
+    assert told.log == HELLO_LOG
     usage = Usage(30, 12, 42, 20, 4, 5)
     output = tuple(wire.items_of(HELLO))
     trace = Trace(model="gpt-5.6-sol", status=200, response_id="resp_1")
-    ended = RunDone(COMPLETED, usage, usage, output, trace, usages=(usage,))
-    assert end_of(events) == ended
+    assert told.end == RunDone(COMPLETED, usage, usage, output, trace, usages=(usage,))
 
 
 @pytest.mark.parametrize(
@@ -83,21 +67,8 @@ async def test_run_reports_events_then_output_and_usage(
         ),
     ],
 )
-async def test_other_forms_tell_the_same(
-    connections: Connections, answer: Answerer
-) -> None:
-    assert log_of(await report_of(connections, answer)) == HELLO_LOG
-
-
-async def test_request_that_is_not_streamed(
-    connections: Connections, sim: Simulator
-) -> None:
-    streamed, whole = [
-        await report(connections, simulated(sim), asking("sim:short", stream=stream))
-        for stream in (True, False)
-    ]
-    assert [r.body["stream"] for r in sim.requests] == [True, False]
-    assert log_of(whole) == log_of(joined(streamed))
+async def test_other_forms_tell_the_same(runs: Runs, answer: Answerer) -> None:
+    assert (await runs.against(answer)).log == HELLO_LOG
 
 
 @pytest.mark.parametrize(
@@ -125,15 +96,13 @@ async def test_request_that_is_not_streamed(
     ],
 )
 async def test_each_scenario_has_its_ending(
-    connections: Connections, sim: Simulator, spec: str, kind: str, code: str | None
+    runs: Runs, sim: Simulator, spec: str, kind: str, code: str | None
 ) -> None:
     tool = {"type": "function", "name": "get_weather", "parameters": None}
-    request = asking(f"sim:{spec}").model_copy(
-        update={"tools": [{**tool, "strict": False}]}
-    )
-    ending = end_of(await report(connections, simulated(sim), request)).ending
-    assert (ending.kind, ending.code) == (kind, code)
-    assert bool(ending.message) == (kind != "completed")
+    tools = {"tools": [{**tool, "strict": False}]}
+    told = await runs.of(sim, asking(f"sim:{spec}").model_copy(update=tools))
+    assert (told.kind, told.ending.code) == (kind, code)
+    assert bool(told.ending.message) == (kind != "completed")
 
 
 UNFINISHED = wire.numbered([wire.created(), *wire.message("Hello ", "world")[:3]])
@@ -182,16 +151,14 @@ async def test_cancelled_task_closes_the_connection(
 
 
 @pytest.mark.parametrize("answer", [streaming, breaking])
-async def test_cut_stream_keeps_what_arrived(
-    connections: Connections, answer: Any
-) -> None:
+async def test_cut_stream_keeps_what_arrived(runs: Runs, answer: Any) -> None:
     """What arrived is kept, whether the stream just ends or the connection breaks."""
     first = wire.reasoning(["Hm"], at=0)
     text = wire.on_the_wire(*first, *wire.message("Hello", at=1)[:3])
-    events = await report_of(connections, answer(text))
-    assert log_of(events)[-3:] == ["1 started message", "1 text 0: Hello", "run cut"]
+    told = await runs.against(answer(text))
+    assert told.log[-3:] == ["1 started message", "1 text 0: Hello", "run cut"]
     kept = tuple(wire.items_of(first))
-    assert end_of(events) == RunDone(CUT, None, None, kept, Trace(status=200))
+    assert told.end == RunDone(CUT, None, None, kept, Trace(status=200))
 
 
 @pytest.mark.parametrize(
@@ -203,15 +170,14 @@ async def test_cut_stream_keeps_what_arrived(
     ],
 )
 async def test_page_says_that_the_api_did_not_answer(
-    connections: Connections, status: int, kind: str, words: str
+    runs: Runs, status: int, kind: str, words: str
 ) -> None:
     """Its title is for administrators alone."""
     page = f"<html><title>{CANARY}</title></html>"
-    answer = replying(page, status, content_type="text/html")
-    ended = end_of(await report_of(connections, answer))
-    assert ended.ending.kind == kind
-    assert words in ended.ending.message
-    assert ended.trace.error.message == (CANARY if status >= 400 else "")
+    told = await runs.against(replying(page, status, content_type="text/html"))
+    assert told.kind == kind
+    assert words in told.ending.message
+    assert told.end.trace.error.message == (CANARY if status >= 400 else "")
 
 
 @pytest.mark.parametrize(
@@ -222,9 +188,8 @@ async def test_page_says_that_the_api_did_not_answer(
         wire.ended("incomplete", incomplete_details={"reason": CANARY}),
     ],
 )
-async def test_secrets_in_events(connections: Connections, event: wire.Event) -> None:
-    events = await report_of(connections, streaming(wire.on_the_wire(event)))
-    ending = end_of(events).ending
+async def test_secrets_in_events(runs: Runs, event: wire.Event) -> None:
+    ending = (await runs.against(streaming(wire.on_the_wire(event)))).ending
     assert ending.is_failure
     assert CANARY not in repr(ending)
 
@@ -238,23 +203,23 @@ async def test_secrets_in_events(connections: Connections, event: wire.Event) ->
     ],
 )
 async def test_address_that_does_not_work(
-    connections: Connections, base_url: str, kind: str, words: str
+    runs: Runs, base_url: str, kind: str, words: str
 ) -> None:
-    events = await report(connections, Endpoint(base_url, CANARY))
-    assert log_of(events) == [f"run {kind}"]
-    assert words in end_of(events).ending.message
-    assert CANARY not in repr(events)
+    told = await runs.at(Endpoint(base_url, CANARY))
+    assert told.log == [f"run {kind}"]
+    assert words in told.ending.message
+    assert CANARY not in repr(told.events)
 
 
-async def test_trace_identifies_response_and_refusal(connections: Connections) -> None:
+async def test_trace_identifies_response_and_refusal(runs: Runs) -> None:
     named = {"x-request-id": "req_1"}
     answer = replying(json.dumps(HELLO[-1]["response"]), headers=named)
-    trace = end_of(await report_of(connections, answer)).trace
+    trace = (await runs.against(answer)).end.trace
     assert trace == Trace("req_1", "gpt-5.6-sol", 200, response_id="resp_1")
 
     error = {"message": CANARY, "code": "invalid_value", "param": "input[0]"}
     answer = replying(json.dumps({"error": error}), 400, headers=named)
-    trace = end_of(await report_of(connections, answer)).trace
+    trace = (await runs.against(answer)).end.trace
     assert (trace.request_id, trace.status) == ("req_1", 400)
     assert trace.error.code == "invalid_value"
     assert trace.subject == "input[0] (message):"
@@ -293,18 +258,14 @@ PING = b"data: ping\n\n"
 
 
 @pytest.mark.parametrize("sign", [KEEPALIVE, COMMENT, b"\n", b"data:\n\n", PING])
-async def test_any_sign_of_life_ends_a_silence(
-    connections: Connections, sign: bytes
-) -> None:
+async def test_any_sign_of_life_ends_a_silence(runs: Runs, sign: bytes) -> None:
     """A server that reads or thinks for long is cut off by no limit that no one set."""
     within = limits(retries=1, first_event=IDLE, idle=IDLE)
-    answer = ticking(sign, TICKS)
-    events, bodies = await exchange(connections, answer, within=within)
-    assert len(bodies) == 1
-    assert log_of(events)[-1] == "run completed"
+    told = await runs.against(ticking(sign, TICKS), within=within)
+    assert (told.kind, len(told.sent)) == ("completed", 1)
 
 
-async def test_white_space_before_a_whole_answer(connections: Connections) -> None:
+async def test_white_space_before_a_whole_answer(runs: Runs) -> None:
     """Gateways keep a connection alive so for a client that does not stream."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -315,8 +276,8 @@ async def test_white_space_before_a_whole_answer(connections: Connections) -> No
         await body.write(json.dumps(WORDS[-1]["response"]).encode())
         return body
 
-    events = await report_of(connections, answer, limits(first_event=IDLE, idle=IDLE))
-    assert log_of(events)[-1] == "run completed"
+    told = await runs.against(answer, within=limits(first_event=IDLE, idle=IDLE))
+    assert told.kind == "completed"
 
 
 @pytest.mark.parametrize(
@@ -329,35 +290,22 @@ async def test_white_space_before_a_whole_answer(connections: Connections) -> No
     ],
 )
 async def test_silence_after_signs_of_life(
-    connections: Connections, said: bytes, timeouts: dict[str, Any], kind: str
+    runs: Runs, said: bytes, timeouts: dict[str, Any], kind: str
 ) -> None:
     """The limit of the first event applies until there is one, then the other one."""
     async with asyncio.timeout(50):
-        within = limits(**timeouts)
-        events = await report_of(connections, stalling(said), within)
-    assert log_of(events)[-1] == f"run {kind}"
+        told = await runs.against(stalling(said), within=limits(**timeouts))
+    assert told.kind == kind
 
 
 @pytest.mark.parametrize("sign", [KEEPALIVE, PING])
-async def test_total_limit_ends_mere_signs_of_life(
-    connections: Connections, sign: bytes
-) -> None:
+async def test_total_limit_ends_mere_signs_of_life(runs: Runs, sign: bytes) -> None:
     within = limits(retries=1, first_event=IDLE, idle=IDLE, total=2 * IDLE)
-    answer = ticking(sign, 1_000_000, before=BEGUN)
     async with asyncio.timeout(60):
-        events = await report_of(connections, answer, within)
-    assert log_of(events) == [
-        "0 started message",
-        "0 text 0: Hello ",
-        "run total_timeout",
-    ]
-
-
-async def test_server_is_left(connections: Connections) -> None:
-    """An answer that no one waits for is not computed."""
-    async with Upstream(stalling(BEGUN)) as upstream, asyncio.timeout(60):
-        await report(connections, upstream.endpoint, within=limits(idle=0.05))
-        await upstream.left.wait()
+        endless = ticking(sign, 1_000_000, before=BEGUN)
+        told = await runs.against(endless, within=within)
+    shown = ["0 started message", "0 text 0: Hello "]
+    assert told.log == [*shown, "run total_timeout"]
 
 
 @pytest.mark.parametrize(
@@ -369,20 +317,17 @@ async def test_server_is_left(connections: Connections) -> None:
     ],
 )
 async def test_total_leaves_no_time_for_another_attempt(
-    connections: Connections, answer: Answerer, total: float, kind: str
+    runs: Runs, answer: Answerer, total: float, kind: str
 ) -> None:
     async with asyncio.timeout(60):
-        within = limits(retries=3, total=total)
-        events, bodies = await exchange(connections, answer, within=within)
-    assert len(bodies) == 1
-    assert log_of(events) == [f"run {kind}"]
+        told = await runs.against(answer, within=limits(retries=3, total=total))
+    assert (len(told.sent), told.log) == (1, [f"run {kind}"])
 
 
-async def test_total_over_two_attempts(connections: Connections) -> None:
+async def test_total_over_two_attempts(runs: Runs) -> None:
     """The second one gets what the first one left."""
     busy = replying("", 503, headers={"Retry-After-Ms": "50"})
     async with asyncio.timeout(60):
         within = limits(retries=1, total=0.3)
-        events = await report_of(connections, in_turn(busy, silence), within)
-    assert len(notes_of(events)) == 1
-    assert end_of(events).ending.kind == "total_timeout"
+        told = await runs.against(busy, silence, within=within)
+    assert (len(told.notes), told.kind) == (1, "total_timeout")

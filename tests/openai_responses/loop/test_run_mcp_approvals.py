@@ -6,39 +6,24 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.loop.events import ToolOutput
 from openai_responses.loop.spending import Budget
 from openai_responses.loop.tools import Approval, Approver, AskedCall, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
-from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from runs.against_server import (
-    asking,
-    end_of,
-    exchange,
-    report_with_tools,
-    simulated,
-)
-from runs.log import answer_text
+from runs.against_server import Runs, Told, asking
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 from upstream import wire
-from upstream.server import in_turn, streaming
+from upstream.server import streaming
 
 pytestmark = pytest.mark.asyncio
 
-FUNCTION = {
-    "type": "function",
-    "name": "get_weather",
-    "parameters": CITY,
-    "strict": False,
-}
-CLOCKS = {
-    "type": "mcp",
-    "server_label": "clocks",
-    "server_url": "https://clocks.example/mcp",
-}
+LOOK = {"type": "function", "name": "get_weather"}
+FUNCTION = {**LOOK, "parameters": CITY, "strict": False}
+URL = "https://clocks.example/mcp"
+CLOCKS = {"type": "mcp", "server_label": "clocks", "server_url": URL}
 NO = "The user did not approve this call of clocks_now. Continue without it."
 
 
@@ -58,13 +43,9 @@ class Person:
         return [bool(self._answers and self._answers.pop(0)) for _ in calls]
 
 
-def offering(text: str, **more: Any) -> ResponsesRequest:
+def offering(text: str) -> ResponsesRequest:
     """A request with a remote server and a function, which asks for its reasoning."""
-    update = {
-        "tools": [CLOCKS, FUNCTION],
-        "include": ["reasoning.encrypted_content"],
-        **more,
-    }
+    update = {"tools": [CLOCKS, FUNCTION], "include": ["reasoning.encrypted_content"]}
     return asking(text).model_copy(update=update)
 
 
@@ -73,20 +54,12 @@ def toolset_for(person: Person | None, **more: Any) -> Toolset:
     return Toolset(MemoryTools(), Approver(ask=person), **more)
 
 
-async def events_of(
-    connections: Connections,
-    sim: Simulator,
-    toolset: Toolset,
-    scenario: str = "mcp-approval",
-) -> list[RunEvent]:
-    """What the run of a scenario reports."""
-    request = offering(f"sim:{scenario}")
-    return await report_with_tools(connections, simulated(sim), request, toolset)
-
-
-def inputs(sim: Simulator) -> list[list[Item]]:
-    """What each request sent."""
-    return [request.body["input"] for request in sim.requests]
+async def told_of(
+    runs: Runs, sim: Simulator, toolset: Toolset, scenario: str = "mcp-approval"
+) -> tuple[Told, list[list[Item]]]:
+    """What the run of a scenario tells, and the input of each request."""
+    told = await runs.of(sim, offering(f"sim:{scenario}"), toolset=toolset)
+    return told, [body["input"] for body in told.sent]
 
 
 def received(sim: Simulator, index: int) -> list[Item]:
@@ -112,39 +85,32 @@ def answer_to(request: Item, reason: str | None = None) -> Item:
     return answer if reason is None else {**answer, "reason": reason}
 
 
-async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
+async def test_a_call_that_is_allowed(runs: Runs, sim: Simulator) -> None:
     """The person sees the name, the arguments; the API makes the call and goes on."""
     person = Person(True)
-    events = await events_of(connections, sim, toolset_for(person))
+    told, (first, second) = await told_of(runs, sim, toolset_for(person))
 
     [[call]] = person.asked
     assert (call.name, call.arguments) == ("clocks_now", {"zone": "UTC"})
-    first, second = inputs(sim)
     asked = received(sim, 0)
     assert second == [*first, *asked, answer_to(request_in(asked))]
-    assert answer_text(events) == "1 of the calls were made. It said: 12:00."
-    assert not end_of(events).ending.is_failure
-    assert not [event for event in events if isinstance(event, ToolOutput)]
+    assert told.text == "1 of the calls were made. It said: 12:00."
+    assert not told.ending.is_failure
+    assert told.of(ToolOutput) == []
 
 
-async def test_a_call_that_is_not_allowed(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_a_call_that_is_not_allowed(runs: Runs, sim: Simulator) -> None:
     """The API is told why; a viewer sees a call that failed."""
-    events = await events_of(connections, sim, toolset_for(Person(False)))
+    told, (_, second) = await told_of(runs, sim, toolset_for(Person(False)))
 
     asked = received(sim, 0)
-    assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
-    assert answer_text(events) == "0 of the calls were made. I go on without."
+    assert second[-1] == answer_to(request_in(asked), NO)
+    assert told.text == "0 of the calls were made. I go on without."
     call, output = refused_pair(request_in(asked), NO)
-    [answered] = [event for event in events if isinstance(event, ToolOutput)]
+    [answered] = told.of(ToolOutput)
     assert (answered.item, answered.failed) == (output, True)
-    begun, ended = (
-        event.item
-        for event in events
-        if isinstance(event, ItemAdded | ItemDone)
-        and event.item["type"] == "function_call"
-    )
+    items = [e.item for e in told.events if isinstance(e, ItemAdded | ItemDone)]
+    begun, ended = [item for item in items if item["type"] == "function_call"]
     assert begun == ended == {**call, "id": f"fc_{call['call_id']}"}
 
 
@@ -153,7 +119,7 @@ async def test_a_call_that_is_not_allowed(
     [(None, {}), ("{}", {}), ('{"zone', {"arguments": '{"zone'})],
 )
 async def test_arguments_that_are_no_object(
-    connections: Connections, arguments: object, shown: dict[str, object]
+    runs: Runs, arguments: object, shown: dict[str, object]
 ) -> None:
     """None are none; what is not JSON is shown as it is."""
     named = {"server_label": "clocks", "name": "now", "arguments": arguments}
@@ -165,9 +131,7 @@ async def test_arguments_that_are_no_object(
     answers = [streaming(wire.on_the_wire(*stream)) for stream in streams]
     person = Person(False)
 
-    await exchange(
-        connections, in_turn(*answers), offering("Hi"), toolset=toolset_for(person)
-    )
+    await runs.against(*answers, request=offering("Hi"), toolset=toolset_for(person))
 
     [[call]] = person.asked
     assert (call.name, call.arguments) == ("clocks_now", shown)
@@ -192,58 +156,53 @@ def _run_unasked(request: Mapping[str, Any]) -> Approval:
     ],
 )
 async def test_rules_come_before_people(
-    connections: Connections, sim: Simulator, approver: Approver, words: str | None
+    runs: Runs, sim: Simulator, approver: Approver, words: str | None
 ) -> None:
     """By the name of the card; with no rule and no one to ask it is a no."""
-    await events_of(connections, sim, Toolset(MemoryTools(), approver))
-
-    answer = inputs(sim)[1][-1]
+    _, (_, second) = await told_of(runs, sim, Toolset(MemoryTools(), approver))
+    answer = second[-1]
     assert answer["approve"] is (words is None)
     assert (words or "") in answer.get("reason", "")
 
 
-async def test_several_questions_beside_a_call(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_several_questions_beside_a_call(runs: Runs, sim: Simulator) -> None:
     """One answer each, in their order; a call of ours gets its output as always."""
     person = Person(True, False)
-    events = await events_of(connections, sim, toolset_for(person), "mcp-approvals")
+    toolset = toolset_for(person)
+    told, (first, second) = await told_of(runs, sim, toolset, "mcp-approvals")
 
     [together] = person.asked
     assert [call.name for call in together] == ["clocks_now", "clocks_zones"]
     asked = received(sim, 0)
     no = NO.replace("clocks_now", "clocks_zones")
-    sent = inputs(sim)[1][len(inputs(sim)[0]) + len(asked) :]
-    answers = [answer_to(request_in(asked)), answer_to(request_in(asked, 1), no)]
-    assert sent[:2] == answers
-    assert [item["type"] for item in sent[2:]] == ["function_call_output"]
-    assert answer_text(events) == "1 of the calls were made. It said: 12:00."
+    *answers, output = second[len(first) + len(asked) :]
+    yes = answer_to(request_in(asked))
+    assert answers == [yes, answer_to(request_in(asked, 1), no)]
+    assert output["type"] == "function_call_output"
+    assert told.text == "1 of the calls were made. It said: 12:00."
 
 
 async def test_several_questions_beside_a_call_that_is_left(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     toolset = toolset_for(Person(True, False), runs_calls=False)
-    events = await events_of(connections, sim, toolset, "mcp-approvals")
+    told, _ = await told_of(runs, sim, toolset, "mcp-approvals")
 
-    assert len(inputs(sim)) == 1
-    output = list(end_of(events).output)
-    answer, *refused = output[-3:]
-    assert answer == answer_to(request_in(output))
-    assert [item["type"] for item in refused] == [
-        "function_call",
-        "function_call_output",
-    ]
+    assert len(told.sent) == 1
+    answer, *refused = told.output[-3:]
+    assert answer == answer_to(request_in(told.output))
+    pair = ["function_call", "function_call_output"]
+    assert [item["type"] for item in refused] == pair
 
 
 async def test_answered_approval_is_replayed_as_a_call(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     """The next question comes with the last one told as a call: no approval twice."""
     toolset = toolset_for(Person(False, True), budget=Budget(3))
-    events = await events_of(connections, sim, toolset, "mcp-approval-forever")
+    told, inputs = await told_of(runs, sim, toolset, "mcp-approval-forever")
 
-    first, second, third, fourth = inputs(sim)
+    first, second, third, fourth = inputs
     asked = received(sim, 0)
     again = received(sim, 1)
     assert second == [*first, *asked, answer_to(request_in(asked), NO)]
@@ -252,41 +211,32 @@ async def test_answered_approval_is_replayed_as_a_call(
     assert third == [*first, *rest, *refused, *again, answer_to(request_in(again))]
     limit = "clocks_now was not run: the limit of tool rounds is reached."
     assert fourth[-1]["reason"].startswith(limit)
-    assert sim.requests[-1].body.get("tool_choice") == "none"
-    assert not end_of(events).ending.is_failure
+    assert told.sent[-1].get("tool_choice") == "none"
+    assert not told.ending.is_failure
 
 
 async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     """The model knows what the server said when it gets the output of a function."""
-    events = await events_of(connections, sim, toolset_for(None), "mcp-then-tool")
+    told, (_, second) = await told_of(runs, sim, toolset_for(None), "mcp-then-tool")
 
-    assert answer_text(events) == "They said: 12:00 | Rain in Zürich."
-    [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
-    sent = inputs(sim)[1]
-    pair = [item for item in sent if item.get("call_id") == made["id"]]
+    assert told.text == "They said: 12:00 | Rain in Zürich."
+    [made] = [item for item in told.output if item["type"] == "mcp_call"]
+    pair = [item for item in second if item.get("call_id") == made["id"]]
     assert pair == replay_items(made)
 
 
-async def test_the_reasoning_goes_with_the_answer(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_the_reasoning_goes_with_the_answer(runs: Runs, sim: Simulator) -> None:
     """Also where it is not remembered: without it the API refuses its question."""
-    await events_of(
-        connections, sim, toolset_for(Person(True), carries_reasoning=False)
-    )
-
+    await told_of(runs, sim, toolset_for(Person(True), carries_reasoning=False))
     assert [request.status for request in sim.requests] == [200, 200]
 
 
-async def test_a_broken_answer_is_not_asked_about(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_a_broken_answer_is_not_asked_about(runs: Runs, sim: Simulator) -> None:
     """What the API wanted it will want again."""
     person = Person(True)
     toolset = toolset_for(person)
-    events = await events_of(connections, sim, toolset, "mcp-approval,cut=10")
-
-    assert end_of(events).ending.is_failure
+    told, _ = await told_of(runs, sim, toolset, "mcp-approval,cut=10")
+    assert told.ending.is_failure
     assert person.asked == []

@@ -3,27 +3,18 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from openai_responses.endpoint import Compatibility
 from openai_responses.items import Item, is_call, message_text
-from openai_responses.loop.events import HiddenMessage, RunEvent, Status, ToolOutput
-from openai_responses.loop.run import run
+from openai_responses.loop.events import HiddenMessage, Status, ToolOutput
 from openai_responses.loop.tools import Toolset
-from openai_responses.models.usage import Usage
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import (
-    ItemAdded,
-    ItemDone,
-)
-from runs.against_server import asking, end_of, limits, notes_of, report
+from openai_responses.transport.stream import ItemAdded, ItemDone
+from runs.against_server import Runs, Told, asking, limits
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts
-from runs.log import answer_text
 from runs.tools import MemoryTools
 from upstream import wire
 from upstream.odd_streams import (
@@ -38,19 +29,11 @@ from upstream.odd_streams import (
     sending,
     stream_of,
 )
-from upstream.server import (
-    Answerer,
-    Upstream,
-    breaking,
-    in_turn,
-    replying,
-    stalling,
-    streaming,
-)
+from upstream.server import Answerer, breaking, replying, stalling, streaming
 
 pytestmark = pytest.mark.asyncio
 
-LAST = "vllm.2"
+LAST = streaming(stream_of("vllm.2"))
 """The answer after a call."""
 EMPTY = wire.on_the_wire(wire.created(), wire.completed())
 TOOLS: list[Item] = [
@@ -64,148 +47,107 @@ async def list_ships(_: Any) -> str:
     return "Two."
 
 
-async def events_of(
-    connections: Connections, answer: Answerer, request: ResponsesRequest | None = None
-) -> tuple[list[RunEvent], MemoryTools, list[Any]]:
-    """What a run reports, which tools it called, and what it sent."""
+async def told_by(
+    runs: Runs, *answers: Answerer, request: ResponsesRequest | None = None, **more: Any
+) -> Told:
+    """What a run with two tools tells, which asks again at most twice."""
     tools = MemoryTools(list_ships=list_ships)
     tools.schemas["list_ships"] = {"type": "object", "properties": {}}
     asked = request or asking().model_copy(update={"tools": TOOLS})
-    async with Upstream(answer) as upstream:
-        sent = run(asked, upstream.endpoint, connections, limits(2), Toolset(tools))
-        return [event async for event in sent], tools, upstream.bodies
-
-
-def shown_answer(events: list[RunEvent]) -> str:
-    """The text that grew in front of a person."""
-    texts = grown_texts(events).items()
-    return "".join(text for place, text in texts if place[1] == "text")
-
-
-def last_ends(events: list[RunEvent]) -> dict[int, Item]:
-    """The items as they ended last, by their indexes."""
-    ends = [e for e in events if isinstance(e, ItemDone | HiddenMessage)]
-    return {event.output_index: event.item for event in ends}
+    toolset, within = Toolset(tools), limits(2)
+    return await runs.against(
+        *answers, request=asked, within=within, toolset=toolset, **more
+    )
 
 
 async def test_every_transcript_of_one_response_is_read_here() -> None:
     """Those of whole servers have a number."""
     names = {path.stem for path in FOLDER.glob("*.sse")}
     pairs = {name for name in names if name.endswith((".1", ".2"))}
-    assert names - pairs == {
-        *WHOLE_ANSWERS,
-        *CALLS,
-        *OTHERS,
-        *STREAMS,
-        NOTHING_READABLE,
-    }
+    alone = {*WHOLE_ANSWERS, *CALLS, *OTHERS, *STREAMS, NOTHING_READABLE}
+    assert names - pairs == alone
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_disturbed_stream_is_told_as_what_it_is(
-    name: str, connections: Connections
-) -> None:
+async def test_disturbed_stream_is_told_as_what_it_is(name: str, runs: Runs) -> None:
     """Only an error without a code, which may pass, is asked for again."""
     expected = STREAMS[name]
-    answer = streaming(stream_of(name))
-    events, _, bodies = await events_of(connections, answer)
+    told = await told_by(runs, streaming(stream_of(name)))
 
-    assert len(bodies) == expected.requests
-    end = end_of(events)
-    assert end.ending.kind == expected.kind
-    assert expected.words in end.ending.message
-    assert answer_text(events) == expected.shown
-    assert expected.cause in end.trace.error.message
-    assert end.trace.skipped == expected.skipped
-    assert len(notes_of(events)) == expected.requests - 1
+    assert len(told.sent) == expected.requests
+    assert told.kind == expected.kind
+    assert expected.words in told.ending.message
+    assert told.text == expected.shown
+    assert expected.cause in told.end.trace.error.message
+    assert told.end.trace.skipped == expected.skipped
+    assert len(told.notes) == expected.requests - 1
 
 
-async def test_stream_in_which_nothing_can_be_read(connections: Connections) -> None:
-    answer = streaming(stream_of(NOTHING_READABLE))
-    events, _, bodies = await events_of(connections, answer)
-    assert len(bodies) == 3
-    end = end_of(events)
-    assert end.ending.kind == "malformed"
-    assert "cannot be read" in end.ending.message
-    assert end.trace.skipped == {"empty": 3, "no JSON": 6, "no object": 3}
+async def test_stream_in_which_nothing_can_be_read(runs: Runs) -> None:
+    told = await told_by(runs, streaming(stream_of(NOTHING_READABLE)))
+    assert (told.kind, len(told.sent)) == ("malformed", 3)
+    assert "cannot be read" in told.ending.message
+    assert told.end.trace.skipped == {"empty": 3, "no JSON": 6, "no object": 3}
 
 
-async def test_all_that_a_run_skipped_is_counted(connections: Connections) -> None:
+async def test_all_that_a_run_skipped_is_counted(runs: Runs) -> None:
     broken = stream_of("empty-data-between").partition(b"data: {")[0]
-    answer = in_turn(streaming(broken), sending("unreadable-lines-between"))
-    events, _, _ = await events_of(connections, answer)
-    assert end_of(events).ending.kind == "completed"
-    assert end_of(events).trace.skipped == {
-        "empty": 1,
-        "no JSON": 2,
-        "no object": 2,
-        "with odd fields": 1,
-    }
+    rest = stream_of("unreadable-lines-between")
+    told = await told_by(runs, streaming(broken), streaming(rest))
+    assert told.kind == "completed"
+    lines = {"empty": 1, "no JSON": 2, "no object": 2, "with odd fields": 1}
+    assert told.end.trace.skipped == lines
 
 
-async def test_completion_in_one_piece(connections: Connections) -> None:
+async def test_completion_in_one_piece(runs: Runs) -> None:
     """The address answers Chat Completions: an administrator has to correct it."""
     body = '{"object": "chat.completion", "choices": [], "usage": {}}'
-    events, _, bodies = await events_of(connections, replying(body))
-    assert len(bodies) == 1
-    ending = end_of(events).ending
-    assert ending.kind == "unreadable"
-    assert "Chat Completions" in ending.message
-    assert ending.fault.settings == ("base_url",)
+    told = await told_by(runs, replying(body))
+    assert (told.kind, len(told.sent)) == ("unreadable", 1)
+    assert "Chat Completions" in told.ending.message
+    assert told.ending.fault.settings == ("base_url",)
 
 
 @pytest.mark.parametrize("name", WHOLE_ANSWERS)
-async def test_answer_that_arrived_is_shown_and_kept(
-    name: str, connections: Connections
-) -> None:
+async def test_answer_that_arrived_is_shown_and_kept(name: str, runs: Runs) -> None:
     """It is asked for once, and the item that goes back to the API has its text."""
-    events, tools, bodies = await events_of(connections, sending(name))
+    told = await told_by(runs, sending(name))
 
-    end = end_of(events)
-    assert (end.ending.kind, len(bodies)) == ("completed", 1)
-    assert shown_answer(events) == ANSWER
-    messages = [item for item in end.output if item["type"] == "message"]
-    assert [message_text(item) for item in messages] == [ANSWER]
-    [part] = messages[0]["content"]
+    assert (told.kind, len(told.sent), told.text) == ("completed", 1, ANSWER)
+    [message] = [item for item in told.output if item["type"] == "message"]
+    [part] = message["content"]
     assert part == {"type": "output_text", "text": ANSWER, "annotations": []}
-    assert messages[0]["role"] == "assistant"
-    assert messages[0]["status"] == "completed"
-    begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
+    assert (message["role"], message["status"]) == ("assistant", "completed")
+    begun = [event.output_index for event in told.of(ItemAdded)]
     assert len(begun) == len({*begun})
-    assert not any(is_call(item) for item in end.output)
-    assert tools.called == []
+    assert not any(is_call(item) for item in told.output)
+    assert told.called == []
 
 
 @pytest.mark.parametrize("name", CALLS)
 async def test_call_runs_once_with_the_arguments_that_came(
-    name: str, connections: Connections
+    name: str, runs: Runs
 ) -> None:
-    answer = sending(name, LAST)
+    told = await told_by(runs, sending(name), LAST)
 
-    events, tools, bodies = await events_of(connections, answer)
-
-    assert tools.called == [("get_weather", json.loads(CITY))]
-    assert shown_answer(events) == ANSWER
-    assert end_of(events).ending.kind == "completed"
-    assert len(bodies) == 2
-    call, output = bodies[1]["input"][-2:]
+    assert told.called == [("get_weather", json.loads(CITY))]
+    assert (told.kind, len(told.sent), told.text) == ("completed", 2, ANSWER)
+    call, output = told.sent[1]["input"][-2:]
     assert json.loads(call["arguments"]) == json.loads(CITY)
     assert (call["name"], call["call_id"]) == ("get_weather", output["call_id"])
-    ended = last_ends(events)
-    [index] = [index for index, item in ended.items() if is_call(item)]
-    assert ended[index]["arguments"] == call["arguments"]
-    assert ended[index]["name"] == "get_weather"
+    ends = [event for event in told.of(ItemDone) if is_call(event.item)]
+    assert len({event.output_index for event in ends}) == 1
+    assert ends[-1].item["arguments"] == call["arguments"]
+    assert ends[-1].item["name"] == "get_weather"
 
 
-async def test_null_is_no_argument(connections: Connections) -> None:
+async def test_null_is_no_argument(runs: Runs) -> None:
     """A tool without parameters gets an empty object, and so does the API."""
-    answer = sending("call-with-null-arguments", LAST)
+    told = await told_by(runs, sending("call-with-null-arguments"), LAST)
 
-    events, tools, bodies = await events_of(connections, answer)
-
-    assert tools.called == [("list_ships", {})]
-    assert bodies[1]["input"][-2]["arguments"] == "{}"
-    assert grown_texts(events)[0, "arguments", 0] == "{}"
+    assert told.called == [("list_ships", {})]
+    assert told.sent[1]["input"][-2]["arguments"] == "{}"
+    assert grown_texts(told.events)[0, "arguments", 0] == "{}"
 
 
 @pytest.mark.parametrize(
@@ -218,11 +160,11 @@ async def test_null_is_no_argument(connections: Connections) -> None:
     ],
 )
 async def test_text_of_an_incomplete_response(
-    name: str, text: str, status: str, connections: Connections
+    name: str, text: str, status: str, runs: Runs
 ) -> None:
-    end = end_of((await events_of(connections, sending(name)))[0])
-    assert (end.ending.kind, end.ending.code) == ("incomplete", "max_output_tokens")
-    [message] = end.output
+    told = await told_by(runs, sending(name))
+    assert (told.kind, told.ending.code) == ("incomplete", "max_output_tokens")
+    [message] = told.output
     assert (message_text(message), message["status"]) == (text, status)
 
 
@@ -236,41 +178,27 @@ async def test_text_of_an_incomplete_response(
     ],
 )
 async def test_silence_after_a_response(
-    stream: bytes, seconds: float, text: str, connections: Connections
+    stream: bytes, seconds: float, text: str, runs: Runs
 ) -> None:
-    loop = asyncio.get_running_loop()
-    began = loop.time()
+    now = asyncio.get_running_loop().time
+    began = now()
 
-    events, _, bodies = await events_of(connections, stalling(stream))
+    told = await told_by(runs, stalling(stream))
 
-    assert loop.time() - began < seconds
-    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 1)
-    assert answer_text(events) == text
+    assert now() - began < seconds
+    assert (told.kind, len(told.sent), told.text) == ("completed", 1, text)
 
 
-async def test_azure_says_why_in_the_details_of_the_status(
-    connections: Connections,
-) -> None:
+async def test_azure_says_why_in_the_details_of_the_status(runs: Runs) -> None:
     """A limit of the rate is waited for."""
-    answer = sending(*["azure-status-details"] * 2, LAST)
-
-    events, _, bodies = await events_of(connections, answer)
-
-    assert [e.is_retry for e in events if isinstance(e, Status)] == [True, True]
-    assert (end_of(events).ending.kind, len(bodies)) == ("completed", 3)
-
-
-@pytest.mark.parametrize("name", ["numbers-with-fraction", "texts"])
-async def test_tokens_are_counted_however_they_are_written(
-    name: str, connections: Connections
-) -> None:
-    answer = sending(f"token-counts-as-{name}")
-    events, _, _ = await events_of(connections, answer)
-    assert end_of(events).usage == Usage(61, 17, 78)
+    busy = streaming(stream_of("azure-status-details"))
+    told = await told_by(runs, busy, busy, LAST)
+    assert [event.is_retry for event in told.of(Status)] == [True, True]
+    assert (told.kind, len(told.sent)) == ("completed", 3)
 
 
 async def test_message_that_comes_twice_is_shown_once_and_sent_again(
-    connections: Connections,
+    runs: Runs,
 ) -> None:
     """The second one is hidden; with a call after it, both go back to the API."""
     doubled = wire.whole_stream(
@@ -278,32 +206,28 @@ async def test_message_that_comes_twice_is_shown_once_and_sent_again(
         wire.message("One.", at=1, phase="commentary"),
         wire.function_call("get_weather", CITY, at=2),
     )
-    events, tools, bodies = await events_of(
-        connections, in_turn(streaming(wire.on_the_wire(*doubled)), sending(LAST))
-    )
+    told = await told_by(runs, streaming(wire.on_the_wire(*doubled)), LAST)
 
-    assert shown_answer(events) == f"One.{ANSWER}"
-    assert len([e for e in events if isinstance(e, HiddenMessage)]) == 1
-    assert len(tools.called) == 1
-    sent = [item for item in bodies[1]["input"] if item.get("role") == "assistant"]
+    assert told.text == f"One.{ANSWER}"
+    assert len(told.of(HiddenMessage)) == len(told.called) == 1
+    sent = [item for item in told.sent[1]["input"] if item.get("role") == "assistant"]
     assert sent[0] == sent[1]
     assert [message_text(item) for item in sent] == ["One.", "One."]
-    kept = [message_text(i) for i in end_of(events).output if i["type"] == "message"]
+    kept = [message_text(item) for item in told.output if item["type"] == "message"]
     assert kept == ["One.", ANSWER]
 
 
 async def test_items_that_all_end_at_the_end_of_the_stream_are_whole(
-    connections: Connections,
+    runs: Runs,
 ) -> None:
     """So does llama.cpp: the thought grows, then the answer, then both end."""
-    events, _, bodies = await events_of(connections, sending(LATE_ENDS))
+    told = await told_by(runs, sending(LATE_ENDS))
 
-    end = end_of(events)
-    assert (end.ending.kind, len(bodies)) == ("completed", 1)
-    assert [item["type"] for item in end.output] == ["reasoning", "message"]
-    assert shown_answer(events) == message_text(end.output[1])
-    places = [e.output_index for e in events if isinstance(e, ItemAdded | ItemDone)]
-    assert places == [0, 1, 0, 1]
+    assert (told.kind, len(told.sent)) == ("completed", 1)
+    assert [item["type"] for item in told.output] == ["reasoning", "message"]
+    assert told.text == message_text(told.output[1])
+    told_items = [e for e in told.events if isinstance(e, ItemAdded | ItemDone)]
+    assert [event.output_index for event in told_items] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -316,14 +240,17 @@ async def test_items_that_all_end_at_the_end_of_the_stream_are_whole(
     ],
 )
 async def test_answer_that_used_all_its_tokens_reached_its_limit(
-    most: int | None, compatibility: Any, code: str | None, connections: Connections
+    most: int | None, compatibility: Any, code: str | None, runs: Runs
 ) -> None:
     """llama.cpp calls it complete (recorded, 160 tokens); OpenAI's own word counts."""
     request = asking().model_copy(update={"max_output_tokens": most})
-    async with Upstream(sending(LATE_ENDS)) as upstream:
-        endpoint = replace(upstream.endpoint, compatibility=compatibility)
-        ending = end_of(await report(connections, endpoint, request)).ending
-    assert (ending.kind, ending.code) == ("incomplete" if code else "completed", code)
+    told = await runs.against(
+        sending(LATE_ENDS), request=request, compatibility=compatibility
+    )
+    assert (told.kind, told.ending.code) == (
+        "incomplete" if code else "completed",
+        code,
+    )
 
 
 USED = {"input_tokens": 9, "output_tokens": 20, "total_tokens": 29}
@@ -346,60 +273,53 @@ REACHED = {"reason": "max_output_tokens"}
     ],
 )
 async def test_call_of_a_cut_answer_that_is_called_complete_is_not_made(
-    arguments: str, response: Item, connections: Connections
+    arguments: str, response: Item, runs: Runs
 ) -> None:
     [*begun, _] = wire.function_call("get_weather", arguments)
     stream = [*begun, {"type": "response.completed", "response": response}]
     request = asking().model_copy(update={"max_output_tokens": 20, "tools": TOOLS})
 
-    events, tools, bodies = await events_of(
-        connections, streaming(wire.on_the_wire(*stream)), request
-    )
+    told = await told_by(runs, streaming(wire.on_the_wire(*stream)), request=request)
 
-    assert end_of(events).ending.code == "max_output_tokens"
-    assert (tools.called, len(bodies)) == ([], 1)
-    assert end_of(events).output[-1]["type"] == "function_call_output"
+    assert told.ending.code == "max_output_tokens"
+    assert (told.called, len(told.sent)) == ([], 1)
+    assert told.output[-1]["type"] == "function_call_output"
 
 
-async def test_call_that_the_server_ran_is_not_answered(
-    connections: Connections,
-) -> None:
+async def test_call_that_the_server_ran_is_not_answered(runs: Runs) -> None:
     """Nothing of it is shown or sent; the tool that was declared is called as ever."""
     begun, _, _ = stream_of("server-run-custom-call").rpartition(b"event: ")
     call = wire.function_call("get_weather", CITY, at=2)
     rest = wire.on_the_wire(*call, wire.completed())
-    answer = in_turn(streaming(begun + rest), sending(LAST))
 
-    events, tools, bodies = await events_of(connections, answer)
+    told = await told_by(runs, streaming(begun + rest), LAST)
 
-    assert tools.called == [("get_weather", json.loads(CITY))]
-    types = [item["type"] for item in bodies[1]["input"]]
+    assert told.called == [("get_weather", json.loads(CITY))]
+    types = [item["type"] for item in told.sent[1]["input"]]
     assert types.count("custom_tool_call") == 0
     assert types.count("function_call") == types.count("function_call_output") == 1
-    assert len([event for event in events if isinstance(event, ToolOutput)]) == 1
+    assert len(told.of(ToolOutput)) == 1
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_function_that_the_server_ran_has_its_output_already(
-    is_streamed: bool, connections: Connections
+    is_streamed: bool, runs: Runs
 ) -> None:
     """It is shown with what it returned; nobody is asked again."""
     last = json.loads(stream_of(SERVER_RUN).rpartition(b"data: ")[2])
     whole = replying(json.dumps(last["response"]))
-    answer = sending(SERVER_RUN) if is_streamed else whole
 
-    events, tools, bodies = await events_of(connections, answer)
+    told = await told_by(runs, sending(SERVER_RUN) if is_streamed else whole)
 
-    [output] = [event for event in events if isinstance(event, ToolOutput)]
+    [output] = told.of(ToolOutput)
     assert output.item["output"] == [{"type": "input_text", "text": "rain"}]
-    assert end_of(events).output[output.output_index] == output.item
-    assert (tools.called, len(bodies)) == ([], 1)
-    assert shown_answer(events) == ANSWER
+    assert told.output[output.output_index] == output.item
+    assert (told.called, len(told.sent), told.text) == ([], 1, ANSWER)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_our_call_beside_one_that_the_server_ran(
-    is_first: bool, connections: Connections
+    is_first: bool, runs: Runs
 ) -> None:
     """Ours is made, once; the next request has both with their outputs."""
     theirs = wire.call_item("terminal", "{}", at=0)
@@ -409,17 +329,13 @@ async def test_our_call_beside_one_that_the_server_ran(
     groups = [*ours, *pair] if is_first else [*pair, *ours]
     first = streaming(wire.on_the_wire(*groups, wire.completed()))
 
-    events, tools, bodies = await events_of(connections, in_turn(first, sending(LAST)))
+    told = await told_by(runs, first, LAST)
 
-    assert tools.called == [("get_weather", json.loads(CITY))]
-    outputs = {
-        item["call_id"]: item["output"]
-        for item in bodies[1]["input"]
-        if item["type"] == "function_call_output"
-    }
-    assert outputs.keys() == {"call_0", "call_2"}
-    assert outputs["call_0"] == ""
-    assert len([event for event in events if isinstance(event, ToolOutput)]) == 2
+    assert told.called == [("get_weather", json.loads(CITY))]
+    sent = [i for i in told.sent[1]["input"] if i["type"] == "function_call_output"]
+    assert {item["call_id"] for item in sent} == {"call_0", "call_2"}
+    assert [i["output"] for i in sent if i["call_id"] == "call_0"] == [""]
+    assert len(told.of(ToolOutput)) == 2
 
 
 @pytest.mark.parametrize(
@@ -427,47 +343,38 @@ async def test_our_call_beside_one_that_the_server_ran(
     [("auto", '{"arguments": "{\\"ci"}'), ("strict", None), ("openai", '{"ci')],
 )
 async def test_call_whose_arguments_are_no_json(
-    compatibility: Compatibility, arguments: str | None, connections: Connections
+    compatibility: str, arguments: str | None, runs: Runs
 ) -> None:
     """The model reads that it failed. llama.cpp would refuse the chat for good."""
     call = wire.function_call("get_weather", '{"ci')
     first = streaming(wire.on_the_wire(*wire.whole_stream(call)))
-    async with Upstream(in_turn(first, sending(LAST))) as upstream:
-        endpoint = replace(upstream.endpoint, compatibility=compatibility)
-        toolset = Toolset(MemoryTools())
-        events = await report(connections, endpoint, within=limits(), toolset=toolset)
+    told = await told_by(runs, first, LAST, compatibility=compatibility)
 
-    assert end_of(events).ending.kind == "completed"
-    [sent] = [i for i in upstream.bodies[1]["input"] if i["type"] == "function_call"]
+    assert told.kind == "completed"
+    [sent] = [i for i in told.sent[1]["input"] if i["type"] == "function_call"]
     assert sent["arguments"] == (arguments or '{"arguments": "{\\"ci"}')
 
 
-async def test_tools_that_items_declare_are_ours(connections: Connections) -> None:
+async def test_tools_that_items_declare_are_ours(runs: Runs) -> None:
     """A custom tool that was added in the middle of a chat."""
     tool = {"type": "custom", "name": "x_keyword_search"}
     added = {"type": "additional_tools", "role": "developer", "tools": [tool]}
     request = asking()
     request = request.model_copy(update={"input": [*request.input, added]})
-    answer = sending("server-run-custom-call", LAST)
 
-    events, _, bodies = await events_of(connections, answer, request)
+    told = await told_by(runs, sending("server-run-custom-call"), LAST, request=request)
 
-    assert len(bodies) == 2
-    assert [e.failed for e in events if isinstance(e, ToolOutput)] == [True]
+    assert len(told.sent) == 2
+    assert [event.failed for event in told.of(ToolOutput)] == [True]
 
 
-async def test_queued_answer_does_not_blame_the_stream(
-    connections: Connections,
-) -> None:
+async def test_queued_answer_does_not_blame_the_stream(runs: Runs) -> None:
     """It is not asked for again: the server may be working on it."""
     body = json.dumps({"id": "resp_1", "status": "queued", "output": []})
-
-    events, _, bodies = await events_of(connections, replying(body))
-
-    ending = end_of(events).ending
-    assert (ending.kind, len(bodies)) == ("unreadable", 1)
-    assert "only queued the request" in ending.message
-    assert len(events) == 1
+    told = await told_by(runs, replying(body))
+    assert (told.kind, len(told.sent)) == ("unreadable", 1)
+    assert "only queued the request" in told.ending.message
+    assert len(told.events) == 1
 
 
 MARK = b"data:  [DONE] \n\n"
@@ -475,7 +382,7 @@ MARK = b"data:  [DONE] \n\n"
 
 
 @pytest.mark.parametrize(
-    ("answer", "end", "kind", "tools_called"),
+    ("answer", "end", "kind", "calls"),
     [
         (wire.message("Rain."), streaming, "completed", 0),
         (wire.function_call("get_weather", CITY), streaming, "completed", 1),
@@ -491,30 +398,23 @@ async def test_mark_of_the_end_completes_what_has_ended(
     answer: wire.Events,
     end: Callable[[bytes], Answerer],
     kind: str,
-    tools_called: int,
-    connections: Connections,
+    calls: int,
+    runs: Runs,
 ) -> None:
     """Gateways leave the last event out; a message or a call that ended is whole."""
     marked = end(wire.on_the_wire(*answer) + MARK)
-
-    after = sending(LAST) if tools_called else marked
-    events, tools, _ = await events_of(connections, in_turn(marked, after))
-
-    assert end_of(events).ending.kind == kind
-    assert len(tools.called) == tools_called
+    told = await told_by(runs, marked, LAST if calls else marked)
+    assert (told.kind, len(told.called)) == (kind, calls)
 
 
 @pytest.mark.parametrize("begun", [wire.message("Rain.")[:4], []])
 async def test_message_outside_of_all_events_is_the_cause(
-    begun: wire.Events, connections: Connections
+    begun: wire.Events, runs: Runs
 ) -> None:
     """Bedrock ends a stream so; the chat is too long for the model."""
     words = b'data: {"message": "Input is too long for requested model."}\n\n'
-    answer = streaming(wire.on_the_wire(*begun) + words)
-
-    events, _, _ = await events_of(connections, answer)
-
-    assert end_of(events).ending.message.startswith("This chat is longer than")
+    told = await told_by(runs, streaming(wire.on_the_wire(*begun) + words))
+    assert told.ending.message.startswith("This chat is longer than")
 
 
 @pytest.mark.parametrize(
@@ -526,8 +426,7 @@ async def test_message_outside_of_all_events_is_the_cause(
     ids=["before its last event", "before the mark that stands for it"],
 )
 async def test_message_outside_of_all_events_ends_no_response(
-    answer: bytes, connections: Connections
+    answer: bytes, runs: Runs
 ) -> None:
     words = b'data: {"message": "Working."}\n\n'
-    events, _, _ = await events_of(connections, streaming(words + answer))
-    assert end_of(events).ending.kind == "completed"
+    assert (await told_by(runs, streaming(words + answer))).kind == "completed"

@@ -10,7 +10,6 @@ docs/servers.md.
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -22,11 +21,10 @@ from openai_responses.items import (
     is_reasoning,
     item_texts,
 )
-from openai_responses.loop.events import RunEvent, Status
+from openai_responses.loop.events import Status, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import Toolset
 from openai_responses.repairs.chat_repairs import LeaveOutPlainReasoning
-from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     ItemAdded,
@@ -34,17 +32,12 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
-from runs.against_server import assert_output_holds, end_of, exchange, limits
+from runs.against_server import Runs, Told, assert_output_holds, limits
 from runs.joining import grown_texts
 from runs.sample import without
 from runs.tools import MemoryTools, calling
 from upstream import wire
-from upstream.server import (
-    Answerer,
-    in_turn,
-    replying,
-    streaming,
-)
+from upstream.server import Answerer, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -65,31 +58,25 @@ def server_of(name: str) -> Answerer:
     return in_turn(*(streaming(stream_of(name, number)) for number in (1, 2)))
 
 
-async def events_of(
-    connections: Connections, answer: Answerer
-) -> tuple[list[RunEvent], MemoryTools, list[Any]]:
-    """What a run reports, which tools it called, and what it sent."""
-    tools = MemoryTools()
-    toolset = Toolset(tools)
-    within = limits(2)
-    events, bodies = await exchange(connections, answer, None, within, toolset)
-    return events, tools, bodies
+async def told_by(runs: Runs, *answers: Answerer) -> Told:
+    """What a run with a tool tells, which asks again at most twice."""
+    toolset = Toolset(MemoryTools())
+    return await runs.against(*answers, within=limits(2), toolset=toolset)
 
 
-def assert_is_sound(events: list[RunEvent]) -> None:
+def assert_is_sound(told: Told) -> None:
     """Items begin once, end once, are at their places, and were shown as they are."""
-    assert_output_holds(events)
-    texts = grown_texts(events)
-    begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
+    assert_output_holds(told.events)
+    texts = grown_texts(told.events)
+    begun = [event.output_index for event in told.of(ItemAdded)]
     assert max(Counter(begun).values()) == 1
-    for event in events:
-        if isinstance(event, ItemDone):
-            assert event.output_index in begun
-            assert dict(item_texts(event.item)) == {
-                position[1:]: text
-                for position, text in texts.items()
-                if position[0] == event.output_index
-            }
+    for event in told.of(ItemDone):
+        assert event.output_index in begun
+        assert dict(item_texts(event.item)) == {
+            position[1:]: text
+            for position, text in texts.items()
+            if position[0] == event.output_index
+        }
 
 
 PLAIN = {*NAMES} - {"ollama", "open-responses-server"}
@@ -101,30 +88,29 @@ BEFORE_THE_CALL = {"hugging-face": "I look. ", "vllm-0.32.0": "\n\n"}
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_each_server_runs_the_call_once_and_shows_the_answer_once(
-    name: str, connections: Connections
+    name: str, runs: Runs
 ) -> None:
-    events, tools, bodies = await events_of(connections, server_of(name))
+    told = await told_by(runs, server_of(name))
 
-    assert tools.called == [("get_weather", ARGUMENTS)]
-    end = end_of(events)
-    assert end.ending.kind == "completed"
-    assert_is_sound(events)
-    shown = [text for place, text in grown_texts(events).items() if place[1] == "text"]
+    assert (told.kind, told.called) == ("completed", [("get_weather", ARGUMENTS)])
+    assert_is_sound(told)
+    texts = grown_texts(told.events).items()
+    shown = [text for place, text in texts if place[1] == "text"]
     whole = f"{ANSWER}\n\n" if name == "open-responses-server" else ANSWER
     first = BEFORE_THE_CALL.get(name)
     assert shown == ([first, whole] if first else [whole])
-    kinds = Counter(item["type"] for item in end.output)
+    kinds = Counter(item["type"] for item in told.output)
     assert kinds["function_call"] == kinds["function_call_output"] == 1
     assert kinds["reasoning"] == (0 if name == "open-responses-server" else 2)
     assert kinds["message"] == (2 if first else 1)
-    second: list[Item] = bodies[1]["input"]
+    second: list[Item] = told.sent[1]["input"]
     calls = [item["call_id"] for item in second if is_call(item)]
     assert calls == [item["call_id"] for item in second if is_call_output(item)]
     assert len(calls) == 1
     thoughts = [item for item in second if is_reasoning(item)]
     assert len(thoughts) == (name in PLAIN or name == "ollama")
     if name in PLAIN:
-        given = next(filter(is_reasoning, end.output))
+        given = next(filter(is_reasoning, told.output))
         for key in ("id", "content", "summary"):
             assert thoughts[0].get(key) == given.get(key)
 
@@ -152,28 +138,25 @@ def response_with(*calls: tuple[str, str, str]) -> Answerer:
     return replying(json.dumps({"id": "r", "status": "completed", "output": output}))
 
 
-async def test_calls_whose_ids_start_anew_in_each_response(
-    connections: Connections,
-) -> None:
+async def test_calls_whose_ids_start_anew_in_each_response(runs: Runs) -> None:
     """Each runs, and each pair has an id of its own in all later requests.
 
     Bedrock numbers the calls of each response from 0, under item ids that differ (in the
     recordings of pydantic-ai with `openai.gpt-5.5`).
     """
-    answer = in_turn(
+    told = await told_by(
+        runs,
         response_with(("fc_36f0", "call_0", "Bern")),
         response_with(("fc_227c", "call_0", "Basel"), ("fc_7a9e", "call_1", "Genf")),
         response_with(("fc_b71e", "call_0", "Chur")),
         response_with(),
     )
 
-    events, tools, bodies = await events_of(connections, answer)
-
-    cities = [arguments["city"] for _, arguments in tools.called]
+    cities = [arguments["city"] for _, arguments in told.called]
     assert cities == ["Bern", "Basel", "Genf", "Chur"]
-    assert not [event for event in events if getattr(event, "failed", False)]
-    assert_is_sound(events)
-    sent = bodies[-1]["input"]
+    assert not any(output.failed for output in told.of(ToolOutput))
+    assert_is_sound(told)
+    *_, before, sent = [body["input"] for body in told.sent]
     call, output = "function_call", "function_call_output"
     assert [
         (item["type"], item["call_id"])
@@ -185,14 +168,13 @@ async def test_calls_whose_ids_start_anew_in_each_response(
         *((output, "call_0_2"), (output, "call_1")),
         *((call, "call_0_3"), (output, "call_0_3")),
     ]
-    before = bodies[-2]["input"]
     assert sent[: len(before)] == before
 
 
 @pytest.mark.parametrize("given", [{}, {"call_id": 7}])
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_calls_without_a_call_id(
-    given: Item, is_streamed: bool, connections: Connections
+    given: Item, is_streamed: bool, runs: Runs
 ) -> None:
     """Each gets an id of ours, so that it runs, once, and has its output."""
     groups = [wire.function_call("get_weather", CITY, at=at) for at in (0, 1)]
@@ -203,15 +185,13 @@ async def test_calls_without_a_call_id(
     whole = replying(json.dumps(stream[-1]["response"]))
     first = streaming(wire.on_the_wire(*stream)) if is_streamed else whole
 
-    events, tools, bodies = await events_of(
-        connections, in_turn(first, response_with())
-    )
+    told = await told_by(runs, first, response_with())
 
-    assert tools.called == [("get_weather", {"city": "Bern"})] * 2
-    assert_is_sound(events)
-    ids = [item["call_id"] for item in bodies[1]["input"] if is_call(item)]
-    outputs = [item for item in bodies[1]["input"] if is_call_output(item)]
-    assert ids == [item["call_id"] for item in outputs]
+    assert told.called == [("get_weather", {"city": "Bern"})] * 2
+    assert_is_sound(told)
+    sent = told.sent[1]["input"]
+    ids = [item["call_id"] for item in sent if is_call(item)]
+    assert ids == [item["call_id"] for item in sent if is_call_output(item)]
     assert len({*ids}) == 2
 
 
@@ -227,15 +207,13 @@ async def test_calls_without_a_call_id(
     ],
 )
 async def test_an_error_in_a_stream_names_server_and_model(
-    code: str | int, message: str, words: str, connections: Connections
+    code: str | int, message: str, words: str, runs: Runs
 ) -> None:
     """Its code is an HTTP status; OpenAI is not blamed for it."""
     error = {"type": "error", "error": {"code": code, "message": message}}
-    answer = streaming(wire.on_the_wire(error))
-    events, _, _ = await events_of(connections, answer)
-    told = end_of(events).ending.message
-    assert told.startswith(words)
-    assert "OpenAI" not in told
+    told = await told_by(runs, streaming(wire.on_the_wire(error)))
+    assert told.ending.message.startswith(words)
+    assert "OpenAI" not in told.ending.message
 
 
 @pytest.mark.parametrize(
@@ -248,22 +226,17 @@ async def test_an_error_in_a_stream_names_server_and_model(
     ],
 )
 async def test_a_server_that_does_not_take_its_reasoning_back(
-    status: int, message: str, again: int, connections: Connections
+    status: int, message: str, again: int, runs: Runs
 ) -> None:
     """The run goes on without it; a step that nothing named teaches nothing."""
     refusal = replying(json.dumps({"error": {"message": message}}), status)
-    answer = refusing_reasoning(server_of("llama.cpp"), refusal)
+    told = await told_by(runs, refusing_reasoning(server_of("llama.cpp"), refusal))
 
-    events, tools, bodies = await events_of(connections, answer)
-
-    assert end_of(events).ending.kind == "completed"
-    assert len(tools.called) == 1
-    sent = [any(map(is_reasoning, body["input"])) for body in bodies]
+    assert (told.kind, len(told.called)) == ("completed", 1)
+    sent = [any(map(is_reasoning, body["input"])) for body in told.sent]
     assert sent == [False, True, *[True] * again, False]
-    all_tried = [event.tried for event in events if isinstance(event, Status)]
-    [tried] = [tried for tried in all_tried if tried]
-    assert not tried.is_lasting
-    assert tried.repair == LeaveOutPlainReasoning()
+    [tried] = [status.tried for status in told.of(Status) if status.tried]
+    assert (tried.repair, tried.is_lasting) == (LeaveOutPlainReasoning(), False)
 
 
 def refusing_reasoning(server: Answerer, refusal: Answerer) -> Answerer:
@@ -297,27 +270,21 @@ FULL = {
     ids=["status", "stream"],
 )
 async def test_a_chat_that_does_not_fit_is_refused_like_openais(
-    refusal: Answerer, connections: Connections
+    refusal: Answerer, runs: Runs
 ) -> None:
     """Neither thoughts nor calls are taken from it: that would not make it fit."""
-    answer = refusing_reasoning(server_of("llama.cpp"), refusal)
-
-    events, _, bodies = await events_of(connections, answer)
-
-    assert len(bodies) == 2
-    end = end_of(events)
-    assert end.ending.code == "context_length_exceeded"
-    assert "longer than the model can read" in end.ending.message
+    told = await told_by(runs, refusing_reasoning(server_of("llama.cpp"), refusal))
+    assert len(told.sent) == 2
+    assert told.ending.code == "context_length_exceeded"
+    assert "longer than the model can read" in told.ending.message
 
 
 @pytest.mark.parametrize("again", [replying("{broken"), streaming(b"")])
 async def test_an_unreadable_answer_in_one_piece_ends(
-    again: Answerer, connections: Connections
+    again: Answerer, runs: Runs
 ) -> None:
     """Without a stream there is nothing left to try, also if it streams all the same."""
     broken = streaming(b"data: {broken\n\n")
-    answer = in_turn(broken, broken, again)
-    events, _, bodies = await events_of(connections, answer)
-
-    assert end_of(events).ending.kind in ("unreadable", "malformed")
-    assert len(bodies) == 3
+    told = await told_by(runs, broken, broken, again)
+    assert told.kind in ("unreadable", "malformed")
+    assert len(told.sent) == 3

@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item, text_message
-from openai_responses.loop.events import RunEvent, Status
+from openai_responses.loop.events import Status
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.transport.connections import Connections
-from runs.against_server import (
-    end_of,
-    exchange,
-    limits,
-    repairs_of,
-    report,
-    simulated,
-)
-from runs.log import log_of
+from runs.against_server import Runs, Told, limits
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 from simulator.faults import (
@@ -32,7 +23,7 @@ from simulator.faults import (
 )
 from simulator.faults.parts import RefusedPart
 from upstream import wire
-from upstream.server import Answerer, in_turn, replying, streaming
+from upstream.server import Answerer, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,14 +36,11 @@ def refusing(error: object, status: int = 400) -> Answerer:
     return replying(json.dumps({"error": error}), status)
 
 
-async def repaired(
-    connections: Connections, request: ResponsesRequest, *refusals: Answerer
-) -> tuple[list[RunEvent], list[Any]]:
-    """Return what a run reports that is answered after these refusals, and sends."""
-    events, bodies = await exchange(connections, in_turn(*refusals, OK), request, TWICE)
-    assert log_of(events)[-1] == "run completed"
-    assert len(bodies) == len(refusals) + 1
-    return events, bodies
+async def repaired(runs: Runs, request: ResponsesRequest, *refusals: Answerer) -> Told:
+    """What a run tells that is answered after these refusals."""
+    told = await runs.against(*refusals, OK, request=request, within=TWICE)
+    assert (told.kind, len(told.sent)) == ("completed", len(refusals) + 1)
+    return told
 
 
 def user(text: str) -> Item:
@@ -106,7 +94,7 @@ NO_EYES = (
     ids=["llama.cpp", "LiteLLM", "quoted"],
 )
 async def test_model_that_cannot_see_answers_without_the_images(
-    message: str, quoted: str, is_lasting: bool, connections: Connections
+    message: str, quoted: str, is_lasting: bool, runs: Runs
 ) -> None:
     """All at once, and at once: a status of 500 is a refusal here (recorded).
 
@@ -114,49 +102,44 @@ async def test_model_that_cannot_see_answers_without_the_images(
     """
     error = {"code": 500, "type": "server_error", "message": message}
     asked = asking(input=[*SEEING, user(quoted)])
-    events, bodies = await repaired(connections, asked, refusing(error, 500))
+    told = await repaired(runs, asked, refusing(error, 500))
 
-    assert repairs_of(events) == ["LeaveOutImages"]
-    [tried] = [e.tried for e in events if isinstance(e, Status) and e.tried]
+    assert told.repairs == ["LeaveOutImages"]
+    [tried] = [status.tried for status in told.of(Status) if status.tried]
     assert tried.is_lasting is is_lasting
-    sent = json.dumps(bodies[1]["input"])
+    sent = json.dumps(told.sent[1]["input"])
     assert "input_image" not in sent
     assert sent.count("An image or file was here") == 3
-    assert bodies[1]["input"][1:2] == SEEING[1:2]
+    assert told.sent[1]["input"][1:2] == SEEING[1:2]
 
 
-async def test_choice_of_tools_that_a_server_does_not_implement(
-    connections: Connections,
-) -> None:
+async def test_choice_of_tools_that_a_server_does_not_implement(runs: Runs) -> None:
     """Of vLLM (its issue 53626): waiting does not help, and nothing else changes."""
     message = "Only 'auto' or 'none' tool_choice is supported in response API"
     error = {"message": message, "type": "NotImplementedError", "code": 501}
     asked = asking(input=SEEING, tools=[TOOL], tool_choice="required")
-    events, (before, after) = await repaired(connections, asked, refusing(error, 501))
+    told = await repaired(runs, asked, refusing(error, 501))
 
-    assert repairs_of(events) == ["LeaveOutOptions"]
+    assert told.repairs == ["LeaveOutOptions"]
+    before, after = told.sent
     assert "tool_choice" not in after
     assert (after["tools"], after["input"]) == ([TOOL], before["input"])
 
 
-async def test_trouble_of_a_server_is_no_refusal_of_images(
-    connections: Connections,
-) -> None:
+async def test_trouble_of_a_server_is_no_refusal_of_images(runs: Runs) -> None:
     trouble = refusing({"code": 500, "message": "Oh no."}, 500)
-    _, (first, second) = await repaired(connections, asking(input=SEEING), trouble)
-    assert first == second
+    told = await repaired(runs, asking(input=SEEING), trouble)
+    assert told.sent[0] == told.sent[1]
 
 
 TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
 
 
-async def test_server_that_only_streams_answers_a_task(
-    connections: Connections,
-) -> None:
+async def test_server_that_only_streams_answers_a_task(runs: Runs) -> None:
     """The host wants titles whole; what comes as a stream is one answer, too."""
     refused = replying(json.dumps({"detail": "Stream must be set to true"}), 400)
-    _, bodies = await repaired(connections, asking(stream=False), refused)
-    assert [body["stream"] for body in bodies] == [False, True]
+    told = await repaired(runs, asking(stream=False), refused)
+    assert [body["stream"] for body in told.sent] == [False, True]
 
 
 NO_SAFEGUARD = "Unrecognized request argument supplied: safety_identifier"
@@ -166,18 +149,15 @@ NO_SAFEGUARD = "Unrecognized request argument supplied: safety_identifier"
     ("quoted", "is_named"), [("", True), (f"See {NO_SAFEGUARD}", False)]
 )
 async def test_safeguard_in_words_alone_is_named_and_stays(
-    quoted: str, is_named: bool, connections: Connections
+    quoted: str, is_named: bool, runs: Runs
 ) -> None:
     """At once, with the whole chat; but not what a person may have written."""
     asked = asking(input=[USER, user(quoted)], safety_identifier="u")
-    events, bodies = await exchange(
-        connections, refusing({"message": NO_SAFEGUARD}), asked
-    )
-    ending = end_of(events).ending
-    assert ("at safety_identifier" in ending.message) is is_named
-    assert ("compatibility" in ending.fault.settings) is is_named
-    assert (len(bodies) == 1) is is_named
-    assert all(body["safety_identifier"] == "u" for body in bodies)
+    told = await runs.against(refusing({"message": NO_SAFEGUARD}), request=asked)
+    assert ("at safety_identifier" in told.ending.message) is is_named
+    assert ("compatibility" in told.ending.fault.settings) is is_named
+    assert (len(told.sent) == 1) is is_named
+    assert all(body["safety_identifier"] == "u" for body in told.sent)
 
 
 REFUSALS = {
@@ -198,39 +178,37 @@ EVERYTHING = asking(input=[USER, THOUGHT, ANSWER, USER])
 
 
 @pytest.mark.parametrize("named", REFUSALS)
-async def test_server_that_refuses_all_the_same(
-    connections: Connections, named: str
-) -> None:
+async def test_server_that_refuses_all_the_same(runs: Runs, named: str) -> None:
     """It gets its way after three repairs and the plain texts, each sent once."""
     answer = refusing(REFUSALS[named])
-    events, bodies = await exchange(connections, answer, EVERYTHING, limits(retries=5))
-    sent = [json.dumps(body, sort_keys=True) for body in bodies]
-    done = repairs_of(events)
-    assert done[0] == named
-    assert len(done) <= 5
-    assert not {"PlainItems", "WordsAlone"} & set(done[:-2])
-    assert len(sent) == len({*sent}) == len(done) + 1
-    assert log_of(events)[-1] == "run refused"
+    told = await runs.against(answer, request=EVERYTHING, within=limits(retries=5))
+    sent = [json.dumps(body, sort_keys=True) for body in told.sent]
+    assert told.repairs[0] == named
+    assert len(told.repairs) <= 5
+    assert not {"PlainItems", "WordsAlone"} & set(told.repairs[:-2])
+    assert len(sent) == len({*sent}) == len(told.repairs) + 1
+    assert told.kind == "refused"
 
 
 @pytest.mark.parametrize("left_out", REFUSALS)
-async def test_three_refusals_in_a_row(connections: Connections, left_out: str) -> None:
+async def test_three_refusals_in_a_row(runs: Runs, left_out: str) -> None:
     named = [name for name in REFUSALS if name != left_out]
     refusals = [refusing(REFUSALS[name]) for name in named]
-    events, (*_, last) = await repaired(connections, EVERYTHING, *refusals)
-    assert repairs_of(events) == named
+    told = await repaired(runs, EVERYTHING, *refusals)
+    assert told.repairs == named
+    last = told.sent[-1]
     assert (last["input"] == [USER, ANSWER, USER]) == ("LeaveOutReasoning" in named)
     assert ("summary" not in last["reasoning"]) == ("reasoning.summary" in named)
     assert (last["reasoning"]["effort"] == "low") == ("reasoning.effort" in named)
     assert ("stream" not in last) == ("stream" in named)
 
 
-async def test_repair_before_a_retry(connections: Connections) -> None:
+async def test_repair_before_a_retry(runs: Runs) -> None:
     refusal = refusing(REFUSALS["reasoning.summary"])
     busy = replying("{}", 503, headers={"Retry-After-Ms": "1"})
-    events, bodies = await repaired(connections, asking(), refusal, busy)
-    assert repairs_of(events) == ["reasoning.summary", ""]
-    assert bodies[1] == bodies[2]
+    told = await repaired(runs, asking(), refusal, busy)
+    assert told.repairs == ["reasoning.summary", ""]
+    assert told.sent[1] == told.sent[2]
 
 
 @pytest.mark.parametrize(
@@ -244,37 +222,34 @@ async def test_repair_before_a_retry(connections: Connections) -> None:
     ],
 )
 async def test_refusal_in_the_stream_is_repaired_unless_words_were_shown(
-    connections: Connections, opening: wire.Events, repairs: list[str]
+    runs: Runs, opening: wire.Events, repairs: list[str]
 ) -> None:
     error = wire.error_nested("invalid_encrypted_content")
-    answer = in_turn(streaming(wire.on_the_wire(*opening, error)), OK)
-    events, bodies = await exchange(connections, answer, EVERYTHING, TWICE)
-    assert len(bodies) == len(repairs) + 1
-    assert repairs_of(events) == repairs
-    assert log_of(events)[-1] == ("run completed" if repairs else "run error")
+    refusal = streaming(wire.on_the_wire(*opening, error))
+    told = await runs.against(refusal, OK, request=EVERYTHING, within=TWICE)
+    assert len(told.sent) == len(repairs) + 1
+    assert told.repairs == repairs
+    assert told.kind == ("completed" if repairs else "error")
 
 
-async def test_repairs_of_one_response_hold_for_the_next(
-    connections: Connections,
-) -> None:
+async def test_repairs_of_one_response_hold_for_the_next(runs: Runs) -> None:
     """After a tool the changed request goes on: the refusal is met once."""
     made = wire.function_call("get_weather", '{"city": "Bern"}', at=0)
     call = streaming(wire.on_the_wire(*wire.whole_stream(made)))
-    answer = in_turn(refusing(REFUSALS["reasoning.summary"]), call, OK)
+    refusal = refusing(REFUSALS["reasoning.summary"])
     request = EVERYTHING.model_copy(update={"tools": [TOOL]})
     tools = Toolset(MemoryTools())
-    events, bodies = await exchange(connections, answer, request, toolset=tools)
-    assert [body["reasoning"] for body in bodies[1:]] == [{"effort": "medium"}] * 2
-    assert log_of(events)[-1] == "run completed"
+    told = await runs.against(refusal, call, OK, request=request, toolset=tools)
+    assert [body["reasoning"] for body in told.sent[1:]] == [{"effort": "medium"}] * 2
+    assert told.kind == "completed"
 
 
-async def test_nothing_to_leave_out(connections: Connections) -> None:
+async def test_nothing_to_leave_out(runs: Runs) -> None:
     """A refusal of what was not sent is final."""
-    answer = in_turn(refusing(REFUSALS["LeaveOutReasoning"]), OK)
-    events, bodies = await exchange(connections, answer, asking(), TWICE)
-    assert len(bodies) == 1
-    assert log_of(events) == ["run refused"]
-    assert "Start a new chat" in end_of(events).ending.message
+    refusal = refusing(REFUSALS["LeaveOutReasoning"])
+    told = await runs.against(refusal, OK, request=asking(), within=TWICE)
+    assert (len(told.sent), told.log) == (1, ["run refused"])
+    assert "Start a new chat" in told.ending.message
 
 
 PIXEL = (
@@ -284,23 +259,17 @@ PIXEL = (
 
 
 SEEN = {"type": "input_image", "image_url": PIXEL, "detail": "auto"}
+SEARCHED = {"type": "search", "query": "x"}
+CALL = {"type": "function_call", "call_id": "call_12345", "name": "look"}
+SUN = {"type": "function_call_output", "call_id": "call_12345", "output": "sun"}
+FOUND = {"type": "web_search_call", "id": "ws_1234567", "status": "completed"}
 CHAT = [
     text_message("user", "one"),
-    {
-        "type": "web_search_call",
-        "id": "ws_1234567",
-        "status": "completed",
-        "action": {"type": "search", "query": "x"},
-    },
+    {**FOUND, "action": SEARCHED},
     text_message("assistant", "first"),
     text_message("user", "two"),
-    {
-        "type": "function_call",
-        "call_id": "call_12345",
-        "name": "look",
-        "arguments": "{}",
-    },
-    {"type": "function_call_output", "call_id": "call_12345", "output": "sun"},
+    {**CALL, "arguments": "{}"},
+    SUN,
     text_message("assistant", "second"),
     {"type": "message", "role": "user", "content": [SEEN]},
     text_message("assistant", "third"),
@@ -324,15 +293,14 @@ REQUEST = ResponsesRequest(
 )
 
 
-async def events_of(
-    connections: Connections, sim: Simulator, *faults: RefusedPart, retries: int = 0
-) -> list[RunEvent]:
-    """What a run reports that gets an answer from a server with these faults."""
+async def answered(
+    runs: Runs, sim: Simulator, *faults: RefusedPart, retries: int = 0
+) -> Told:
+    """What a run tells that gets an answer from a server with these faults."""
     sim.faults.extend(faults)
-    endpoint = simulated(sim)
-    events = await report(connections, endpoint, REQUEST, limits(retries))
-    assert log_of(events)[-1] == "run completed"
-    return events
+    told = await runs.of(sim, REQUEST, limits(retries))
+    assert told.kind == "completed"
+    return told
 
 
 REFUSED = {
@@ -358,45 +326,41 @@ REFUSED = {
     ],
 )
 async def test_refused_part_is_found_in_every_form(
-    connections: Connections, sim: Simulator, refused: str, form: str
+    runs: Runs, sim: Simulator, refused: str, form: str
 ) -> None:
     """One more request, and an answer; a call that nothing names becomes words.
 
     Before that the answer has no optional settings.
     """
-    await events_of(connections, sim, replace(REFUSED[refused], form=form))
+    told = await answered(runs, sim, replace(REFUSED[refused], form=form))
     counts = {("call", "phrase"): 4, ("answer", "fields"): 3}
-    assert len(sim.requests) == counts.get((refused, form), 2)
+    assert len(told.sent) == counts.get((refused, form), 2)
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 async def test_refusal_inside_of_a_stream(
-    connections: Connections, sim: Simulator, delivery: str
+    runs: Runs, sim: Simulator, delivery: str
 ) -> None:
     """After `created`, where nothing was shown."""
-    await events_of(connections, sim, replace(REFUSED["search"], delivery=delivery))
-    assert len(sim.requests) == 2
+    told = await answered(runs, sim, replace(REFUSED["search"], delivery=delivery))
+    assert len(told.sent) == 2
 
 
 async def test_several_parts_and_then_the_plain_words(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     names = ("verbosity", "cache key", "summary", "search")
-    events = await events_of(connections, sim, *(REFUSED[name] for name in names))
-    assert repairs_of(events) == [
-        "text.verbosity",
-        "prompt_cache_key",
-        "reasoning.summary",
-        "PlainItems",
-    ]
+    told = await answered(runs, sim, *(REFUSED[name] for name in names))
+    named = ["text.verbosity", "prompt_cache_key", "reasoning.summary"]
+    assert told.repairs == [*named, "PlainItems"]
 
 
 async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     """An error of a stream that names nothing; a chat does not remember it."""
     nameless = replace(REFUSED["call"], form="unnamed", delivery="error-flat")
-    events = await events_of(connections, sim, nameless, retries=1)
-    assert repairs_of(events) == ["", "PlainItems", "WordsAlone"]
-    all_tried = [event.tried for event in events if isinstance(event, Status)]
+    told = await answered(runs, sim, nameless, retries=1)
+    assert told.repairs == ["", "PlainItems", "WordsAlone"]
+    all_tried = [status.tried for status in told.of(Status)]
     assert [tried.is_lasting for tried in all_tried if tried] == [False, False]

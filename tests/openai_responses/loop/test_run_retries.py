@@ -14,16 +14,7 @@ from openai_responses.loop.events import NO_THOUGHT, RunEvent
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from runs.against_server import (
-    asking,
-    end_of,
-    exchange,
-    limits,
-    notes_of,
-    report,
-    report_of,
-    simulated,
-)
+from runs.against_server import Runs, Told, asking, limits, notes_of, report
 from runs.log import log_of
 from simulator import Simulator
 from simulator.accounts import KEY
@@ -54,20 +45,21 @@ REPORTED = "The model's server reported an error."
 SOON = "Trying again in a moment."
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        (429, "The model's server is busy with this key's requests."),
+        (503, "The model's server has trouble (HTTP 503)."),
+    ],
+)
 async def test_trouble_that_passes(
-    connections: Connections, sim: Simulator, status: int
+    runs: Runs, sim: Simulator, status: int, trouble: str
 ) -> None:
-    request = asking(f"sim:{status},times=1,retry-after-ms=1")
-    events = await report(connections, simulated(sim), request, TWICE)
-    trouble = f"The model's server has trouble (HTTP {status})."
-    if status == 429:
-        trouble = "The model's server is busy with this key's requests."
-    assert log_of(events)[0] == f"noted: {trouble} {SOON}"
-    assert log_of(events)[-1] == "run completed"
-    assert notes_of(events[1:]) == []
+    told = await runs.of(sim, f"sim:{status},times=1,retry-after-ms=1", TWICE)
+    assert told.notes == [f"{trouble} {SOON}"]
+    assert (told.log[0], told.kind) == (f"noted: {told.notes[0]}", "completed")
     assert [sent.status for sent in sim.requests] == [status, 200]
-    assert sim.requests[0].body == sim.requests[1].body
+    assert told.sent[0] == told.sent[1]
 
 
 @pytest.mark.parametrize(
@@ -79,58 +71,53 @@ async def test_trouble_that_passes(
     ],
 )
 async def test_trouble_that_lasts(
-    connections: Connections, sim: Simulator, within: Limits, retries: int
+    runs: Runs, sim: Simulator, within: Limits, retries: int
 ) -> None:
-    request = asking("sim:503,retry-after-ms=1")
-    events = await report(connections, simulated(sim), request, within)
-    assert len(sim.requests) == retries + 1
-    assert len(notes_of(events)) == retries
-    assert end_of(events).ending.kind == "refused"
-    assert "overloaded" in end_of(events).ending.message
+    told = await runs.of(sim, "sim:503,retry-after-ms=1", within)
+    assert len(told.sent) == retries + 1
+    assert len(told.notes) == retries
+    assert told.kind == "refused"
+    assert "overloaded" in told.ending.message
 
 
 @pytest.mark.parametrize("code", [QUOTA_CODES[0], min(FINAL_CODES)])
 async def test_final_code_counts_more_than_the_wish_of_the_server(
-    connections: Connections, code: str
+    runs: Runs, code: str
 ) -> None:
     """No wait fills a quota, and retries of a safety stop are forbidden."""
     error = json.dumps({"error": {"code": code, "message": "Sorry!"}})
     wishes = {"X-Should-Retry": "true", "Retry-After-Ms": "1"}
-    answer = in_turn(replying(error, 429, headers=wishes), OK)
-    events, bodies = await exchange(connections, answer, within=TWICE)
-    assert len(bodies) == 1
-    assert log_of(events) == ["run refused"]
-    assert ("no credit" in end_of(events).ending.message) == (code in QUOTA_CODES)
+    told = await runs.against(replying(error, 429, headers=wishes), OK, within=TWICE)
+    assert len(told.sent) == 1
+    assert told.log == ["run refused"]
+    assert ("no credit" in told.ending.message) == (code in QUOTA_CODES)
 
 
 @pytest.mark.parametrize(
     "scenario", ["misaligned-first", "cyber-failed", "prompt-filtered"]
 )
 async def test_refusal_that_no_second_attempt_removes(
-    connections: Connections, sim: Simulator, scenario: str
+    runs: Runs, sim: Simulator, scenario: str
 ) -> None:
     """Neither a wait nor another request helps: no repair is tried either."""
-    request = asking(f"sim:{scenario}")
-    events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 1
-    assert notes_of(events) == []
+    told = await runs.of(sim, f"sim:{scenario}", TWICE)
+    assert (len(told.sent), told.notes) == (1, [])
 
 
 async def test_standard_tier_where_flex_has_no_capacity(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     """Only if that is allowed, because it costs twice as much."""
     flex = asking("sim:flex-unavailable").model_copy(update={"service_tier": "flex"})
-    refused = await report(connections, simulated(sim), flex, TWICE)
-    assert [r.body["service_tier"] for r in sim.requests] == ["flex"]
-    assert "no flex capacity" in end_of(refused).ending.message
+    told = await runs.of(sim, flex, TWICE)
+    assert [body["service_tier"] for body in told.sent] == ["flex"]
+    assert "no flex capacity" in told.ending.message
     sim.forget()
 
-    allowed = TWICE._replace(flex_falls_back=True)
-    events = await report(connections, simulated(sim), flex, allowed)
-    assert [r.body["service_tier"] for r in sim.requests] == ["flex", "default"]
-    assert end_of(events).ending.kind == "completed"
-    [note] = notes_of(events)
+    told = await runs.of(sim, flex, TWICE._replace(flex_falls_back=True))
+    assert [body["service_tier"] for body in told.sent] == ["flex", "default"]
+    assert told.kind == "completed"
+    [note] = told.notes
     assert "standard" in note
 
 
@@ -220,16 +207,7 @@ FAILURES: dict[str, wire.Events] = {
     "error": [wire.error_flat("server_is_overloaded")],
     "failed": [wire.ended("failed", error={"code": "server_error"})],
 }
-
-
-async def after(
-    connections: Connections, opening: wire.Events, end: str, within: Limits = TWICE
-) -> tuple[list[RunEvent], int]:
-    """Return what is reported if the first answer ends so, and how often it is asked."""
-    events, bodies = await exchange(
-        connections, in_turn(ending_so(opening, end), OK), within=within
-    )
-    return events, len(bodies)
+IMPATIENT = limits(retries=1, first_event=0.25, idle=0.25)
 
 
 def ending_so(opening: wire.Events, end: str) -> Answerer:
@@ -238,9 +216,9 @@ def ending_so(opening: wire.Events, end: str) -> Answerer:
     return {"break": breaking, "stall": stalling}.get(end, streaming)(beginning)
 
 
-def without_notes(events: list[RunEvent]) -> list[RunEvent]:
+def log_without_notes(told: Told) -> list[str]:
     """Return all but the messages that a person saw while they waited."""
-    return [event for event in events if not notes_of([event])]
+    return [line for line in told.log if not line.startswith("noted: ")]
 
 
 @pytest.mark.parametrize(
@@ -251,31 +229,28 @@ def without_notes(events: list[RunEvent]) -> list[RunEvent]:
     ],
 )
 async def test_answer_that_fails_before_anything_was_shown(
-    connections: Connections, opening: str, end: str
+    runs: Runs, opening: str, end: str
 ) -> None:
     """It is asked again; of the attempt that failed nothing is left but a thought."""
-    within = limits(retries=1, first_event=0.25, idle=0.25)
-    events, asked = await after(connections, NOTHING_TO_SEE[opening], end, within)
-    assert asked == 2
-    assert notes_of(events) == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
+    plain = await runs.against(OK, within=TWICE)
+    first = ending_so(NOTHING_TO_SEE[opening], end)
+    told = await runs.against(first, OK, within=IMPATIENT)
+    assert len(told.sent) == 2
+    assert told.notes == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
     thought = ["0 started reasoning", "0 ended reasoning"]
     begun = thought if opening.startswith("a thought") else []
-    plain = await report_of(connections, OK, TWICE)
-    assert log_of(without_notes(events)) == begun + log_of(plain)
-    assert end_of(events).output == end_of(plain).output
-    assert end_of(events).ending.kind == "completed"
+    assert log_without_notes(told) == begun + plain.log
+    assert (told.output, told.kind) == (plain.output, "completed")
 
 
-async def test_thought_ends_where_no_attempt_brings_an_answer(
-    connections: Connections,
-) -> None:
+async def test_thought_ends_where_no_attempt_brings_an_answer(runs: Runs) -> None:
     """The page would show for ever that the model thinks."""
     begun = [wire.created(), wire.added(wire.reasoning_item())]
     failed = [ending_so(opening, "failed") for opening in (begun, begun[:1])]
-    events = await report_of(connections, in_turn(*failed), TWICE)
+    told = await runs.against(*failed, within=TWICE)
     thought = ["0 started reasoning", "0 ended reasoning"]
-    assert log_of(without_notes(events))[:2] == thought
-    assert "Everything received so far is kept" not in end_of(events).ending.message
+    assert log_without_notes(told)[:2] == thought
+    assert "Everything received so far is kept" not in told.ending.message
 
 
 THINKING = wire.reasoning("I think", "so", sealed="first")
@@ -295,104 +270,87 @@ THOUGHT_CUT_AT = {
     ],
 )
 async def test_thought_goes_on_in_the_same_place(
-    connections: Connections, cut_at: str, end: str
+    runs: Runs, cut_at: str, end: str
 ) -> None:
     """The longest phase, where most connections break; one thought is stored."""
     again = wire.whole_stream(
         [*wire.reasoning("Again", sealed="second"), *wire.message("Hello", at=1)]
     )
-    within = limits(retries=1, first_event=0.25, idle=0.25)
     first = ending_so([wire.created(), *THOUGHT_CUT_AT[cut_at]], end)
-    answer = in_turn(first, streaming(wire.on_the_wire(*again)))
-    events, bodies = await exchange(connections, answer, within=within)
+    second = streaming(wire.on_the_wire(*again))
+    told = await runs.against(first, second, within=IMPATIENT)
 
-    assert bodies == [bodies[0]] * 2
-    thoughts = [
-        event.item
-        for event in events
-        if isinstance(event, ItemAdded | ItemDone) and is_reasoning(event.item)
-    ]
-    assert len(thoughts) == 2  # its beginning and its end
-    assert thoughts[1]["encrypted_content"] == "second"
-    texts = [event for event in events if isinstance(event, TextDelta)]
-    assert texts[-1].text == "Hello"
-    shown = {(delta.output_index, delta.part): delta.text for delta in texts[:-1]}
+    assert told.sent == [told.sent[0]] * 2
+    items = [e.item for e in told.events if isinstance(e, ItemAdded | ItemDone)]
+    _, ended = [item for item in items if is_reasoning(item)]
+    assert ended["encrypted_content"] == "second"
+    *thoughts, text = told.of(TextDelta)
+    assert text.text == "Hello"
+    shown = {(delta.output_index, delta.part): delta.text for delta in thoughts}
     has_text = cut_at != "its beginning"
     assert list(shown.values()) == [*["I think", "so"] * has_text, "Again"]
-    output = end_of(events).output
-    assert [item["type"] for item in output] == ["reasoning", "message"]
-    assert end_of(events).ending.kind == "completed"
+    assert [item["type"] for item in told.output] == ["reasoning", "message"]
+    assert told.kind == "completed"
 
 
-async def test_thought_of_no_other_attempt_ends(connections: Connections) -> None:
-    events, _ = await after(connections, [wire.created(), *THINKING], "break")
-    ends = [event.item for event in events if isinstance(event, ItemDone)]
-    assert [item["type"] for item in ends] == ["reasoning", "message"]
-    assert ends[0] == NO_THOUGHT
-    assert [item["type"] for item in end_of(events).output] == ["message"]
+async def test_thought_of_no_other_attempt_ends(runs: Runs) -> None:
+    first = ending_so([wire.created(), *THINKING], "break")
+    told = await runs.against(first, OK, within=TWICE)
+    thought, message = [event.item for event in told.of(ItemDone)]
+    assert (thought, told.output) == (NO_THOUGHT, [message])
+    assert message["type"] == "message"
 
 
 SHOWN_AFTER_A_THOUGHT = {
-    "text": [*THINKING, *wire.message("Hello", at=1)[:3]],
-    "a call": [*THINKING, wire.added(wire.call_item("look", "", at=1), at=1)],
-    "a search": [
-        *THINKING,
-        wire.added({"id": "ws_1", "type": "web_search_call"}, at=1),
-    ],
-    "another thought": [*THINKING, *wire.reasoning("More", at=1)[:3]],
+    "text": wire.message("Hello", at=1)[:3],
+    "a call": [wire.added(wire.call_item("look", "", at=1), at=1)],
+    "a search": [wire.added({"id": "ws_1", "type": "web_search_call"}, at=1)],
+    "another thought": wire.reasoning("More", at=1)[:3],
 }
 
 
-@pytest.mark.parametrize("opening", SHOWN_AFTER_A_THOUGHT)
+@pytest.mark.parametrize("shown", SHOWN_AFTER_A_THOUGHT)
 async def test_cut_after_something_else_was_shown_ends_the_answer(
-    connections: Connections, opening: str
+    runs: Runs, shown: str
 ) -> None:
     """People have seen it, and the thought in front of it."""
-    events, asked = await after(
-        connections, [wire.created(), *SHOWN_AFTER_A_THOUGHT[opening]], "break"
-    )
-    assert asked == 1
-    assert end_of(events).ending.kind == "cut"
-    ends = [event.item for event in events if isinstance(event, ItemDone)]
-    assert ends[0]["encrypted_content"] == "first"
+    opening = [wire.created(), *THINKING, *SHOWN_AFTER_A_THOUGHT[shown]]
+    told = await runs.against(ending_so(opening, "break"), OK, within=TWICE)
+    assert (len(told.sent), told.kind) == (1, "cut")
+    assert told.of(ItemDone)[0].item["encrypted_content"] == "first"
 
 
-async def test_refusal_after_a_thought_changes_no_request(
-    connections: Connections,
-) -> None:
+async def test_refusal_after_a_thought_changes_no_request(runs: Runs) -> None:
     """The server had accepted it: a blind step would only lose something."""
     odd = wire.error_flat("odd_code")
     opening = streaming(wire.on_the_wire(wire.created(), *THINKING, odd))
     history = [*asking().input, wire.reasoning_item("Hm"), *asking().input]
     request = asking().model_copy(update={"input": history})
-    events, bodies = await exchange(connections, opening, request, TWICE)
-    assert len(bodies) == 2
-    assert end_of(events).ending.kind == "error"
+    told = await runs.against(opening, request=request, within=TWICE)
+    assert (len(told.sent), told.kind) == (2, "error")
 
 
 @pytest.mark.parametrize("end", ["break", "stall"])
 async def test_without_an_answer_the_sentence_says_what_to_do(
-    connections: Connections, end: str
+    runs: Runs, end: str
 ) -> None:
     """Nothing is kept, and nothing is said to be."""
     once = limits(retries=0, first_event=0.25, idle=0.25)
-    events, _ = await after(connections, [wire.created()], end, once)
-    message = end_of(events).ending.message
-    assert "Everything received so far is kept" not in message
-    assert message.endswith("Try again.")
-    assert end_of(events).output == ()
+    told = await runs.against(ending_so([wire.created()], end), within=once)
+    assert "Everything received so far is kept" not in told.ending.message
+    assert told.ending.message.endswith("Try again.")
+    assert told.output == []
 
 
-async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> None:
+async def test_usage_of_a_failed_attempt_counts(runs: Runs) -> None:
     """It was billed, though nothing of it is shown."""
-    opening = [wire.created(), wire.ended("failed", error={"code": "server_error"})]
-    events, _ = await after(connections, opening, "end")
-    plain = end_of(await report_of(connections, OK, TWICE)).usage
-    usage = end_of(events).usage
-    assert usage
+    first = ending_so([wire.created()], "failed")
+    plain = (await runs.against(OK)).end.usage
+    end = (await runs.against(first, OK, within=TWICE)).end
+    assert end.usage
     assert plain
-    assert usage.total == 2 * plain.total
-    assert end_of(events).last_usage == plain
+    assert end.usage.total == 2 * plain.total
+    assert end.last_usage == plain
 
 
 LOADS = json.dumps(
@@ -402,36 +360,28 @@ LOADS = json.dumps(
 QUICK = limits(retries=1, max_wait=0.01)
 
 
-async def test_server_that_loads_its_model_is_waited_for(
-    connections: Connections,
-) -> None:
+async def test_server_that_loads_its_model_is_waited_for(runs: Runs) -> None:
     """For more than its retries, with one line for the whole wait."""
-    loading = [replying(LOADS, 503)] * 5
-    events = await report_of(connections, in_turn(*loading, OK), QUICK)
-
-    assert log_of(events)[-1] == "run completed"
-    [waiting] = notes_of(events)
+    told = await runs.against(*[replying(LOADS, 503)] * 5, OK, within=QUICK)
+    assert told.kind == "completed"
+    [waiting] = told.notes
     assert "is loading the model" in waiting
 
 
 async def test_server_that_goes_on_loading_is_named_so(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A 503 usually means overload; this one does not."""
     monkeypatch.setattr("openai_responses.retries._MOST_LOADING", 0.03)
-    events = await report_of(connections, replying(LOADS, 503), QUICK)
-
-    message = end_of(events).ending.message
+    message = (await runs.against(replying(LOADS, 503), within=QUICK)).ending.message
     assert message.startswith("The model's server is still loading the model.")
 
 
-async def test_server_without_this_api_is_asked_once(connections: Connections) -> None:
+async def test_server_without_this_api_is_asked_once(runs: Runs) -> None:
     """LM Studio says so with a status of 200 (lmstudio-bug-tracker 618)."""
-    error = "Unexpected endpoint or method. (POST /responses)"
-    answer = replying(json.dumps({"error": error}))
-    events, bodies = await exchange(connections, answer, within=limits(retries=5))
-
-    assert len(bodies) == 1
-    ending = end_of(events).ending
+    error = json.dumps({"error": "Unexpected endpoint or method. (POST /responses)"})
+    told = await runs.against(replying(error), within=limits(retries=5))
+    assert len(told.sent) == 1
+    ending = told.ending
     assert ending.message.startswith("There is no Responses API at the address of")
     assert ending.fault.settings == ("base_url",)

@@ -28,16 +28,14 @@ from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone
 from runs.against_server import (
+    Runs,
+    Told,
     asking,
     assert_output_holds,
     end_of,
-    exchange,
     limits,
-    report,
-    report_with_tools,
     simulated,
 )
-from runs.log import answer_text, log_of
 from runs.tools import (
     CITY,
     Json,
@@ -51,17 +49,13 @@ from runs.tools import (
 )
 from simulator import Simulator
 from upstream import wire
-from upstream.server import Answerer, in_turn, replying, streaming, until
+from upstream.server import Answerer, replying, streaming, until
 from upstream.server import breaking as breaking_off
 
 pytestmark = pytest.mark.asyncio
 
-FUNCTION = {
-    "type": "function",
-    "name": "get_weather",
-    "parameters": CITY,
-    "strict": False,
-}
+LOOK = {"type": "function", "name": "get_weather"}
+FUNCTION = {**LOOK, "parameters": CITY, "strict": False}
 NOTE = {"type": "custom", "name": "take_note"}
 SEALED = ["reasoning.encrypted_content"]
 
@@ -72,9 +66,9 @@ def offering(text: str, *tools: Item, **more: Any) -> ResponsesRequest:
     return asking(text).model_copy(update=update)
 
 
-def outputs(events: list[RunEvent]) -> list[Any]:
+def outputs(told: Told) -> list[Any]:
     """What the tools said, in the order in which it was told."""
-    return [event.item["output"] for event in events if isinstance(event, ToolOutput)]
+    return [event.item["output"] for event in told.of(ToolOutput)]
 
 
 def received(sim: Simulator, index: int) -> list[Item]:
@@ -108,18 +102,14 @@ def assert_all_answered(ended: RunDone) -> None:
 
 
 async def test_call_is_answered_and_the_answer_goes_on(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
-    tools = MemoryTools()
+    told = await runs.of(sim, offering("sim:tool"), toolset=Toolset(MemoryTools()))
 
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:tool"), Toolset(tools)
-    )
-
-    assert tools.called == [("get_weather", {"city": "Zürich"})]
-    assert answer_text(events) == "I called `get_weather`. It said: Rain in Zürich."
+    assert told.called == [("get_weather", {"city": "Zürich"})]
+    assert told.text == "I called `get_weather`. It said: Rain in Zürich."
     kinds = ("started", "ended", "completed", "answered:")
-    assert [line for line in log_of(events) if line.split()[1] in kinds] == [
+    assert [line for line in told.log if line.split()[1] in kinds] == [
         "0 started reasoning",
         "0 ended reasoning",
         "1 started function_call",
@@ -134,103 +124,81 @@ async def test_call_is_answered_and_the_answer_goes_on(
         "run completed",
     ]
     assert_prefixes(sim)
-    assert_all_answered(end_of(events))
+    assert_all_answered(told.end)
 
 
 @pytest.mark.parametrize("persists", [True, False])
-@pytest.mark.parametrize(
-    ("scenario", "requests"),
-    [("tool-twice", 3), ("parallel", 2)],
-)
+@pytest.mark.parametrize(("scenario", "requests"), [("tool-twice", 3), ("parallel", 2)])
 async def test_every_request_begins_with_the_one_before(
-    connections: Connections,
-    sim: Simulator,
-    scenario: str,
-    requests: int,
-    persists: bool,
+    runs: Runs, sim: Simulator, scenario: str, requests: int, persists: bool
 ) -> None:
     """Reasoning goes back between the rounds, or none of it."""
     toolset = Toolset(MemoryTools(), carries_reasoning=persists)
+    told = await runs.of(sim, offering(f"sim:{scenario}"), toolset=toolset)
 
-    events = await report_with_tools(
-        connections, simulated(sim), offering(f"sim:{scenario}"), toolset
-    )
-
-    assert len(sim.requests) == requests
-    assert end_of(events).ending.kind == "completed"
+    assert (told.kind, len(told.sent)) == ("completed", requests)
     assert_prefixes(sim, with_reasoning=persists)
-    assert_all_answered(end_of(events))
-    kinds = {item.get("type") for item in sim.requests[-1].body["input"]}
+    assert_all_answered(told.end)
+    kinds = {item.get("type") for item in told.sent[-1]["input"]}
     assert ("reasoning" in kinds) is persists
 
 
-async def test_without_a_toolset_calls_stay_open(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_without_a_toolset_calls_stay_open(runs: Runs, sim: Simulator) -> None:
     """They are for the caller to answer."""
-    events = await report(connections, simulated(sim), offering("sim:tool"))
+    told = await runs.of(sim, offering("sim:tool"))
 
-    kinds = [item["type"] for item in end_of(events).output]
-    assert kinds == ["reasoning", "function_call"]
-    assert outputs(events) == []
-    assert len(sim.requests) == 1
+    assert [item["type"] for item in told.output] == ["reasoning", "function_call"]
+    assert (outputs(told), len(told.sent)) == ([], 1)
 
 
-async def test_custom_tool_is_run_and_answered(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_custom_tool_is_run_and_answered(runs: Runs, sim: Simulator) -> None:
     tools = MemoryTools(take_note=lambda given: weather({"city": given["input"]}))
     tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
 
-    events = await report_with_tools(
-        connections, simulated(sim), offering("sim:custom-tool", NOTE), Toolset(tools)
-    )
+    request = offering("sim:custom-tool", NOTE)
+    told = await runs.of(sim, request, toolset=Toolset(tools))
 
-    assert tools.called == [("take_note", {"input": "note: Zürich is at 408 m\n"})]
-    [answered] = [event.item for event in events if isinstance(event, ToolOutput)]
-    assert answered["type"] == "custom_tool_call_output"
-    assert end_of(events).ending.kind == "completed"
+    assert told.called == [("take_note", {"input": "note: Zürich is at 408 m\n"})]
+    [answered] = told.of(ToolOutput)
+    assert answered.item["type"] == "custom_tool_call_output"
+    assert told.kind == "completed"
 
 
 async def test_usage_is_added_up_and_the_last_turns_is_known(
-    connections: Connections, sim: Simulator
+    runs: Runs, sim: Simulator
 ) -> None:
     """Sums are for billing, the last one is the size of the chat."""
-    request = offering("sim:tool-twice")
     toolset = Toolset(MemoryTools())
-    ended = end_of(await report(connections, simulated(sim), request, toolset=toolset))
+    ended = (await runs.of(sim, offering("sim:tool-twice"), toolset=toolset)).end
 
     first, second, third = ended.usages
     assert ended.usage == add_usage(add_usage(first, second), third)
     assert ended.last_usage == third != ended.usage
 
 
-FORCED = {"type": "function", "name": "get_weather"}
-ALLOWED = {"type": "allowed_tools", "mode": "required", "tools": [FORCED]}
+ALLOWED = {"type": "allowed_tools", "mode": "required", "tools": [LOOK]}
 
 
 @pytest.mark.parametrize(
     ("choice", "later"),
     [
         ("required", None),
-        (FORCED, None),
+        (LOOK, None),
         # Tools that were not allowed stay so.
         (ALLOWED, {**ALLOWED, "mode": "auto"}),
     ],
 )
 async def test_tool_that_has_to_be_called_is_called_once(
-    connections: Connections, sim: Simulator, choice: Any, later: Any
+    runs: Runs, sim: Simulator, choice: Any, later: Any
 ) -> None:
     """A choice that stayed would call it for ever."""
     request = offering("sim:tool-twice", tool_choice=choice)
-    await report(connections, simulated(sim), request, toolset=Toolset(MemoryTools()))
-    choices = [sent.body.get("tool_choice") for sent in sim.requests]
+    told = await runs.of(sim, request, toolset=Toolset(MemoryTools()))
+    choices = [body.get("tool_choice") for body in told.sent]
     assert choices == [choice, later, later]
 
 
 CALL = wire.function_call("get_weather", '{"city":', '"Bern"}', at=0)
-
-
 [CALL_ITEM] = wire.items_of(CALL)
 BEGUN = [wire.created(), *CALL]
 FAILED = wire.ended("failed", CALL_ITEM, error={"code": "server_error"})
@@ -249,48 +217,44 @@ INCOMPLETE = wire.ended(
     ids=["failed", "incomplete", "cut"],
 )
 async def test_calls_of_an_answer_that_ended_badly_are_not_run(
-    connections: Connections, answer: Answerer, kind: str
+    runs: Runs, answer: Answerer, kind: str
 ) -> None:
     """But answered, so that the chat can go on; the model may have wanted to say more."""
-    tools = MemoryTools()
-    request = offering("Hi")
-    events, bodies = await exchange(
-        connections, answer, request, toolset=Toolset(tools)
-    )
+    toolset = Toolset(MemoryTools())
+    told = await runs.against(answer, request=offering("Hi"), toolset=toolset)
 
-    assert (len(bodies), tools.called) == (1, [])
-    [told] = outputs(events)
-    assert "interrupted" in told
-    assert_output_holds(events)
-    assert_all_answered(end_of(events))
-    assert end_of(events).ending.kind == kind
+    assert (told.kind, len(told.sent), told.called) == (kind, 1, [])
+    [output] = outputs(told)
+    assert "interrupted" in output
+    assert_output_holds(told.events)
+    assert_all_answered(told.end)
 
 
 @pytest.mark.parametrize(
     ("recovers", "kind"), [(True, "completed"), (False, "refused")]
 )
 async def test_request_after_a_tool_is_sent_again_and_repeats_no_tool(
-    connections: Connections, recovers: bool, kind: str
+    runs: Runs, recovers: bool, kind: str
 ) -> None:
     """What a tool did cannot be undone; its output is in the request."""
     call = streaming(wire.on_the_wire(*wire.whole_stream(CALL)))
     text = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Done"))))
     soon = {"Retry-After-Ms": "1"}
     busy = replying('{"error": {"message": "x"}}', 503, headers=soon)
-    tools = MemoryTools()
 
-    answer = in_turn(busy, call, busy, text if recovers else busy)
-    events, bodies = await exchange(
-        connections, answer, offering("Hi"), limits(retries=3), Toolset(tools)
+    told = await runs.against(
+        *(busy, call, busy, text if recovers else busy),
+        request=offering("Hi"),
+        within=limits(retries=3),
+        toolset=Toolset(MemoryTools()),
     )
 
     # Each response of the run has attempts of its own.
-    again = bodies[2:]
+    again = told.sent[2:]
     assert again == [again[0]] * (2 if recovers else 4)
-    assert len(tools.called) == 1
-    assert end_of(events).ending.kind == kind
-    assert_output_holds(events)
-    assert_all_answered(end_of(events))
+    assert (told.kind, len(told.called)) == (kind, 1)
+    assert_output_holds(told.events)
+    assert_all_answered(told.end)
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -315,28 +279,27 @@ async def test_total_limit_counts_neither_tools_nor_people() -> None:
         loop.ahead += 3_600
         return await weather(arguments)
 
-    async def work() -> list[RunEvent]:
+    async def work() -> Told:
         connections = Connections()
         toolset = Toolset(
             MemoryTools(get_weather=look),
             Approver(default_rule="ask", ask=ask),
             CallLimits(seconds=1e6, batch_seconds=1e6),
         )
-        request = offering("sim:tool-twice")
-        within = limits(total=1_800.0)
+        request, within = offering("sim:tool-twice"), limits(total=1_800.0)
         async with Simulator() as sim:
-            events = await report(connections, simulated(sim), request, within, toolset)
+            told = await Runs(connections).of(sim, request, within, toolset)
         await connections.close()
-        return events
+        return told
 
-    def run_there() -> list[RunEvent]:
+    def run_there() -> Told:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             return runner.run(work())
 
-    events = await asyncio.to_thread(run_there)
+    told = await asyncio.to_thread(run_there)
 
-    assert outputs(events) == ["Rain in Zürich."] * 2
-    assert end_of(events).ending.kind == "completed"
+    assert outputs(told) == ["Rain in Zürich."] * 2
+    assert told.kind == "completed"
 
 
 def tool_tasks() -> list[asyncio.Task[Any]]:
@@ -348,15 +311,10 @@ def tool_tasks() -> list[asyncio.Task[Any]]:
     return [task for task, name in names.items() if name == "_Batch.answer"]
 
 
-async def test_cancelled_run_cancels_its_tools(
-    connections: Connections, sim: Simulator
-) -> None:
+async def test_cancelled_run_cancels_its_tools(runs: Runs, sim: Simulator) -> None:
     tools = MemoryTools(get_weather=endless)
-    task = asyncio.create_task(
-        report_with_tools(
-            connections, simulated(sim), offering("sim:parallel"), Toolset(tools)
-        )
-    )
+    asked = runs.of(sim, offering("sim:parallel"), toolset=Toolset(tools))
+    task = asyncio.create_task(asked)
     await until(lambda: len(tools.called) == 2)
     assert len(tool_tasks()) == 2
 
@@ -378,13 +336,8 @@ async def test_abandoned_run_cancels_its_tools(
         return await (weather if arguments["city"] == "Zürich" else endless)(arguments)
 
     tools = MemoryTools(get_weather=look)
-    events = run(
-        offering("sim:parallel"),
-        simulated(sim),
-        connections,
-        limits(),
-        Toolset(tools),
-    )
+    request, endpoint = offering("sim:parallel"), simulated(sim)
+    events = run(request, endpoint, connections, limits(), Toolset(tools))
     async with aclosing(events):
         async for event in events:
             if isinstance(event, ToolOutput):
@@ -499,8 +452,8 @@ async def assert_goes_on(
     items = [*request.input, *replay_output(output, with_reasoning=True)]
     after = request.model_copy(update={"input": [*drop_orphans(items), asked]})
 
-    ended = end_of(await report(connections, simulated(sim), after))
+    told = await Runs(connections).of(sim, after)
 
-    assert ended.ending.kind == "completed"
+    assert told.kind == "completed"
     answered = [item for item in items if is_call_output(item)]
     assert [item for item in after.input if is_call_output(item)] == answered

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.items import Item, item_texts, item_type
-from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     NO_THOUGHT,
     HiddenMessage,
@@ -24,31 +22,17 @@ from openai_responses.loop.tagged_thoughts import (
     _TaggedText,
 )
 from openai_responses.loop.tools import Toolset
-from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     AnnotationAdded,
     ItemAdded,
     ItemDone,
     TextDelta,
 )
-from runs.against_server import (
-    AT_ONCE,
-    assert_output_holds,
-    end_of,
-    limits,
-    report,
-)
+from runs.against_server import AT_ONCE, Runs, assert_output_holds, limits
 from runs.sample import call, message, reasoning, refusal
 from runs.tools import MemoryTools
 from upstream import wire
-from upstream.server import (
-    Answerer,
-    Upstream,
-    breaking,
-    in_turn,
-    replying,
-    streaming,
-)
+from upstream.server import Answerer, breaking, replying, streaming
 
 Part = tuple[str, str]
 
@@ -398,45 +382,29 @@ def sending(groups: Sequence[wire.Events], size: int | None) -> Answerer:
     return streaming(wire.on_the_wire(*stream))
 
 
-async def events_of(
-    connections: Connections,
-    *answers: Answerer,
-    compatibility: Any = "auto",
-    within: Limits = AT_ONCE,
-) -> tuple[list[RunEvent], list[Any]]:
-    """What a run reports, and what it sent."""
-    async with Upstream(in_turn(*answers)) as upstream:
-        endpoint = replace(upstream.endpoint, compatibility=compatibility)
-        toolset = Toolset(MemoryTools())
-        events = await report(connections, endpoint, None, within, toolset)
-        return events, upstream.bodies
-
-
 @pytest.mark.asyncio
 @pytest.mark.parametrize("size", [1, None])
 @pytest.mark.parametrize("opening", ["<think>", ""])
 async def test_a_run_shows_and_sends_thoughts_as_reasoning(
-    opening: str, size: int | None, connections: Connections
+    opening: str, size: int | None, runs: Runs
 ) -> None:
     said = "<think>The user asks.</think>\n\nI look."
     call = wire.function_call("get_weather", '{"city": "Bern"}', at=1)
-    events, bodies = await events_of(
-        connections,
+    told = await runs.against(
         sending([wire.message(*split(said, size or 100)), call], size),
         answering(f"{opening}Hm.</think>It rains.", size),
+        toolset=Toolset(MemoryTools()),
     )
 
-    output = end_of(events).output
-    assert [item_type(item) for item in output] == [
-        *["reasoning", "message", "function_call", "function_call_output"],
-        *["reasoning", "message"],
-    ]
-    assert "think>" not in repr(events)
-    _, *sent = bodies[1]["input"]
+    first = ["reasoning", "message", "function_call", "function_call_output"]
+    types = [item_type(item) for item in told.output]
+    assert types == [*first, "reasoning", "message"]
+    assert "think>" not in repr(told.events)
+    _, *sent = told.sent[1]["input"]
     assert "think>" not in json.dumps(sent)
-    assert [item["type"] for item in sent] == [item_type(item) for item in output[:4]]
+    assert [item["type"] for item in sent] == first
     assert sent[0]["content"] == [{"type": "reasoning_text", "text": "The user asks."}]
-    assert_output_holds(events)
+    assert_output_holds(told.events)
 
 
 @pytest.mark.asyncio
@@ -450,45 +418,33 @@ async def test_a_run_shows_and_sends_thoughts_as_reasoning(
     ],
 )
 async def test_which_tags_count_is_a_choice(
-    compatibility: Any, tags: ThoughtTags, shown: list[Part], connections: Connections
+    compatibility: Any, tags: ThoughtTags, shown: list[Part], runs: Runs
 ) -> None:
-    events, _ = await events_of(
-        connections,
-        answering("<think>Hm.</think>It rains."),
-        compatibility=compatibility,
-        within=AT_ONCE._replace(thought_tags=tags),
-    )
-
-    assert parts_of(end_of(events).output) == shown
+    said = answering("<think>Hm.</think>It rains.")
+    within = AT_ONCE._replace(thought_tags=tags)
+    told = await runs.against(said, within=within, compatibility=compatibility)
+    assert parts_of(told.output) == shown
 
 
 @pytest.mark.asyncio
-async def test_a_thought_in_tags_that_breaks_off_goes_on(
-    connections: Connections,
-) -> None:
+async def test_a_thought_in_tags_that_breaks_off_goes_on(runs: Runs) -> None:
     """Like that of a server with a parser: the next attempt thinks in the same place."""
     begun = wire.on_the_wire(*wire.message("<think>I look")[:3])
     said = answering("<think>Hm.</think>It rains.")
 
-    events, bodies = await events_of(
-        connections, breaking(begun), said, within=limits(2)
-    )
+    told = await runs.against(breaking(begun), said, within=limits(2))
 
-    assert len(bodies) == 2
-    page = Page(events)
+    assert len(told.sent) == 2
+    page = Page(told.events)
     assert page.parts() == [thought("Hm."), answer("It rains.")]
     assert page.grown[0].startswith("I look")
     assert page.grown[1] == "It rains."
-    assert parts_of(end_of(events).output) == page.parts()
+    assert parts_of(told.output) == page.parts()
 
 
 @pytest.mark.parametrize(
     ("blank", "kinds"),
-    [
-        (1_000, ["reasoning", "message"]),
-        (1_001, ["message"]),
-        (5_000, ["message"]),
-    ],
+    [(1_000, ["reasoning", "message"]), (1_001, ["message"]), (5_000, ["message"])],
 )
 def test_few_blanks_are_waited_through(blank: int, kinds: list[str]) -> None:
     text = "\n" * blank + "<think>Hm.</think>It rains."

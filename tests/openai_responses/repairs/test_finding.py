@@ -203,19 +203,13 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         ("Item 'rs_1234' of type 'reasoning' was provided without its", item(THOUGHT)),
         ("Item with id 'ws_1234' not found. Items are not", item(SEARCH)),
         ("Duplicate item found with id fc_1234. Remove", item(CALL)),
-        (
-            "Expected container_id: cntr_1",
-            LeaveOutKind(LAST, "code_interpreter_call"),
-        ),
+        ("Expected container_id: cntr_1", LeaveOutKind(LAST, "code_interpreter_call")),
         ("Instructions are required", StateInstructions()),
         (
             "Unrecognized request argument supplied: prompt_cache_key",
             LeaveOutParameter("prompt_cache_key"),
         ),
-        (
-            '"llama3.2" does not support thinking',
-            LeaveOutParameter("reasoning.effort"),
-        ),
+        ('"llama3.2" does not support thinking', LeaveOutParameter("reasoning.effort")),
         (
             'invalid reasoning value: \'none\' (must be "high", "medium", "low")',
             ReplaceEffort("none", "low"),
@@ -295,58 +289,49 @@ def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
     assert find(error).repair == find(words(message)).repair == LeaveOutReasoning(LAST)
 
 
+TRUNCATION = LeaveOutParameter("truncation")
+TOP_P = LeaveOutParameter("top_p")
+INCLUDE = LeaveOutParameter("include")
+EFFORT = LeaveOutParameter("reasoning.effort")
+VALUE = parameter("top_p", 0.5)
+
+
 @pytest.mark.parametrize(
-    ("message", "path"),
+    ("message", "repair"),
     [
-        ("Unsupported parameter: truncation", "truncation"),
-        ("Unsupported parameter: truncation (request_id=e2)", "truncation"),
-        ("Extra inputs are not permitted, field: 'top_p', value: 0.5", "top_p"),
-        ("property 'include' is unsupported, did you mean x?", "include"),
-        ("Model m does not support parameter reasoningEffort.", "reasoning.effort"),
-        (
-            "x does not support parameters: ['reasoning_effort'], for",
-            "reasoning.effort",
-        ),
-        ("invalid request: unknown field: top_p", "top_p"),
-        ("Malformed input: #: extraneous key [top_p] is not permitted", "top_p"),
-        ('Invalid JSON payload received. Unknown name "top_p": Cannot find', "top_p"),
-        ("include: Extra inputs are not permitted", "include"),
-        ("`top_p` is deprecated for this model.", "top_p"),
-        ("Argument not supported on this model: reasoning_effort", "reasoning.effort"),
-        ("Argument not supported: include", "include"),
+        ("Unsupported parameter: truncation", TRUNCATION),
+        ("Unsupported parameter: truncation (request_id=e2)", TRUNCATION),
+        ("Extra inputs are not permitted, field: 'top_p', value: 0.5", TOP_P),
+        ("property 'include' is unsupported, did you mean x?", INCLUDE),
+        ("Model m does not support parameter reasoningEffort.", EFFORT),
+        ("x does not support parameters: ['reasoning_effort'], for", EFFORT),
+        ("invalid request: unknown field: top_p", TOP_P),
+        ("Malformed input: #: extraneous key [top_p] is not permitted", TOP_P),
+        ('Invalid JSON payload received. Unknown name "top_p": Cannot find', TOP_P),
+        ("include: Extra inputs are not permitted", INCLUDE),
+        ("`top_p` is deprecated for this model.", TOP_P),
+        ("Argument not supported on this model: reasoning_effort", EFFORT),
+        ("Argument not supported: include", INCLUDE),
+        # Anthropic's and Kimi's are about one value, which is left out alone.
+        ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
+        ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
+        ("invalid top_p: only 0.95 is allowed for this model", VALUE),
     ],
 )
-def test_parameter_in_the_words_of_other_servers(message: str, path: str) -> None:
+def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
     """Codex's backend, Fireworks, Groq, xAI and others name it nowhere else."""
     fields: dict[str, Any] = {"truncation": "auto", "top_p": 0.5}
     tried = find(words(message), **fields)
-    assert (tried.repair, tried.is_named) == (LeaveOutParameter(path), False)
+    assert (tried.repair, tried.is_named) == (repair, False)
     quoted = text_message("user", message)
     assert not find(words(message), input=[quoted], **fields).is_lasting
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "`temperature` and `top_p` cannot both be specified for this model.",
-        "`top_p` may only be set to 1 when thinking is enabled.",
-        "invalid top_p: only 0.95 is allowed for this model",
-    ],
-)
-def test_value_in_the_words_of_other_servers(message: str) -> None:
-    """Anthropic's and Kimi's are about one value, which is left out alone."""
-    tried = find(words(message), top_p=0.5)
-    assert (tried.repair, tried.is_named) == (parameter("top_p", 0.5), False)
-    quoted = text_message("user", message)
-    assert not find(words(message), input=[quoted], top_p=0.5).is_lasting
 
 
 SAFETY = "safety_identifier"
 
 
 @pytest.mark.parametrize(
-    "name",
-    [SAFETY, "store", "instructions", "moderation", "max_output_tokens"],
+    "name", [SAFETY, "store", "instructions", "moderation", "max_output_tokens"]
 )
 @pytest.mark.parametrize("code", ["unknown_parameter", "invalid_value", None])
 def test_refused_guard_costs_the_chat_nothing(name: str, code: str | None) -> None:
@@ -388,10 +373,7 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
         # As codex-relay passes it on in its stream.
         (ApiError("404", message="The model `x` does not exist."), 200),
         (ApiError(type="invalid_request_error", message="The model x is gone."), 404),
-        (
-            ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"),
-            404,
-        ),
+        (ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"), 404),
     ],
 )
 def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
@@ -463,15 +445,6 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert last.repair == PlainItems(LAST)
 
 
-@pytest.mark.parametrize(
-    ("status", "is_met"),
-    [(200, True), (400, True), (422, True), (401, False), (429, False), (500, False)],
-)
-def test_plain_words_are_for_refusals_of_the_request(status: int, is_met: bool) -> None:
-    """A stream refuses with a status of 200; a key that is wrong stays so."""
-    assert bool(repairs_in_turn(Failure(status, words("It cannot be.")))) == is_met
-
-
 def test_effort_does_not_go_to_and_fro() -> None:
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
     tried = find(error, reasoning={"effort": "low"})
@@ -539,11 +512,6 @@ def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
     tried = find(error, input=[*INPUT[:6], picture, USER])
     assert tried.repair == LeaveOutField("message", ("content", "detail"))
     assert not tried.is_named
-
-
-def test_server_that_is_not_reached_may_be_back_soon() -> None:
-    """It is left out of this answer alone."""
-    assert not find(UNREACHED).is_lasting
 
 
 def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
@@ -709,19 +677,32 @@ def test_what_a_model_cannot_do_is_left_out(
     assert not find(words(message), status, input=quoted).is_lasting
 
 
+NO_ROUTE = "No endpoints found that support"
+NOT_HERE = "input item ID does not belong to this connection"
+OTHER_ACCOUNT = read_api_error({"error": {"message": NOT_HERE, "code": ""}})
+TOGETHER = "Built-in tools and Function Calling cannot be combined in the same request."
+
+
 @pytest.mark.parametrize(
-    ("message", "repair"),
+    ("error", "status", "repair", "is_lasting"),
     [
-        ("No endpoints found that support image input", LeaveOutImages()),
-        ("No endpoints found that support tool use. Try x", LeaveOutFunctions()),
+        # Servers and OpenRouter's providers that are not reached may be back soon.
+        (UNREACHED, 400, tool(CLOCKS), False),
+        (words(f"{NO_ROUTE} image input"), 404, LeaveOutImages(), False),
+        (words(f"{NO_ROUTE} tool use. Try x"), 404, LeaveOutFunctions(), False),
+        # Which tool is meant, nobody says; Gemini takes its own without functions.
+        (ApiError(param="tools", message="No."), 400, OfferFunctionsAlone(), False),
+        (words(TOGETHER), 400, OfferFunctionsAlone(), False),
+        # Copilot says it of another account's chat, with the status of a wrong key.
+        (OTHER_ACCOUNT, 400, LeaveOutReasoning(LAST), True),
+        (OTHER_ACCOUNT, 401, LeaveOutReasoning(LAST), True),
     ],
 )
-def test_providers_that_are_not_there_today_may_be_back(
-    message: str, repair: Repair
+def test_what_is_of_the_moment_teaches_nothing(
+    error: ApiError, status: int, repair: Repair, is_lasting: bool
 ) -> None:
-    """OpenRouter's others may be up tomorrow."""
-    tried = find(words(message), 404)
-    assert (tried.repair, tried.is_lasting) == (repair, False)
+    tried = find(error, status)
+    assert (tried.repair, tried.is_lasting) == (repair, is_lasting)
 
 
 def test_all_that_only_tunes_an_answer_goes() -> None:
@@ -844,20 +825,6 @@ def test_tool_of_an_item_is_named_by_its_place(
     assert (tried.repair if tried else None) == repair
 
 
-def test_list_of_tools_that_is_refused_costs_those_of_the_server() -> None:
-    """Which tool is meant, nobody says, so nothing is learned of it."""
-    tried = find(ApiError(param="tools", message="Invalid tools."))
-    assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
-
-
-@pytest.mark.parametrize("status", [400, 401])
-def test_reasoning_of_another_account_is_left_out(status: int) -> None:
-    """Copilot says it of a chat of another account, with the status of a wrong key."""
-    message = "input item ID does not belong to this connection"
-    tried = find(read_api_error({"error": {"message": message, "code": ""}}), status)
-    assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), True)
-
-
 @pytest.mark.parametrize(("status", "key"), [(502, "type"), (200, "code")])
 def test_gateway_that_hides_the_cause_gets_no_reasoning_in_the_end(
     status: int, key: str
@@ -951,14 +918,8 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "At most 2 image(s) may be provided in one prompt.",
             LimitMedia("input_image", 2),
         ),
-        (
-            "Too many images in request. Max is 3.",
-            LimitMedia("input_image", 3),
-        ),
-        (
-            "Too many images in request: 54 > 3",
-            LimitMedia("input_image", 3),
-        ),
+        ("Too many images in request. Max is 3.", LimitMedia("input_image", 3)),
+        ("Too many images in request: 54 > 3", LimitMedia("input_image", 3)),
         (
             "Too many images provided. This model supports up to 3 images",
             LimitMedia("input_image", 3),
@@ -967,10 +928,7 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "'input_file' is not supported by llamacpp at this moment",
             LimitMedia("input_file", 0),
         ),
-        (
-            "file inputs are not currently supported",
-            LimitMedia("input_file", 0),
-        ),
+        ("file inputs are not currently supported", LimitMedia("input_file", 0)),
         ("Unknown part type: input_file", LimitMedia("input_file", 0)),
         (
             "This model does not support file content types.",
@@ -1040,17 +998,6 @@ def test_function_is_named_by_its_number_among_functions() -> None:
     quote = {**USER, "content": [{"type": "input_text", "text": place}]}
     assert tried_after(error, tools=tools, input=[quote]) is None
     assert find(error, tools=[LOOK]).repair != tool(LOOK)
-
-
-def test_tools_that_may_not_come_together_are_left_out_this_time() -> None:
-    """Gemini takes its own tools without functions."""
-    tried = find(
-        words(
-            "Built-in tools and Function Calling cannot be combined in the"
-            " same request."
-        )
-    )
-    assert (tried.repair, tried.is_lasting) == (OfferFunctionsAlone(), False)
 
 
 @pytest.mark.parametrize(

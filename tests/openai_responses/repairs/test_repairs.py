@@ -177,11 +177,7 @@ LATER_TOOLS = [HI, adding(TOOL), THOUGHT, HELLO]
             [HELLO, *CALL, HI, CODE],
         ),
         # What came later was made by this server.
-        (
-            TWO_TURNS,
-            LeaveOutReasoning(name(AND)),
-            [HI, HELLO, AND, THOUGHT, HELLO],
-        ),
+        (TWO_TURNS, LeaveOutReasoning(name(AND)), [HI, HELLO, AND, THOUGHT, HELLO]),
         (TWO_TURNS[:3], LeaveOutReasoning(name(AND)), TWO_TURNS[:3]),
         # What people and the model said, and what calls gave, told by the model.
         ([KIND, *WITH_CALL], WordsAlone(name(HELLO)), [KIND, HI, *TOLD, HELLO]),
@@ -333,11 +329,7 @@ def allowed(*tools: Item) -> Item:
             body(input=[HI, adding(TOOL)]),
         ),
         # A tool goes with the choice that may mean it.
-        (
-            {"tool_choice": "none"},
-            [NO_LOOK],
-            body(tools=[WEB], tool_choice="none"),
-        ),
+        ({"tool_choice": "none"}, [NO_LOOK], body(tools=[WEB], tool_choice="none")),
         ({"tool_choice": "required"}, [NO_LOOK], body(tools=[WEB])),
         (
             {"tool_choice": {"type": "function", "name": "look"}},
@@ -679,11 +671,7 @@ def test_people_read_what_is_left_out() -> None:
             [],
             "The model's server does not accept its own reasoning: answering without it.",
         ),
-        (
-            LeaveOutImages(),
-            [],
-            "This model cannot see images: answering without them.",
-        ),
+        (LeaveOutImages(), [], "This model cannot see images: answering without them."),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -232,46 +232,35 @@ def test_a_call_that_failed(error: Any, words: str) -> None:
     assert remote_pair(item)[1]["output"].startswith(words)
 
 
-def test_an_answer_that_was_not_acted_on_stays() -> None:
-    """The next response acts on it; outputs may be next to it."""
-    for answer in (YES, NO):
-        fresh = [REQUEST, TOOL, answer, RAIN]
-        assert drop_settled_approvals(fresh) == fresh
-    # The host shows a denied call with a card, and gives it back.
-    denied = [REQUEST, NO, *refused_pair(REQUEST, "Not today.")]
-    assert drop_settled_approvals(denied) == denied
+MADE = replay_items({**CALL, "approval_request_id": "mcpr_1"})
+REFUSED = refused_pair(REQUEST, "Not today.")
+SECOND: Item = {**REQUEST, "id": "mcpr_2"}
+SECOND_YES: Item = {**YES, "approval_request_id": "mcpr_2"}
 
 
-def test_an_approval_goes_when_its_call_is_made() -> None:
-    """Without its call the API would make it again."""
-    pair = replay_items({**CALL, "approval_request_id": "mcpr_1"})
-
-    settled = drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID])
-    assert settled == [SAID, *pair, SAID]
-
-
-def test_a_refusal_becomes_a_call_that_failed() -> None:
-    after = drop_settled_approvals([REQUEST, TOOL, NO, RAIN, SAID])
-
-    assert after == [*refused_pair(REQUEST, "Not today."), TOOL, RAIN, SAID]
-    assert drop_orphans(after) == after
-
-
-def test_a_request_that_nobody_answered_goes() -> None:
-    """The API refuses an input that holds one."""
-    assert drop_settled_approvals([SAID, REQUEST]) == [SAID]
-    assert drop_settled_approvals([REQUEST, TOOL, RAIN]) == [TOOL, RAIN]
-
-
-def test_old_answers_go_and_new_ones_stay() -> None:
-    """The second question of a run is open while the first is over."""
-    second = {**REQUEST, "id": "mcpr_2"}
-    answer = {**YES, "approval_request_id": "mcpr_2"}
-    items = [REQUEST, YES, *replay_items(CALL), second, answer]
-
-    left = drop_settled_approvals(items)
-    assert left == [*replay_items(CALL), second, answer]
+@pytest.mark.parametrize(
+    ("items", "left"),
+    [
+        # The next response acts on a fresh answer; outputs may be next to it.
+        ([REQUEST, TOOL, YES, RAIN], [REQUEST, TOOL, YES, RAIN]),
+        ([REQUEST, TOOL, NO, RAIN], [REQUEST, TOOL, NO, RAIN]),
+        # The host shows a denied call with a card, and gives it back.
+        ([REQUEST, NO, *REFUSED], [REQUEST, NO, *REFUSED]),
+        # Without its call the API would make it again.
+        ([SAID, REQUEST, YES, *MADE, SAID], [SAID, *MADE, SAID]),
+        ([REQUEST, TOOL, NO, RAIN, SAID], [*REFUSED, TOOL, RAIN, SAID]),
+        # The API refuses an input that holds one that nobody answered.
+        ([SAID, REQUEST], [SAID]),
+        ([REQUEST, TOOL, RAIN], [TOOL, RAIN]),
+        # The second question of a run is open while the first is over.
+        ([REQUEST, YES, *MADE, SECOND, SECOND_YES], [*MADE, SECOND, SECOND_YES]),
+    ],
+)
+def test_approval_goes_when_it_is_settled(items: list[Item], left: list[Item]) -> None:
+    """A refusal becomes a call that failed."""
+    assert drop_settled_approvals(items) == left
     assert drop_settled_approvals(left) == left
+    assert drop_orphans(left) == left
 
 
 def test_outputs_stand_behind_their_calls() -> None:

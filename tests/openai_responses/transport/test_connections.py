@@ -18,7 +18,6 @@ from openai_responses.errors import (
     ConnectionFailed,
     InvalidRequest,
     ResponsesError,
-    TimedOut,
     UnreadableAnswer,
 )
 from openai_responses.retries import RetryPolicy, retry_wait
@@ -62,15 +61,6 @@ async def test_request_is_one_post_with_key_and_payload(
     # What is packed could be of any size.
     assert request.headers["Accept-Encoding"] == "identity"
     assert upstream.bodies == [payload]
-
-
-async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
-    """An answer that no one reads is not computed any more."""
-    async with Upstream(stalling(b": hello\n")) as upstream:
-        async with post(connections, upstream.endpoint) as answer:
-            assert await answer.is_stream()
-        async with asyncio.timeout(60):
-            await upstream.left.wait()
 
 
 @pytest.mark.parametrize(
@@ -425,18 +415,3 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
                     endpoint, "/responses", QUESTION, limits
                 ):
                     pass
-
-
-async def test_limit_between_events_ends_a_silent_stream(
-    connections: Connections,
-) -> None:
-    """A chunk alone is no event: only who reads them knows that one arrived."""
-    async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
-        limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))
-        request = connections.request(upstream.endpoint, "/responses", QUESTION, limits)
-        async with request as answer:
-            assert await answer.read_any() == b": hello\n\n"
-            limits.event_arrived()
-            with pytest.raises(TimedOut) as late:
-                await answer.read_any()
-        assert late.value.kind == "idle_timeout"

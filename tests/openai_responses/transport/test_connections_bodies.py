@@ -21,9 +21,8 @@ from openai_responses.errors import (
 from openai_responses.json_input import MAX_JSON_BYTES
 from openai_responses.transport.connections import Connections, _encode, container_file
 from openai_responses.transport.deadlines import Deadlines, Timeouts
-from runs.against_server import end_of, limits, report, report_of
+from runs.against_server import Runs, limits
 from runs.disturbed import ANSWER, wire_of
-from runs.log import answer_text
 from shells.model_list import fetch_models
 from upstream import wire
 from upstream.server import (
@@ -41,17 +40,10 @@ pytestmark = pytest.mark.asyncio
 
 STREAM = wire_of("empty-data-between")
 WHOLE = json.dumps(wire.completed(wire.message_item(ANSWER))["response"]).encode()
-ERROR = json.dumps(
-    {"error": {"code": "insufficient_quota", "message": "Pay!"}}
-).encode()
-LABELS = (
-    "text/event-stream",
-    "application/json",
-    "text/html",
-    "event stream",
-    "",
-    None,
-)
+UNPAID = {"code": "insufficient_quota", "message": "Pay!"}
+ERROR = json.dumps({"error": UNPAID}).encode()
+JSON = "application/json"
+LABELS = ("text/event-stream", JSON, "text/html", "event stream", "", None)
 
 
 @asynccontextmanager
@@ -91,40 +83,29 @@ async def serving(
     ],
 )
 async def test_answer_under_any_label(
-    connections: Connections,
-    label: str | None,
-    before: bytes,
-    body: bytes,
-    skipped: dict[str, int],
+    runs: Runs, label: str | None, before: bytes, body: bytes, skipped: dict[str, int]
 ) -> None:
     async with serving(before + body, label) as endpoint:
-        events = await report(connections, endpoint)
-    assert end_of(events).ending.kind == "completed"
-    assert answer_text(events) == ANSWER
-    assert end_of(events).trace.skipped == skipped
+        told = await runs.at(endpoint)
+    assert (told.kind, told.text) == ("completed", ANSWER)
+    assert told.end.trace.skipped == skipped
 
 
 @pytest.mark.parametrize("label", LABELS)
-async def test_error_under_any_label(
-    connections: Connections, label: str | None
-) -> None:
+async def test_error_under_any_label(runs: Runs, label: str | None) -> None:
     """It has the status 200, and it is told."""
     async with serving(ERROR, label) as endpoint:
-        events = await report(connections, endpoint)
-    assert end_of(events).ending.kind == "refused"
-    assert end_of(events).ending.code == "insufficient_quota"
+        told = await runs.at(endpoint)
+    assert (told.kind, told.ending.code) == ("refused", "insufficient_quota")
 
 
 @pytest.mark.parametrize("label", ["text/event-stream", "text/html", None])
 @pytest.mark.parametrize("page", [b"\n<!DOCTYPE html>", b"[]"])
-async def test_page_under_any_label(
-    connections: Connections, label: str | None, page: bytes
-) -> None:
+async def test_page_under_any_label(runs: Runs, label: str | None, page: bytes) -> None:
     """Nothing passes that would be asked for again."""
     async with serving(page, label) as endpoint:
-        events = await report(connections, endpoint, within=limits(2))
-    assert [end_of(events).ending.kind] == ["unreadable"]
-    assert len(events) == 1
+        told = await runs.at(endpoint, limits(2))
+    assert told.log == ["run unreadable"]
 
 
 @pytest.mark.parametrize(
@@ -189,16 +170,6 @@ async def test_event_does_not_wait_for_the_next_one(
 GZIP = {"Content-Encoding": "gzip"}
 
 
-@pytest.mark.parametrize("body", [STREAM, WHOLE], ids=["stream", "whole"])
-async def test_packed_answer_is_read(connections: Connections, body: bytes) -> None:
-    """Although it was not asked for."""
-    packed = gzip.compress(body)
-    async with serving(packed, "text/plain", *GZIP.items()) as endpoint:
-        events = await report(connections, endpoint)
-    assert end_of(events).ending.kind == "completed"
-    assert answer_text(events) == ANSWER
-
-
 @pytest.mark.parametrize("status", [200, 429])
 async def test_packed_refusal_is_read(connections: Connections, status: int) -> None:
     """Repairs and messages depend on its code."""
@@ -208,22 +179,24 @@ async def test_packed_refusal_is_read(connections: Connections, status: int) -> 
     assert refused.error.code == "insufficient_quota"
 
 
-@pytest.mark.parametrize("status", [200, 400])
-async def test_unknown_kind_of_packing(connections: Connections, status: int) -> None:
-    """An answer says so, at once; a refusal has its status, and may pass once."""
-    content = gzip.compress(STREAM)
-    answer = replying(content, status, headers={"Content-Encoding": "compress"})
-    async with Upstream(answer) as upstream:
-        events = await report(connections, upstream.endpoint, within=limits(2))
-        assert len(upstream.requests) == (1 if status == 200 else 2)
-    ending = end_of(events).ending
-    if status == 200:
-        assert ending.kind == "unreadable"
-        assert "sent a compressed answer, which cannot be read" in ending.message
-        assert ending.fault.settings == ("base_url", "extra_headers")
-    else:
-        assert ending.kind == "refused"
-        assert "HTTP 400" in ending.message
+COMPRESSED = {"Content-Encoding": "compress"}
+
+
+async def test_answer_of_an_unknown_kind_of_packing(runs: Runs) -> None:
+    """It says so, at once."""
+    answer = replying(gzip.compress(STREAM), headers=COMPRESSED)
+    told = await runs.against(answer, within=limits(2))
+    assert (told.kind, len(told.sent)) == ("unreadable", 1)
+    assert "sent a compressed answer, which cannot be read" in told.ending.message
+    assert told.ending.fault.settings == ("base_url", "extra_headers")
+
+
+async def test_refusal_of_an_unknown_kind_of_packing(runs: Runs) -> None:
+    """It has its status, and may pass once."""
+    answer = replying(gzip.compress(STREAM), 400, headers=COMPRESSED)
+    told = await runs.against(answer, within=limits(2))
+    assert (told.kind, len(told.sent)) == ("refused", 2)
+    assert "HTTP 400" in told.ending.message
 
 
 @pytest.mark.parametrize(
@@ -247,30 +220,26 @@ async def test_body_that_is_damaged(
 
 
 @pytest.mark.parametrize("lost", [20, 8])
-async def test_packed_body_that_is_cut_in_good_order(
-    connections: Connections, lost: int
-) -> None:
+async def test_packed_body_that_is_cut_in_good_order(runs: Runs, lost: int) -> None:
     """A file is not taken for whole; an answer is asked for again, if it is no JSON."""
     cut = replying(gzip.compress(WHOLE)[:-lost], headers=GZIP)
     limit = Deadlines(Timeouts())
     async with Upstream(in_turn(cut, cut, replying(WHOLE))) as upstream:
+        here = upstream.endpoint
         with pytest.raises(ConnectionFailed):
-            await container_file(upstream.endpoint, connections, "c", "f", 9999, limit)
-        events = await report(connections, upstream.endpoint, within=limits(1))
-    assert end_of(events).ending.kind == "completed"
+            await container_file(here, runs.connections, "c", "f", 9999, limit)
+        told = await runs.at(here, limits(1))
+    assert told.kind == "completed"
     assert len(upstream.requests) == (3 if lost == 20 else 2)
 
 
-async def test_reason_of_a_packed_stream_that_was_refused(
-    connections: Connections,
-) -> None:
+async def test_reason_of_a_packed_stream_that_was_refused(runs: Runs) -> None:
     """It comes after the last event, perhaps in the same chunk."""
     first = wire.ended("failed", error=None)
     error = {"type": "error", "error": {"code": "content_filter", "message": "No"}}
     body = gzip.compress(wire.on_the_wire(first, error))
-    answer = replying(body, headers=GZIP)
-    events = await report_of(connections, answer)
-    assert end_of(events).ending.code == "content_filter"
+    told = await runs.against(replying(body, headers=GZIP))
+    assert told.ending.code == "content_filter"
 
 
 @pytest.mark.parametrize(
@@ -284,12 +253,10 @@ async def test_reason_of_a_packed_stream_that_was_refused(
     ids=["a long line", "many lines", "a line without an end", "lines without an end"],
 )
 async def test_long_headers_of_a_proxy(
-    connections: Connections, headers: dict[str, str], kind: str
+    runs: Runs, headers: dict[str, str], kind: str
 ) -> None:
     """They are not read, so they must not end an answer; but they have a limit."""
-    async with Upstream(replying(WHOLE, headers=headers)) as upstream:
-        events = await report(connections, upstream.endpoint)
-    assert end_of(events).ending.kind == kind
+    assert (await runs.against(replying(WHOLE, headers=headers))).kind == kind
 
 
 MEGABYTE = 1 << 20
@@ -317,15 +284,15 @@ def held_at_most(held: float) -> Iterator[None]:
         tracemalloc.stop()
 
 
-async def test_packed_stream_stops_at_its_limit(connections: Connections) -> None:
+async def test_packed_stream_stops_at_its_limit(runs: Runs) -> None:
     """Megabytes of events in a few kilobytes take no memory."""
     packed = bomb(20, EVENT)
     within = limits(2)._replace(most_bytes=2 * MEGABYTE)
     async with Upstream(replying(packed, headers=GZIP)) as upstream:
         with held_at_most(8 * MEGABYTE):
-            events = await report(connections, upstream.endpoint, within=within)
+            told = await runs.at(upstream.endpoint, within)
         assert len(upstream.requests) == 1
-    assert "more data than is accepted" in end_of(events).ending.message
+    assert "more data than is accepted" in told.ending.message
     assert len(packed) < MEGABYTE
 
 

@@ -13,7 +13,7 @@ import trustme
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, InvalidSetting, SettingFault
 from openai_responses.transport.connections import Connections
-from runs.against_server import CANARY, end_of, limits, report
+from runs.against_server import CANARY, Runs, limits
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
 from upstream.server import KEY, Upstream, ask, free_port, post, replying
@@ -96,30 +96,27 @@ async def test_proxy_connects_to_https_and_sees_nothing(
 
 @pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
 async def test_refusing_proxy_is_named_without_its_password(
-    connections: Connections, base_url: str
+    runs: Runs, base_url: str
 ) -> None:
     async with proxied("Basic other") as (upstream, proxy):
-        events = await report(connections, through(with_password(proxy), base_url))
+        told = await runs.at(through(with_password(proxy), base_url))
         assert upstream.requests == []
-    ending = end_of(events).ending
-    assert "proxy" in ending.message
-    assert ending.fault.settings == ("proxy",)
-    assert CANARY not in repr(events)
+    assert "proxy" in told.ending.message
+    assert told.ending.fault.settings == ("proxy",)
+    assert CANARY not in repr(told.events)
 
 
 @pytest.mark.parametrize(
     "proxy", ["http://", "socks5://127.0.0.1:1", f"http://{CANARY}:port", "http://[::1"]
 )
-async def test_proxy_that_is_no_address(connections: Connections, proxy: str) -> None:
+async def test_proxy_that_is_no_address(runs: Runs, proxy: str) -> None:
     """Nothing is sent past it; a second attempt would not help."""
     async with Upstream(ANSWER) as upstream:
-        endpoint = through(proxy, upstream.base_url)
-        events = await report(connections, endpoint, within=limits(retries=1))
+        told = await runs.at(through(proxy, upstream.base_url), limits(retries=1))
         assert upstream.requests == []
-    assert len(events) == 1
-    assert end_of(events).ending.kind == "invalid"
-    assert end_of(events).ending.fault == SettingFault(("proxy",), "certain")
-    assert CANARY not in repr(events)
+    assert told.log == ["run invalid"]
+    assert told.ending.fault == SettingFault(("proxy",), "certain")
+    assert CANARY not in repr(told.events)
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])

@@ -157,23 +157,6 @@ async def test_loops_that_ended_are_forgotten() -> None:
     assert [loop() for loop in ended] == [None, None, None]
 
 
-async def test_chats_at_once_do_not_wait_for_each_other(
-    connections: Connections,
-) -> None:
-    """A hundred chats that stream at once keep no other one waiting."""
-    everybody = asyncio.Event()
-
-    async def answer(_: web.Request) -> web.StreamResponse:
-        if len(upstream.requests) == 120:
-            everybody.set()
-        await everybody.wait()
-        return web.json_response({"output": []})
-
-    async with Upstream(answer) as upstream, asyncio.timeout(60):
-        asked = [ask(connections, upstream.endpoint) for _ in range(120)]
-        assert await asyncio.gather(*asked) == [{"output": []}] * 120
-
-
 async def test_cookies_are_not_sent_back(connections: Connections) -> None:
     """What a gateway sets for one user is not sent for the next one."""
 
