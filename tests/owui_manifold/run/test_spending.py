@@ -17,6 +17,7 @@ from calls.outcomes import (
     statuses,
 )
 from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.tools import with_tool
 from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
@@ -34,7 +35,7 @@ from owui_manifold.run.spending import event_words
 from runs.tools import calling
 from shells.administration import EventWords
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable, host_request
+from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
@@ -128,21 +129,6 @@ async def stop_at(is_last: Callable[[Json], object], answer: Any) -> None:
     await answer.aclose()
 
 
-def tool_row(function: Any = None) -> Json:
-    """A tool of the host."""
-
-    async def get_weather(city: str = "") -> str:
-        """Tell the weather."""
-        return "Rain."
-
-    return {
-        "tool_id": "weather",
-        "callable": host_callable(function or get_weather),
-        "spec": TOOL["function"],
-        "type": "function",
-    }
-
-
 @pytest.mark.parametrize(
     ("event", "words"),
     [
@@ -196,15 +182,13 @@ async def test_answers_add_up_in_one_row(desk: Desk) -> None:
 
 async def test_every_round_of_tools_and_every_task_counts(desk: Desk) -> None:
     """Rounds and tasks that the page does not show cost money, too."""
-    tools = {"get_weather": tool_row()}
-    await desk.chunks(chat("sim:tool", tools=[TOOL]), __tools__=tools)
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
     await desk.result(chat("Hi"), __task__="title_generation")
 
     rows = await desk.counted()
     assert sum(row.requests for row in rows) == 3 == len(desk.usages)
-    assert sum(row.input for row in rows) == sum(
-        usage["input_tokens"] for usage in desk.usages
-    )
+    inputs = [usage["input_tokens"] for usage in desk.usages]
+    assert sum(row.input for row in rows) == sum(inputs)
 
 
 async def test_stopped_answer_is_estimated(desk: Desk) -> None:
@@ -250,9 +234,8 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) ->
 
 async def test_later_round_that_is_stopped_is_estimated(desk: Desk) -> None:
     """While it thinks, too: all of the rounds before it was sent again."""
-    tools = {"get_weather": tool_row()}
     body = chat("sim:tool-forever", tools=[TOOL])
-    answer = await desk.answer(body, __tools__=tools)
+    answer = await desk.answer(body, **with_tool())
     thoughts = 0
 
     def thinks_again(chunk: Json) -> bool:
@@ -331,8 +314,7 @@ async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> No
 async def test_response_that_begins_with_a_call_is_counted(desk: Desk) -> None:
     """Its arguments are the first that comes of it."""
     body = chat("sim:tool-twice", tools=[TOOL], reasoning_effort="none")
-    tools = {"get_weather": tool_row()}
-    assert not errors(await desk.chunks(body, __tools__=tools))
+    assert not errors(await desk.chunks(body, **with_tool()))
 
     row = await desk.row()
     assert row.requests == len(desk.sim.requests) == 3
@@ -373,10 +355,9 @@ async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
     """Its text and its calls are kept, each call has an output, and it says why."""
     desk.limit({"tokens": 1100, "per": "day"})
     await spent(SPENT)
-    tools = {"get_weather": tool_row()}
 
     body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
-    chunks = await desk.chunks(body, __tools__=tools)
+    chunks = await desk.chunks(body, **with_tool())
 
     [message] = errors(chunks)
     assert "Your limit of 1,100 tokens a day is used up" in message
@@ -648,8 +629,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     body = chat("sim:tool-twice", tools=[TOOL])
-    tools = {"get_weather": tool_row(weather)}
-    given = {**NATIVE, "__user__": asks, "__tools__": tools}
+    given = {**NATIVE, **with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and found is None
@@ -680,7 +660,7 @@ RAN: Json = {
     "container_id": "cntr_1",
     "outputs": [],
 }
-CALLED = calling("get_weather", arguments="{}")
+CALLED = calling("get_weather")
 ANSWER: Json = {
     "type": "message",
     "id": "msg_1",
@@ -696,24 +676,22 @@ def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
     return replying(json.dumps({**whole, "output": output, "usage": usage}))
 
 
-async def test_answer_of_a_server_without_usage_is_estimated(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("output", "requests", "least", "most"),
+    [([ANSWER], 1, 400, 800), ([], 0, 0, 0)],
+    ids=["words", "nothing came of it"],
+)
+async def test_answer_of_a_server_without_usage_is_estimated(
+    output: list[Json], requests: int, least: int, most: int, desk: Desk
+) -> None:
     """Else a limit in tokens is none there."""
-    async with Upstream(response_of(ANSWER, usage=None)) as upstream:
+    async with Upstream(response_of(*output, usage=None)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.chunks(chat("word " * 400))
 
-    row = await desk.row()
-    assert row.requests == 1
-    assert 400 <= row.input <= 800
-
-
-async def test_answer_without_usage_and_words_costs_nothing(desk: Desk) -> None:
-    """Nothing came of it."""
-    async with Upstream(response_of(usage=None)) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        await desk.chunks(chat("word " * 400))
-
-    assert all(row.requests == 0 for row in await desk.counted())
+    rows = await desk.counted()
+    assert sum(row.requests for row in rows) == requests
+    assert least <= sum(row.input for row in rows) <= most
 
 
 async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
@@ -724,16 +702,13 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         asked.set()
         await asyncio.Event().wait()
 
-    async def weather(city: str = "") -> str:
+    async def weather(city: str) -> str:
         return "rain " * 8_000
 
-    tools = {"get_weather": tool_row(weather)}
     body = chat("Hi", tools=[TOOL])
     async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        given = {**NATIVE, "__metadata__": {**IDS, "user_id": "user-1"}}
-        answer = desk.chunks(body, **given, __tools__=tools)
-        answering = asyncio.create_task(answer)
+        answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
         answering.cancel()
         await asyncio.wait([answering])
@@ -754,9 +729,8 @@ async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
             ENABLE_STREAM=False,
             ENABLE_CODE_INTERPRETER=True,
         )
-        tools = {"get_weather": tool_row()}
         body = chat("Hi", tools=[TOOL])
-        assert not errors(await desk.chunks(body, __tools__=tools))
+        assert not errors(await desk.chunks(body, **with_tool()))
 
     await desk.counted()
     bought, _ = await desk.filter._usage.purchases("2026", "user-1")
