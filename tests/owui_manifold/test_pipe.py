@@ -362,19 +362,6 @@ async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
     assert "is not an object with a role" in chunk["error"]["message"]
 
 
-async def test_old_host_gets_one_message_and_no_request_is_sent(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """It may lack any name, also the address of its database."""
-    host.provide("env", VERSION="0.11.3")
-
-    [problem] = await sentences(pipe, chat("Hi"))
-
-    assert problem.startswith("This pipe needs Open WebUI 0.11.4 or newer;")
-    assert host.chats.writes == []
-    assert sim.requests == []
-
-
 async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
     """At an await, as the host's stop button does."""
     answer = await pipe.pipe(chat("sim:slow"), **NATIVE)
