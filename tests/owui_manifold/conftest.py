@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
+    from calls.desk import Desk
     from calls.turns import StoredChat
     from openai_responses.transport.connections import Connections
     from owui_manifold.pipe import Pipe
@@ -55,3 +56,11 @@ def chat(
     from calls.turns import StoredChat
 
     return StoredChat(sim, host, connections)
+
+
+@pytest.fixture
+def desk(pipe: "Pipe", sim: "Simulator", host: "StandInHost") -> "Desk":
+    """The pipe as an administrator has set it up, and who asks it."""
+    from calls.desk import Desk
+
+    return Desk(pipe, sim, host)
