@@ -19,8 +19,6 @@ from upstream.odd_streams import (
     ANSWER,
     CITY,
     FULL_CONTEXT,
-    LATE_ENDS,
-    assert_thought_ends_before_text,
     of_context,
     sending,
 )
@@ -60,33 +58,11 @@ async def test_answer_on_the_page(
     assert told["content"].strip() == ANSWER.strip()
 
 
-@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
-async def test_plain_client_is_told_that_an_answer_was_cut(
-    most: int, reason: str, desk: Desk
-) -> None:
-    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
-    async with Upstream(sending(LATE_ENDS, LATE_ENDS)) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        chunks = await desk.chunks("Rain?", None, max_tokens=most)
-        result = await desk.result("Rain?", None, max_tokens=most)
-
-    assert reasons_of(chunks, result) == [reason, reason]
-
-
 def reasons_of(chunks: list[Json], result: Json) -> list[str]:
     """Why a stream and a whole answer ended."""
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     return [reason for reason in reasons if reason]
-
-
-async def test_thought_ends_before_the_text_begins(desk: Desk) -> None:
-    """llama.cpp ends its items with the response (recorded)."""
-    async with Upstream(sending(LATE_ENDS)) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        chunks = await desk.chunks("Rain?", tools=TOOLS)
-
-    assert_thought_ends_before_text(chunks)
 
 
 @pytest.mark.parametrize(("tokens", "reason"), [(256, "length"), (257, "stop")])

@@ -218,20 +218,6 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert levels == ["WARNING"]
 
 
-async def test_plain_caller_sees_nothing_of_a_retry(desk: Desk) -> None:
-    """Chat Completions knows no status line."""
-    desk.set_valves(EXPERT_JSON=expert(max_retries=1))
-    body = chat("sim:503,times=1,retry-after-ms=1")
-
-    chunks = await desk.chunks(body, **PLAIN)
-    desk.sim.forget()
-    result = await desk.result(body)
-
-    assert not [chunk for chunk in chunks if "event" in chunk]
-    assert plain_text(chunks).startswith("This is turn 1.")
-    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
-
-
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
     """What the host passes for a person who wants to see the log, or not."""
     chosen = UserValves(SHOW_LOG_ON_ERROR=shows)

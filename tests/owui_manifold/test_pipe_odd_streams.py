@@ -20,13 +20,11 @@ from calls.outcomes import (
 from calls.sample import TOOL, chat
 from calls.tools import with_tool
 from chats.pictures import PIXEL
-from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from upstream import wire
 from upstream.odd_streams import (
     CITY,
     FULL_CONTEXT,
-    SERVER_RUN,
     answer_without_eyes,
     of_context,
     sending,
@@ -48,24 +46,6 @@ async def upstream_of(
         changed = {"BASE_URL": server.base_url, **valves}
         desk.set_valves(**changed)
         yield server.bodies
-
-
-async def test_function_that_the_server_ran_is_one_card(desk: Desk) -> None:
-    """With what it returned. A program is not told to run it."""
-    async with upstream_of(desk, sending(SERVER_RUN, SERVER_RUN)) as bodies:
-        chunks = await desk.ask("Hi")
-        answer = await desk.ask("Hi", **PLAIN)
-
-    outputs = [
-        chunk["item"]
-        for chunk in chunks
-        if chunk.get("item", {}).get("type") == "function_call_output"
-    ]
-    assert [item["output"][0]["text"] for item in outputs] == ["rain"]
-    assert len(bodies) == 2
-    choices = [chunk["choices"][0] for chunk in answer if chunk.get("choices")]
-    assert not any("tool_calls" in choice["delta"] for choice in choices)
-    assert choices[-1]["finish_reason"] == "stop"
 
 
 async def test_model_that_cannot_see_is_remembered(desk: Desk) -> None:
@@ -139,33 +119,6 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, desk: Desk) -> 
     assert errors([*chunks, result]) == []
     assert called == [json.loads(CITY)["city"]] * 2
     assert len(bodies) == 2
-
-
-FAILED_AFTER_TWO: list[Json] = [
-    {"type": "response.created", "response": {"id": "resp_1"}},
-    *wire.message("Whole.", at=0),
-    *wire.message("Begun", at=1)[:3],
-    {
-        "type": "response.failed",
-        "response": {"id": "resp_1", "error": {"code": "server_error", "message": "x"}},
-    },
-]
-"""A message that ended, and one that a failure left open."""
-
-
-async def test_failure_leaves_each_text_once(desk: Desk) -> None:
-    """The answer in one piece has what a stream shows."""
-    answer = streaming(wire.on_the_wire(*FAILED_AFTER_TWO))
-    async with upstream_of(desk, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
-        result = await desk.result(chat("Hi"))
-        plain = await desk.result(chat("Hi"), **PLAIN)
-
-    content = plain["choices"][0]["message"]["content"]
-    assert [content.count(text) for text in ("Whole.", "Begun")] == [1, 1]
-    messages = [item for item in result["output"] if item["type"] == "message"]
-    texts = [strip_markers(message_text(item)).strip() for item in messages]
-    assert [text for text in texts if text] == ["Whole.", "Begun"]
-    assert messages[-1]["status"] == "incomplete"
 
 
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))

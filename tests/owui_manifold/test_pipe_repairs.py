@@ -238,18 +238,3 @@ async def test_a_users_keys_and_names_change_nothing_for_others(
     assert all(request.body["store"] is False for request in desk.sim.requests)
     tools = [request.body["tools"][0] for request in desk.sim.requests]
     assert tools == [expected["tools"][0]] * len(tools)
-
-
-async def test_tool_that_only_the_type_of_the_refusal_names(desk: Desk) -> None:
-    """The answer comes without it."""
-    options = '{"model": "gpt-image-2", "background": "transparent"}'
-    desk.set_valves(ENABLE_IMAGE_GENERATION=True, IMAGE_GENERATION_OPTIONS=options)
-
-    chunks = await desk.ask("Hi", **answering("m-1"))
-
-    assert answered(chunks)
-    assert statuses(chunks) == [
-        "The model's server does not accept the tool image_generation: "
-        "answering without it."
-    ]
-    assert [request.status for request in desk.sim.requests] == [400, 200]

@@ -69,29 +69,6 @@ async def test_whole_chat_is_sent_where_nobody_can_read_it(
     assert sent(desk.sim) == ["user", "assistant", "user"]
 
 
-async def test_refused_compaction_is_not_sent_again(desk: Desk) -> None:
-    """From the next turn on the whole chat is there again."""
-    named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
-    desk.set_valves(**named)
-    first = await desk.ask(LONG, **answering("m-1"))
-    desk.set_valves(API_KEY="sk-simulator-2", ORGANIZATION="ours")
-    texts = [LONG, stored(first), "And now?"]
-
-    second = await desk.ask(*texts, **answering("m-2"))
-    third = chat(*texts, stored(second), "Go on.")
-    await desk.chunks(third, **answering("m-3"))
-
-    assert [request.status for request in desk.sim.requests] == [200, 400, 200, 200]
-    assert sent(desk.sim) == [
-        "user",
-        "assistant",
-        "user",
-        "reasoning",
-        "assistant",
-        "user",
-    ]
-
-
 async def test_own_rounds_and_the_next_turn_go_on_from_there(desk: Desk) -> None:
     """The next turn sends exactly what the last round sent and received."""
 

@@ -11,7 +11,6 @@ from calls.sample import TOOL
 from calls.turns import StoredChat
 from calls.valves import expert
 from chats.long_chat import long_chat
-from openai_responses.digest import hex_digest
 from openai_responses.items import Item
 from owui_manifold.prepare.chat import build_chat_request
 from stand_in.host import Row, render_system_prompt
@@ -405,18 +404,3 @@ async def test_each_model_has_a_beginning_of_its_own(talk: Talk) -> None:
     assert third["tools"] == first["tools"]
     assert kinds(third) == ["additional_tools", "configuration_update"]
     assert third["input"][-1]["content"][0]["text"] == "three"
-
-
-async def test_oversized_turn_is_put_into_its_own_request(talk: Talk) -> None:
-    """The next one that fits goes on from the last one that was stored."""
-    noise = "".join(hex_digest(str(number)) for number in range(4_000))
-    large = tool("b", description=noise[:180_000])
-    larger = tool("c", description=noise[-180_000:][::-1])
-    first = await talk.ask(body={"tools": [A]})
-    second = await talk.ask(body={"tools": [A, large, larger]})
-    third = await talk.ask(body={"tools": [A, C]})
-
-    assert kinds(second) == []
-    assert [t["name"] for t in second["tools"]] == ["a", "b", "c"]
-    assert grows(first, third)
-    assert kinds(third) == ["additional_tools"]
