@@ -82,7 +82,7 @@ async def test_stored_chat_gets_native_events(desk: Desk) -> None:
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert [c for c in chunks if "usage" in c] == [chunks[-1]]
     assert not [c for c in chunks if "error" in c]
-    assert desk.sim.requests[0].body["stream"] is True
+    assert desk.bodies[0]["stream"] is True
     assert desk.sim.requests[0].headers["Authorization"] == "***"
 
 
@@ -136,7 +136,7 @@ async def test_page_without_streaming_gets_one_result(desk: Desk) -> None:
     assert strip_markers(shown) == text
     assert "encrypted_content" not in str(result)
     assert len(read_records(desk.host.kept, SIGN)) == 1
-    assert desk.sim.requests[0].body["stream"] is False
+    assert desk.bodies[0]["stream"] is False
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -168,7 +168,7 @@ async def test_task_gets_its_text_and_nothing_else(stream: bool, desk: Desk) -> 
 
     assert content == '{"title": "Talking to a Stand-in"}'
     assert desk.host.chats.writes == []
-    assert desk.sim.requests[0].body["reasoning"] == {"effort": "none"}
+    assert desk.bodies[0]["reasoning"] == {"effort": "none"}
 
 
 @pytest.mark.parametrize(
@@ -502,7 +502,7 @@ async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
     result = await desk.result(body, **PLAIN, __task__=task)
 
     assert result["choices"][0]["message"]["content"] == ""
-    assert [request.body["model"] for request in desk.sim.requests] == asked
+    assert [body["model"] for body in desk.bodies] == asked
 
 
 def done_types(chunks: list[Json]) -> list[str]:
@@ -564,9 +564,9 @@ async def test_the_model_reads_why_a_tool_failed(
         "Error: get_weather failed: ValueError: Zürich: day must look like 2026-12-31, "
         "metric ['[redacted]', '[redacted]', '[path]/forecast.py']"
     )
-    assert desk.sim.requests[-1].body["input"][-1]["output"] == told
+    assert desk.sent["input"][-1]["output"] == told
     assert "day must look like 2026-12-31" in grown(chunks)
-    sent = str([request.body for request in desk.sim.requests])
+    sent = str(desk.bodies)
     for secret in ("canary", desk.sim.api_key, sys.prefix):
         assert secret not in sent + str(chunks)
     assert "ValueError: Zürich: day must look like" in caplog.text

@@ -125,7 +125,7 @@ async def test_a_strategy_is_a_model_with_policies(desk: Desk) -> None:
 
     await desk.chunks(body, **given())
 
-    sent = desk.sim.requests[-1].body
+    sent = desk.sent
     assert sent["model"] == "gpt-5.2"
     text = head(sent)
     places = [text.index(part) for part in ("the lake", "in French", *POLICIES)]
@@ -137,8 +137,8 @@ async def test_a_plain_model_gets_no_policies(desk: Desk) -> None:
     configure(desk, instruction="You know the lake.", context=["It froze."])
     chunks = await desk.ask("Hi", **given())
 
-    assert "developer" not in str(desk.sim.requests[-1].body["input"])
-    assert "It froze." not in str(desk.sim.requests[-1].body)
+    assert "developer" not in str(desk.sent["input"])
+    assert "It froze." not in str(desk.sent)
     assert host_events(chunks, "source") == []
 
 
@@ -178,7 +178,7 @@ async def test_a_window_keeps_the_question_that_is_answered_again(desk: Desk) ->
     body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
     chunks = await desk.chunks(body, **given(regeneration_message_id="m-0"))
 
-    sent = [message_text(item) for item in desk.sim.requests[-1].body["input"]]
+    sent = [message_text(item) for item in desk.sent["input"]]
     assert sent[-3:] == ["Second.", "Two.", "In French."]
     assert "First." not in sent
     assert any("1 earlier turn was left out" in line for line in statuses(chunks))
@@ -262,7 +262,7 @@ async def test_rules_of_an_administrator_are_no_callers_to_replace(
     await desk.chunks(asked("Hi"), **given())
     await desk.chunks(asked("Hi", **others), **given())
 
-    ruled, asked_otherwise = (head(request.body) for request in desk.sim.requests)
+    ruled, asked_otherwise = map(head, desk.bodies)
     assert "GUARD: keep the code secret." in ruled
     assert ruled.endswith(LAST_RULES)
     assert asked_otherwise == ruled
@@ -279,7 +279,7 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
     body = asked("Hi", instruction="You sail.", context=context)
     await desk.chunks(body, **given())
 
-    sent = head(desk.sim.requests[-1].body)
+    sent = head(desk.sent)
     assert "You sail." in sent
     assert RULES["instruction"] not in sent
     assert "GUARD: no code." in sent
@@ -374,7 +374,7 @@ async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> N
     chunks = await desk.chunks(body, **given(builtin=("create_tasks",)))
 
     assert errors(chunks) == []
-    text = head(desk.sim.requests[-1].body)
+    text = head(desk.sent)
     assert text.endswith(f"</host_tools>\n\n{GIVEN}")
     first, second = host_events(chunks, "source")
     assert first["source"] == {"name": "Office", "url": "http://a.b"}
@@ -444,8 +444,8 @@ async def test_the_switch_makes_an_agent_of_the_model(desk: Desk) -> None:
     body = asked("sim:agent-steps", "my_pipe.gpt-5.6-sol")
     chunks = await desk.chunks(body, **given(Weather(), **SWITCH))
 
-    assert desk.sim.requests[-1].body["model"] == "gpt-5.6-sol"
-    assert "<persistence>" in head(desk.sim.requests[-1].body)
+    assert desk.sent["model"] == "gpt-5.6-sol"
+    assert "<persistence>" in head(desk.sent)
     assert len(desk.sim.requests) == 3
     assert [metadata["rounds"] for metadata in metadata_of(chunks)] == [3]
 
@@ -464,7 +464,7 @@ async def test_the_switch_appends_to_a_chat_that_has_begun(desk: Desk) -> None:
         ids: Json = {"user_message_id": f"q{turn}", "message_id": f"a{turn}"}
         chunks = await desk.chunks(body, **given(**ids, **switched))
         assert errors(chunks) == []
-        sent.append(desk.sim.requests[-1].body["input"])
+        sent.append(desk.sent["input"])
         texts += [stored(chunks), f"And {turn}?"]
 
     for before, after in pairwise(sent):
@@ -490,7 +490,7 @@ async def test_the_switch_is_the_administrators_to_allow(
     desk.set_valves(USER_MAY_CHANGE=allowed)
     chunks = await desk.ask("Hi", **given(user=user, **SWITCH))
 
-    assert ("<persistence>" in str(desk.sim.requests[-1].body["input"])) is works
+    assert ("<persistence>" in str(desk.sent["input"])) is works
     refused = [line for line in statuses(chunks) if "No effect" in line]
     assert bool(refused) is not works
     if refused:

@@ -64,10 +64,10 @@ def pro_question(scenario: str) -> Json:
 async def test_background_request_is_stored_and_otherwise_the_same(desk: Desk) -> None:
     """Stored, in the background, and otherwise as ever."""
     await desk.chunks(pro_question("chat"))
-    in_background = desk.sim.requests[-1].body
+    in_background = desk.sent
     desk.pipe.valves = valves_for(desk.sim)
     await desk.chunks(pro_question("chat"))
-    as_ever = desk.sim.requests[-1].body
+    as_ever = desk.sent
 
     assert (as_ever["store"], "background" in as_ever) == (False, False)
     assert "reasoning.encrypted_content" in as_ever["include"]
@@ -91,7 +91,7 @@ async def test_background_answers_are_stored_as_the_administrator_says(
 
     chunks = await desk.chunks(pro_question("chat,drop=60"))
 
-    body = desk.sim.requests[0].body
+    body = desk.bodies[0]
     assert body.get("store", "none") == ("none" if store is None else store)
     assert body["background"] is True
     assert words(desk.sim) == ["POST", "GET"]
@@ -112,7 +112,7 @@ async def test_who_can_wait_gets_the_answer_later_for_less(
     body = {**pro_question("chat,asks=1,halt=3"), "model": model}
     chunks = await desk.chunks(body)
 
-    sent = desk.sim.requests[0].body
+    sent = desk.bodies[0]
     assert (sent["background"], sent["stream"]) == (True, False)
     assert sent["background_options"] == {"completion_window": "8h"}
     assert "POST" in words(desk.sim)
@@ -145,7 +145,7 @@ async def test_other_answers_wait_for_nothing(desk: Desk) -> None:
     assert not any(
         "background_options" in request.body for request in desk.sim.requests
     )
-    assert [request.body["store"] for request in desk.sim.requests] == [
+    assert [body["store"] for body in desk.bodies] == [
         False,
         False,
         True,

@@ -169,7 +169,7 @@ async def test_a_sub_agent_gets_the_calls_of_its_tools(desk: Desk) -> None:
     [choice] = result["choices"]
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["tool_calls"]
-    assert desk.sim.requests[0].body["tools"]
+    assert desk.bodies[0]["tools"]
 
 
 async def test_host_without_responses_gets_what_others_get(
@@ -210,7 +210,7 @@ async def test_functions_of_old_programs_are_tools(choice: object, desk: Desk) -
     calls = [each["delta"].get("function_call") for each in choices]
     assert [call["name"] for call in calls if call] == [name]
     assert choices[-1]["finish_reason"] == "function_call"
-    sent = desk.sim.requests[0].body
+    sent = desk.bodies[0]
     assert [tool["name"] for tool in sent["tools"]] == [name]
     assert sent["parallel_tool_calls"] is False
     if choice != "auto":

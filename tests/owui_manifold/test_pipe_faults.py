@@ -193,7 +193,7 @@ async def test_flex_tier_falls_back_only_where_allowed(
 
     chunks = await desk.ask("sim:flex-unavailable")
 
-    tiers = [request.body["service_tier"] for request in desk.sim.requests]
+    tiers = [body["service_tier"] for body in desk.bodies]
     assert tiers == (["flex", "default"] if allowed else ["flex"])
     assert len(statuses(chunks)) == allowed
     expected = [] if allowed else [True]

@@ -194,7 +194,7 @@ async def test_open_webuis_search_stays_where_openais_is_refused(desk: Desk) -> 
     for text in ("Hi", "And now?"):
         assert answered(await desk.chunks(chat(text, tools=[HOST_SEARCH]), **given))
 
-    first, again, later = [request.body for request in desk.sim.requests]
+    first, again, later = desk.bodies
     assert [tool["type"] for tool in first["tools"]] == ["web_search"]
     assert "tools" not in again
     assert [tool.get("name") for tool in later["tools"]] == ["search_web"]
@@ -226,7 +226,7 @@ async def test_a_users_keys_and_names_change_nothing_for_others(
     servers = json.dumps([OFFERED])
     desk.set_valves(REMOTE_MCP_SERVERS_JSON=servers)
     before = await desk.ask("Hi", **as_user("user-2", "m-1"))
-    [expected] = [request.body for request in desk.sim.requests]
+    [expected] = desk.bodies
     desk.sim.forget()
 
     await desk.chunks(chat("Hi", **more), **as_user("user-1", "m-1"))
@@ -234,7 +234,7 @@ async def test_a_users_keys_and_names_change_nothing_for_others(
 
     assert answered(before)
     assert answered(after)
-    assert desk.sim.requests[-1].body == expected
+    assert desk.sent == expected
     assert all(request.body["store"] is False for request in desk.sim.requests)
     tools = [request.body["tools"][0] for request in desk.sim.requests]
     assert tools == [expected["tools"][0]] * len(tools)

@@ -33,7 +33,7 @@ async def test_check_answers_an_administrator(desk: Desk) -> None:
 
     assert "✅ **A small request**" in streamed
     assert streamed.strip() == whole["choices"][0]["message"]["content"].strip()
-    assert "/check" not in str([request.body for request in desk.sim.requests])
+    assert "/check" not in str(desk.bodies)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ async def test_check_inside_a_message_goes_to_the_model(
     """A check is an administrator's, and a message of its own."""
     await desk.ask(text, **caller)
 
-    assert text in str(desk.sim.requests[-1].body["input"])
+    assert text in str(desk.sent["input"])
 
 
 async def test_a_switch_of_the_composer_holds_for_its_message(desk: Desk) -> None:
@@ -58,7 +58,7 @@ async def test_a_switch_of_the_composer_holds_for_its_message(desk: Desk) -> Non
     await desk.ask("Hi", **asked_by(USER, openai_responses=wishes))
     await desk.ask("Hi", **asked_by(USER))
 
-    switched, plain = (request.body for request in desk.sim.requests[-2:])
+    switched, plain = desk.bodies[-2:]
     assert switched["reasoning"]["effort"] == "low"
     assert [tool["type"] for tool in switched["tools"]] == ["web_search"]
     assert "tools" not in plain
@@ -116,7 +116,7 @@ async def test_a_user_chooses_whole_documents_where_allowed(
 
     chunks = await desk.chunks(body, **asked_by(user, user_message_id="q0"))
 
-    sent = desk.sim.requests[-1].body
+    sent = desk.sent
     kinds = [part["type"] for part in sent["input"][0]["content"]]
     assert kinds == ["input_file"] * is_whole + ["input_text"]
     assert "file_input" not in sent

@@ -132,9 +132,5 @@ async def test_an_agent_shows_thoughts_or_hides_them(
     last = await desk.chunks(body, **with_tool(message_id="m-2"))
 
     assert errors(last) == []
-    [answer] = [
-        item
-        for item in desk.sim.requests[-1].body["input"]
-        if item.get("role") == "assistant"
-    ]
+    [answer] = [item for item in desk.sent["input"] if item.get("role") == "assistant"]
     assert answer["content"][0]["text"].endswith("It said: Rain in Zürich.")

@@ -30,7 +30,7 @@ async def sent(desk: Desk, user: Json = USER, **body: Any) -> Json:
     await desk.result(
         {**chat("Hi"), "stream": False, **body}, __user__=user, __metadata__=metadata
     )
-    return desk.sim.requests[-1].body
+    return desk.sent
 
 
 def types(body: Json) -> list[str]:
@@ -328,7 +328,7 @@ async def test_task_sets_nothing_that_costs(desk: Desk) -> None:
         __task__="title_generation",
     )
 
-    assert not OURS.keys() & desk.sim.requests[-1].body.keys()
+    assert not OURS.keys() & desk.sent.keys()
 
 
 async def test_a_caller_names_no_stored_file(desk: Desk) -> None:
@@ -344,7 +344,7 @@ async def test_a_caller_names_no_stored_file(desk: Desk) -> None:
         {"type": "text", "text": "Hi", **stored},
     ]
     await sent(desk, messages=[{"role": "user", "content": parts}])
-    body = desk.sim.requests[0].body  # it is refused: the files hold nothing
+    body = desk.bodies[0]  # it is refused: the files hold nothing
 
     assert "file_id" not in str(body["input"])
     assert "prompt_cache_breakpoint" not in str(body["input"])
@@ -385,6 +385,6 @@ async def test_the_pages_switch_holds_where_the_host_allows_it(
     user = change.get("user", USER)
     await desk.ask("Hi", __user__=user, __metadata__={**IDS, **metadata})
 
-    assert types(desk.sim.requests[-1].body) == (["web_search"] if searches else [])
+    assert types(desk.sent) == (["web_search"] if searches else [])
     is_logged = ": web_search (no permission for web search)" in caplog.text
     assert is_logged is not searches

@@ -43,7 +43,7 @@ async def test_compaction_replaces_what_came_before(desk: Desk) -> None:
     [*_, output] = [r.response for r in desk.sim.requests[:1]]
     assert output is not None
     compacted = output["output"][-1]["encrypted_content"]
-    [item, *_] = desk.sim.requests[-1].body["input"]
+    [item, *_] = desk.sent["input"]
     assert item == {"type": "compaction", "encrypted_content": compacted}
     assert compacted not in str(first)
 
@@ -91,7 +91,7 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(desk: Desk) -> None
     await desk.chunks(asked, **answering("m-2"))
 
     before = [*last.body["input"], *map(strip_for_replay, last.response["output"])]
-    assert desk.sim.requests[-1].body["input"][:-1] == before
+    assert desk.sent["input"][:-1] == before
     assert not (desk.sim.requests[-1].response or {}).get("input_transformations")
 
 
@@ -119,7 +119,7 @@ async def test_the_update_behind_a_compaction_stays_behind_it(desk: Desk) -> Non
 
     assert [request.status for request in desk.sim.requests] == [200] * 4
     assert {r.body["reasoning"]["effort"] for r in desk.sim.requests} == {"low"}
-    _, second, third, fourth = (request.body["input"] for request in desk.sim.requests)
+    _, second, third, fourth = (body["input"] for body in desk.bodies)
     assert [i["type"] for i in second].count("configuration_update") == 1
     compaction, update = third[:2]
     assert compaction["type"] == "compaction"

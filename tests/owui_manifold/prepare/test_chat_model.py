@@ -34,7 +34,7 @@ async def test_chosen_model_is_explained(desk: Desk) -> None:
     short = await ask(desk, "Hi")
     with_tools = await ask(desk, "Hi", chat_id="chat-x", tool_ids=["weather"])
 
-    assert [request.body["model"] for request in desk.sim.requests] == [SMALL, LARGE]
+    assert [body["model"] for body in desk.bodies] == [SMALL, LARGE]
     assert short == [
         "GPT-6.1 Terra answers: the question is short, without files or tools."
     ]
@@ -46,7 +46,7 @@ async def test_a_chat_stays_with_its_model(desk: Desk) -> None:
     await ask(desk, "sim:chat hello")
     again = await ask(desk, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
 
-    assert [request.body["model"] for request in desk.sim.requests] == [SMALL, SMALL]
+    assert [body["model"] for body in desk.bodies] == [SMALL, SMALL]
     assert again == ["GPT-6.1 Terra answers: it began this chat."]
 
 
@@ -58,7 +58,7 @@ async def test_the_first_of_its_models_that_answered_goes_on(desk: Desk) -> None
     await desk.chunks(by_hand, __user__=USER, __metadata__=ids)
     again = await ask(desk, "sim:chat hello", message_id="m-3")
 
-    sent = [request.body["model"] for request in desk.sim.requests]
+    sent = [body["model"] for body in desk.bodies]
     assert sent == [LARGE, SMALL, LARGE]
     assert again == ["GPT-6.1 Sol answers: it began this chat."]
 

@@ -62,7 +62,7 @@ async def test_servers_are_offered_behind_the_searches(desk: Desk) -> None:
     with_servers(desk, valve(CLOCKS, other), ENABLE_WEB_SEARCH=True)
     await desk.chunks(chat("Hi", tools=[TOOL]))
 
-    tools = desk.sim.requests[0].body["tools"]
+    tools = desk.bodies[0]["tools"]
     assert [tool["type"] for tool in tools] == ["web_search", "mcp", "mcp", "function"]
     assert tools[1:3] == [{"type": "mcp", **CLOCKS}, {"type": "mcp", **other}]
 
@@ -77,7 +77,7 @@ async def test_a_filters_server_takes_the_place_of_ours(desk: Desk) -> None:
     desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
     await desk.chunks(body)
 
-    bodies = [request.body["tools"] for request in desk.sim.requests]
+    bodies = [body["tools"] for body in desk.bodies]
     assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
 
 
@@ -103,7 +103,7 @@ async def test_invalid_server_list_is_reported_to_administrators(
     assert again == line
     assert caplog.text.count(line) == caplog.text.count("WARNING") == 3
     assert [request.status for request in desk.sim.requests] == [200] * 4
-    assert "tools" not in desk.sim.requests[-1].body
+    assert "tools" not in desk.sent
 
 
 async def test_keys_that_are_not_sent_are_named_once(
@@ -120,7 +120,7 @@ async def test_keys_that_are_not_sent_are_named_once(
     assert others == again == []
     assert "keys of clocks are not sent: token." in note
     assert caplog.text.count(note) == 1
-    assert "token" not in desk.sim.requests[0].body["tools"][0]
+    assert "token" not in desk.bodies[0]["tools"][0]
 
 
 @pytest.mark.parametrize(
@@ -155,5 +155,5 @@ async def test_the_hosts_card_asks(desk: Desk, approve: bool) -> None:
     [question] = page.asked
     call = question["data"]["tool_call"]
     assert (call["name"], call["arguments"]) == ("clocks_now", {"zone": "UTC"})
-    assert desk.sim.requests[1].body["input"][-1]["approve"] is approve
+    assert desk.bodies[1]["input"][-1]["approve"] is approve
     assert grown(chunks).endswith("12:00." if approve else "without.")

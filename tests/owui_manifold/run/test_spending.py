@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+import calls.desk
 from calls.outcomes import (
     chunks_of,
     closings,
     errors,
     grown,
-    result_of,
     split_id,
     statuses,
 )
-from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.sample import IDS, TOOL, USER, chat
 from calls.tools import with_tool
 from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
@@ -56,35 +56,21 @@ def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabas
     return UsageDatabase(monkeypatch, host)
 
 
-class Desk:
+class Desk(calls.desk.Desk):
     """A pipe with its filter, which has a limit that is far away."""
 
-    def __init__(
-        self, pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
-    ) -> None:
-        self.pipe = pipe
-        self.sim = sim
-        self.host = host
+    usual = NATIVE
+
+    def __init__(self, desk: calls.desk.Desk, database: UsageDatabase) -> None:
+        super().__init__(desk.pipe, desk.sim, desk.host)
         self.database = database
         self.filter = Filter()
-        host.filters.active = {ID: self.filter}
+        self.host.filters.active = {ID: self.filter}
         self.limit(FREE)
 
     def limit(self, *rules: Json) -> None:
         """Set the rules as an administrator does."""
         self.host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
-
-    def set_valves(self, **valves: Any) -> None:
-        self.pipe.valves = valves_for(self.sim, **valves)
-
-    async def answer(self, body: Json, **given: Any) -> Any:
-        return await self.pipe.pipe(body, **{**NATIVE, **given})
-
-    async def chunks(self, body: Json, **given: Any) -> list[Json]:
-        return await chunks_of(self.pipe, body, **{**NATIVE, **given})
-
-    async def result(self, body: Json, **given: Any) -> Json:
-        return await result_of(self.pipe, body, **{**NATIVE, **given})
 
     async def refusal(self, body: Json | None = None, **given: Any) -> str:
         """The message in place of an answer."""
@@ -107,11 +93,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(
-    pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
-) -> Desk:
-    """One whose pipe talks to the simulator."""
-    return Desk(pipe, sim, host, database)
+def desk(desk: calls.desk.Desk, database: UsageDatabase) -> Desk:
+    return Desk(desk, database)
 
 
 async def spent(row: UsageRow) -> None:
@@ -168,9 +151,9 @@ async def test_nothing_is_counted_without_the_valve(
 
 
 async def test_answers_add_up_in_one_row(desk: Desk) -> None:
-    await desk.chunks(chat("Hi"))
+    await desk.ask("Hi")
     second = {**IDS, "message_id": "m-2"}
-    chunks = await desk.chunks(chat("Hi"), __metadata__=second)
+    chunks = await desk.ask("Hi", __metadata__=second)
 
     row = await desk.row()
     assert row[:4] == ("user-1", DAY, "gpt-5.6-sol", 2)
@@ -326,7 +309,7 @@ async def test_own_key_at_a_gateway_counts(desk: Desk) -> None:
     desk.set_valves(USER_API_KEYS="allowed")
     user = {**USER, "valves": UserValves(API_KEY=desk.sim.api_key)}
 
-    chunks = await desk.chunks(chat("Hi"), __user__=user)
+    chunks = await desk.ask("Hi", __user__=user)
 
     assert "limit of $0" in errors(chunks)[0]
 
@@ -337,7 +320,7 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     await spent(SPENT)
     desk.limit({"group": "students", "money": 2, "per": "day"})
 
-    assert not errors(await desk.chunks(chat("Hi")))
+    assert not errors(await desk.ask("Hi"))
     desk.host.groups.members["students"] = {"user-1"}
     sent = len(desk.sim.requests)
     message = await desk.refusal()
@@ -348,7 +331,7 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     assert title["choices"][0]["message"]["content"] == ""
     assert len(desk.sim.requests) == sent
     other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
-    assert not errors(await desk.chunks(chat("Hi"), **other))
+    assert not errors(await desk.ask("Hi", **other))
 
 
 async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
@@ -376,7 +359,7 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
     body = chat("Hi", reasoning_effort="high")
 
     assert not errors(await desk.chunks(body))
-    sent = desk.sim.requests[-1].body
+    sent = desk.sent
     assert sent["reasoning"]["effort"] == "low"
     assert "web_search" not in str(sent.get("tools"))
     message = await desk.refusal(**ADMIN)
@@ -389,7 +372,7 @@ async def test_log_says_what_limits_took(
     desk.limit({"efforts": ["none", "low"], "tools": ["file_search"]})
     search = UserValves(WEB_SEARCH="on")
     given = {**NATIVE, "__user__": {**USER, "valves": search}}
-    desk.pipe.valves = desk.pipe.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+    desk.set_valves(USER_MAY_CHANGE="all")
 
     for _ in range(2):
         await desk.chunks(chat("Hi", reasoning_effort="high"), **given)
@@ -408,7 +391,7 @@ async def test_effort_of_a_merge_is_lowered_too(desk: Desk) -> None:
 
     await desk.chunks(body, __task__="moa_response_generation")
 
-    assert desk.sim.requests[-1].body["reasoning"] == {"effort": "low"}
+    assert desk.sent["reasoning"] == {"effort": "low"}
 
 
 async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
@@ -455,7 +438,7 @@ async def test_title_of_a_research_chat_is_no_research(desk: Desk) -> None:
 
     await desk.result(body, __task__="title_generation")
 
-    assert desk.sim.requests[0].body["model"] == "gpt-6-luna"
+    assert desk.bodies[0]["model"] == "gpt-6-luna"
 
 
 async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
@@ -463,7 +446,7 @@ async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     desk.limit({"mony": 5})
 
     assert "A rule of USER_LIMITS_JSON that applies to you is" in await desk.refusal()
-    chunks = await desk.chunks(chat("Hi"), **ADMIN)
+    chunks = await desk.ask("Hi", **ADMIN)
     assert not errors(chunks)
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
 
@@ -473,10 +456,10 @@ async def test_unwritten_usage_is_written_with_the_next_answer(desk: Desk) -> No
     desk.limit()
     desk.database.failing = 2  # the pipe looks at the chat's messages before
 
-    assert not errors(await desk.chunks(chat("Hi"), **ADMIN))
+    assert not errors(await desk.ask("Hi", **ADMIN))
     await until_written(desk.filter)
     desk.database.failing = 2  # the pipe looks at the chat's messages before
-    chunks = await desk.chunks(chat("Hi"), **ADMIN)
+    chunks = await desk.ask("Hi", **ADMIN)
 
     assert any("Usage is not counted" in line for line in statuses(chunks))
     await until_written(desk.filter)
@@ -495,7 +478,7 @@ async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
     await spent(SPENT)
     await spent(SPENT._replace(user_id="user-2", model="secret"))
 
-    text = grown(await desk.chunks(chat("/usage 7d")))
+    text = grown(await desk.ask("/usage 7d"))
 
     assert desk.sim.requests == []
     assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
@@ -519,7 +502,7 @@ async def test_tasks_about_usage_ask_no_model(desk: Desk) -> None:
 async def test_usage_is_told_to_no_model(form: str, desk: Desk) -> None:
     """The next request is as if it had never been asked for."""
     await spent(SPENT._replace(user_id="ann@school.example"))
-    told = grown(await desk.chunks(chat("/usage"), **ADMIN))
+    told = grown(await desk.ask("/usage", **ADMIN))
     assert "ann@school.example" in told
     if form == "chat":
         later = chat("Hi", "Hello.", "/usage", told, "And now?")
@@ -553,7 +536,7 @@ async def test_page_gets_usage_in_a_file(
     desk.host.files.most_bytes = most_bytes
     await spent(SPENT)
     given = {**NATIVE, "__metadata__": {**IDS, "chat_id": chat_id}}
-    told = grown(await desk.chunks(chat("/usage 90d csv"), **given))
+    told = grown(await desk.ask("/usage 90d csv", **given))
 
     assert words in told
     assert "None" not in told
@@ -633,8 +616,8 @@ async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
     desk.limit({"money": 0.03, "per": "day"})
     desk.set_valves(ENABLE_IMAGE_GENERATION=True, SHOW_COST=True)
 
-    [closing] = closings(await desk.chunks(chat("sim:draw")))
-    await desk.chunks(chat("sim:draw"))
+    [closing] = closings(await desk.ask("sim:draw"))
+    await desk.ask("sim:draw")
 
     assert closing.endswith("tokens · about $0.017")
     row = await desk.row()
@@ -754,7 +737,7 @@ async def test_what_a_stopped_answer_made_counts(
     """The API tells nothing of an answer whose end is not read."""
     hosted = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
     update = {**hosted, "IMAGE_GENERATION_OPTIONS": json.dumps(options)}
-    desk.pipe.valves = desk.pipe.valves.model_copy(update=update)
+    desk.set_valves(**update)
     answer = await desk.answer(chat(f"sim:{asked},delay=200"))
     await stop_at(lambda chunk: sign in str(chunk), answer)
 
