@@ -285,52 +285,6 @@ async def test_invalid_values_are_not_sent_and_logged_once(
 WORKSPACE = "my-gpt"
 
 
-class Params:
-    """The parameters of a record; its other keys are anybody's."""
-
-    def __init__(self, **params: Any) -> None:
-        self.params = params
-
-    def model_dump(self) -> Json:
-        return dict(self.params)
-
-
-class Models:
-    """The host's table of models, with one row."""
-
-    id = WORKSPACE
-
-    def __init__(self, **params: Any) -> None:
-        self.params = Params(**params)
-        self.updates: list[tuple[str, Any]] = []
-
-    async def get_model_by_id(self, id: str) -> Any:
-        """Return the row (models/models.py)."""
-        return self if id == self.id else None
-
-    def model_dump(self, include: set[str]) -> Json:
-        row: Json = {
-            "id": self.id,
-            "name": "One",
-            "meta": {"tags": []},
-            "version_id": "1",
-        }
-        row |= {"base_model_id": None, "is_active": False, "access_grants": ["all"]}
-        return {key: row[key] for key in row if key in include}
-
-    async def update_model_by_id(self, id: str, model: Any) -> Any:
-        """Take note of what would be written."""
-        self.updates.append((id, model))
-        return model
-
-
-def with_table(host: StandInHost, **params: Any) -> Models:
-    """The host's table, in which the model has these parameters."""
-    models = Models(**params)
-    host.provide("models.models", Models=models, ModelForm=SimpleNamespace)
-    return models
-
-
 def asking(
     way: str | None = "legacy",
     admin: bool = True,
@@ -360,7 +314,7 @@ async def notices_for(call: CheckedCall) -> list[str]:
 async def test_legacy_tools_are_reported_to_an_administrator_once(
     host: StandInHost,
 ) -> None:
-    models = with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     call = asking()
 
     first = await notices_for(call)
@@ -371,7 +325,7 @@ async def test_legacy_tools_are_reported_to_an_administrator_once(
     assert "Native" in notice
     assert second == []
     assert call.log.text().count("legacy way") == 1
-    assert models.updates == []
+    assert host.models.updates == []
 
 
 async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
@@ -381,7 +335,7 @@ async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
 
 async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
     """A user can change nothing; a title has no status line."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     user = asking(admin=False)
     task = asking(task="title_generation")
 
@@ -394,7 +348,7 @@ async def test_auto_native_tools_changes_only_function_calling(
     admin: bool, host: StandInHost
 ) -> None:
     """Whoever asks; all else of the record goes back as it was, grants untouched."""
-    models = with_table(host, function_calling="legacy", temperature=0.5)
+    host.models.add(WORKSPACE, "admin", function_calling="legacy", temperature=0.5)
 
     notices = await notices_for(asking(admin=admin, AUTO_NATIVE_TOOLS=True))
 
@@ -406,7 +360,7 @@ async def test_auto_native_tools_changes_only_function_calling(
         is_active=False,
         params={"function_calling": "native", "temperature": 0.5},
     )
-    assert models.updates == [(WORKSPACE, form)]
+    assert host.models.updates == [(WORKSPACE, form)]
     assert ["set it to Native" in notice for notice in notices] == [True] * admin
 
 
@@ -422,11 +376,10 @@ async def test_a_users_own_choice_is_left_alone(
     model_id: str, params: Json, host: StandInHost
 ) -> None:
     """They set it in the controls of their chat; the record says otherwise."""
-    models = with_table(host, **params)
-    models.id = model_id
+    host.models.add(model_id, "admin", **params)
 
     assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
-    assert models.updates == []
+    assert host.models.updates == []
 
 
 async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:
@@ -437,7 +390,7 @@ async def test_host_without_the_models_table_is_reported(host: StandInHost) -> N
 
 async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
     """Once in a chat, to whoever switched it on, and in the log."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     call = asking(admin=False, code=True)
     later = asking(admin=False, code=True, chat_id="chat-2")
     later = later._replace(capabilities=call.capabilities)
@@ -456,6 +409,6 @@ async def test_other_chats_have_no_notice_about_code(
     way: str, code: bool, host: StandInHost
 ) -> None:
     """The switch is off, or the host offers a tool instead of tags."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
 
     assert await notices_for(asking(way, admin=False, code=code)) == []
