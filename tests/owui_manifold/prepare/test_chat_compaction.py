@@ -6,12 +6,10 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import NATIVE, answering, stored
-from calls.sample import IDS, TOOL, call_of, chat
+from calls.sample import IDS, TOOL, chat
 from calls.tools import with_tool
 from calls.turns import row_of
 from openai_responses.requests.replay import strip_for_replay
-from owui_manifold.call.valves import Valves
-from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from stand_in.chats import convert_output, finished_items
 
@@ -93,15 +91,6 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(desk: Desk) -> None
     before = [*last.body["input"], *map(strip_for_replay, last.response["output"])]
     assert desk.sent["input"][:-1] == before
     assert not (desk.sim.requests[-1].response or {}).get("input_transformations")
-
-
-async def test_compaction_threshold_is_the_administrators() -> None:
-    """tests/manifold/test_request_settings.py has where none is sent."""
-    call = call_of(chat("Hi"), Valves(API_KEY="k", COMPACTION_TOKENS=200_000))
-    sent_request = (await build_chat_request(call)).request.payload()
-
-    way = {"type": "compaction", "compact_threshold": 200_000}
-    assert sent_request["context_management"] == [way]
 
 
 async def test_the_update_behind_a_compaction_stays_behind_it(desk: Desk) -> None:
