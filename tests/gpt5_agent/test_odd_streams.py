@@ -115,12 +115,20 @@ async def test_host_gets_arguments_that_were_encoded_twice(
     assert stored_call["arguments"] == CITY
 
 
-async def test_message_that_came_twice_goes_back_twice(
-    host_functions: HostFunctions, desk: Desk
+@pytest.mark.parametrize(
+    ("second", "back"),
+    [("Rain.", ["Rain.", "Rain."]), ("", ["Rain."])],
+    ids=["twice", "an empty one"],
+)
+async def test_message_that_the_page_does_not_have_goes_back_with_its_thought(
+    second: str, back: list[str], host_functions: HostFunctions, desk: Desk
 ) -> None:
-    """The page has it once; its thought carries the bytes that the API sent."""
-    twice = [wire.message("Rain.", at=at, phase="final_answer") for at in (1, 2)]
-    events = wire.whole_stream(wire.reasoning(["hm"]), *twice)
+    """A repeated one in the API's bytes, an empty one not: the API refuses that."""
+    first, again = [
+        wire.message(*filter(None, [text]), at=at, phase="final_answer")
+        for at, text in enumerate(("Rain.", second), 1)
+    ]
+    events = wire.whole_stream(wire.reasoning(["hm"]), first, again)
     answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
     async with Upstream(answer) as server:
         desk.set_valves(BASE_URL=server.base_url)
@@ -130,27 +138,9 @@ async def test_message_that_came_twice_goes_back_twice(
 
     assert [message["content"] for message in given] == ["Rain."]
     answers = [i for i in server.bodies[1]["input"] if i.get("role") == "assistant"]
-    assert [message_text(item) for item in answers] == ["Rain.", "Rain."]
-    assert answers[0] == answers[1]
+    assert [message_text(item) for item in answers] == back
+    assert answers[0] == answers[-1]
     assert answers[0]["phase"] == "final_answer"
-
-
-async def test_empty_message_does_not_go_back(
-    host_functions: HostFunctions, desk: Desk
-) -> None:
-    """The API refuses an assistant's message without a text."""
-    events = wire.whole_stream(
-        wire.reasoning(["hm"]), wire.message("Rain.", at=1), wire.message(at=2)
-    )
-    answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
-    async with Upstream(answer) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        chunks = await desk.chunks("Rain?", tools=TOOLS)
-        given = host_functions.convert(stored(host_functions, chunks))
-        await desk.chunks([QUESTION, *given, QUESTION], tools=TOOLS)
-
-    answers = [i for i in server.bodies[1]["input"] if i.get("role") == "assistant"]
-    assert [message_text(item) for item in answers] == ["Rain."]
 
 
 @pytest.mark.parametrize("metadata", [METADATA, None], ids=["page", "program"])
