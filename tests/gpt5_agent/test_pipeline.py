@@ -303,29 +303,6 @@ async def test_summary_that_was_cut_is_used(
 
 
 @pytest.mark.parametrize(
-    ("model", "prompt", "form"),
-    [
-        ("gpt-5", 'JSON format: { "title": "..." }', "json_schema"),
-        ("gpt-5", "A title, as plain text.", None),
-        ("somebody-s-own", 'JSON format: { "title": "..." }', None),
-    ],
-)
-async def test_a_task_that_is_read_as_json_is_held_to_it(
-    model: str, prompt: str, form: str | None, desk: Desk
-) -> None:
-    """What the chat wants of its answers, a title does not (R28)."""
-    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
-    more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
-
-    await desk.result(prompt, TITLE, agent_model=model, **more)
-
-    (request,) = desk.sim.requests
-    text = request.body.get("text", {})
-    assert text.get("format", {}).get("type") == form
-    assert "verbosity" not in text
-
-
-@pytest.mark.parametrize(
     ("task", "scenario", "end"),
     [("", "short", "success"), ("title_generation", "quota", "error")],
 )
