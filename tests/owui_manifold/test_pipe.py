@@ -158,7 +158,7 @@ async def test_sources_are_links_in_the_text_of_a_channel(
 @pytest.mark.parametrize("stream", [True, False])
 async def test_task_gets_its_text_and_nothing_else(stream: bool, desk: Desk) -> None:
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
-    given = {**NATIVE, "__task__": "title_generation"}
+    given = {"__task__": "title_generation"}
 
     if stream:
         content = plain_text(await desk.ask(prompt, **given))
@@ -342,9 +342,8 @@ async def test_bad_input_gives_one_message(
 async def test_administrators_message_may_be_no_object(desk: Desk) -> None:
     """It is looked at for a command before anything else reads it."""
     body = {**chat("Hi"), "messages": ["Hi"]}
-    administrator = {**USER, "role": "admin"}
 
-    [chunk] = await desk.chunks(body, **{**NATIVE, "__user__": administrator})
+    [chunk] = await desk.chunks(body, __user__={**USER, "role": "admin"})
 
     assert "is not an object with a role" in chunk["error"]["message"]
 
@@ -473,8 +472,7 @@ async def test_one_bad_moment_says_nothing_about_a_task_model(desk: Desk) -> Non
     prompt = chat("### Task: a title", model="f.gpt-5.2")
 
     async with Upstream(in_turn(page, done)) as server:
-        values = {"BASE_URL": server.base_url, "TASK_MODEL": "gpt-6-luna"}
-        desk.set_valves(**values)
+        desk.set_valves(BASE_URL=server.base_url, TASK_MODEL="gpt-6-luna")
         for _ in range(2):
             result = await result_of(desk.pipe, prompt, __task__="title_generation")
             assert "Hi" in result["choices"][0]["message"]["content"]

@@ -94,8 +94,7 @@ def asked(text: str, model: str = AGENT, **more: Any) -> Json:
 
 
 def configure(desk: Desk, **parameters: Any) -> None:
-    valves = {"AGENT_JSON": json.dumps(parameters)}
-    desk.set_valves(**valves)
+    desk.set_valves(AGENT_JSON=json.dumps(parameters))
 
 
 def head(body: Json) -> str:

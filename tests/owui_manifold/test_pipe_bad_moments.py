@@ -129,8 +129,7 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     """In the page, for plain clients, and for those that do not stream."""
     expected = STREAMS[name]
     async with Upstream(sending(wire_of(name))) as upstream:
-        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
-        desk.set_valves(**changed)
+        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
         native = await desk.ask("Hi")
         plain = await desk.ask("Hi", **PLAIN)
         assert len(upstream.requests) == 2 * expected.requests

@@ -90,9 +90,8 @@ async def test_answer_that_broke_before_its_text_is_marked_as_failed(
 async def test_how_an_answer_ended_is_its_last_line(desk: Desk) -> None:
     """The page shows no other; an administrator has to read the notice, too."""
     desk.set_valves(TOOL_APPROVAL="get_*:deny")
-    administrator = {**NATIVE, "__user__": {**USER, "role": "admin"}}
 
-    chunks = await desk.ask("sim:incomplete", **administrator)
+    chunks = await desk.ask("sim:incomplete", __user__={**USER, "role": "admin"})
 
     [*_, notice, last] = statuses(chunks)
     assert "which is not a rule" in notice
@@ -116,14 +115,14 @@ async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
     async def fail(_: Json) -> None:
         raise RuntimeError("database is locked")
 
-    channel = {**NATIVE, "__metadata__": {**IDS, "chat_id": "channel:1"}}
+    channel = {"__metadata__": {**IDS, "chat_id": "channel:1"}}
     told, alone, in_channel, locked = [
         await desk.result(chat("sim:incomplete"), **given)
         for given in (
-            {**NATIVE, "__event_emitter__": emit},
+            {"__event_emitter__": emit},
             NATIVE,
             {**channel, "__event_emitter__": emit},
-            {**NATIVE, "__event_emitter__": fail},
+            {"__event_emitter__": fail},
         )
     ]
 
@@ -178,8 +177,7 @@ async def test_safety_stop_is_final_and_explained(
 async def test_safety_stop_of_a_task_asks_no_other_model(desk: Desk) -> None:
     """A 403 else means that the key may not use TASK_MODEL."""
     desk.set_valves(TASK_MODEL="gpt-6-luna")
-    given = {**NATIVE, "__task__": "tags_generation"}
-    await desk.result(chat("sim:misaligned-first"), **given)
+    await desk.result(chat("sim:misaligned-first"), __task__="tags_generation")
     assert len(desk.sim.requests) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import answering, errors, grown, statuses, stored
-from calls.sample import MODEL, chat, valves_for
+from calls.sample import MODEL, chat
 from owui_chat import messages
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
@@ -52,7 +52,6 @@ def sent(sim: Simulator) -> list[tuple[int | None, int]]:
 
 async def test_oversized_call_is_sent_as_text(desk: Desk) -> None:
     """The model wrote them itself; the chat goes on."""
-    desk.pipe.valves = valves_for(desk.sim)
     function = {"name": "save", "arguments": '{"text": "%s"}' % ("x" * 1_048_576)}
     turn: list[Json] = [
         {
@@ -77,7 +76,6 @@ async def test_too_many_kept_items_are_left_out_of_each_answer(
     """The refusal names no item, so the chat keeps all of them."""
     assert messages._MAX_ENTRIES * 2 <= limits.MAX_INPUT_ITEMS
     monkeypatch.setattr(limits, "MAX_INPUT_ITEMS", 1_000)
-    desk.pipe.valves = valves_for(desk.sim)
     first = await asked(desk, alternating_messages("Hi"), "m-1", MODEL)
     sign = ChatKeys(SERVER_SECRET, "user-1", "chat-1").sign
     [(ulid, record)] = read_records(desk.host.kept, sign).items()

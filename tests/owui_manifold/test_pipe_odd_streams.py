@@ -43,8 +43,7 @@ async def upstream_of(
 ) -> AsyncIterator[Any]:
     """A server that the pipe asks, and the bodies that arrive there."""
     async with Upstream(answer) as server:
-        changed = {"BASE_URL": server.base_url, **valves}
-        desk.set_valves(**changed)
+        desk.set_valves(BASE_URL=server.base_url, **valves)
         yield server.bodies
 
 

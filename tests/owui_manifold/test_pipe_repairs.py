@@ -189,7 +189,7 @@ async def test_open_webuis_search_stays_where_openais_is_refused(desk: Desk) -> 
     desk.sim.faults.append(refuse_tool("web_search"))
     desk.set_valves(MAP_WEB_SEARCH=True)
     switched = {**NATIVE["__metadata__"], "features": {"web_search": True}}
-    given = {**NATIVE, "__metadata__": switched}
+    given = {"__metadata__": switched}
 
     for text in ("Hi", "And now?"):
         assert answered(await desk.chunks(chat(text, tools=[HOST_SEARCH]), **given))

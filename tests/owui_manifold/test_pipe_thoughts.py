@@ -20,9 +20,8 @@ AGENT = "my_pipe.gpt5_function_calling"
 
 def behind(desk: Desk, profile: str, **more: Any) -> None:
     """Let the pipe talk to a server that streams so."""
-    headers = {"X-Simulator-Profile": profile}
-    update = {"COMPATIBILITY": "auto", "EXTRA_HEADERS": json.dumps(headers), **more}
-    desk.set_valves(**update)
+    headers = json.dumps({"X-Simulator-Profile": profile})
+    desk.set_valves(COMPATIBILITY="auto", EXTRA_HEADERS=headers, **more)
 
 
 def asked(text: str, **more: Any) -> Json:

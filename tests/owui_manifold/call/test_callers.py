@@ -240,8 +240,7 @@ async def test_unknown_names_are_reported_to_administrators(
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
     lines_by_call = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):
-        update = {"EXPERT_JSON": expert(caller_may_set=opened)}
-        desk.set_valves(**update)
+        desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
         for user in (USER, ADMIN, ADMIN):
             given = {"__user__": user, "__metadata__": IDS}
             lines_by_call.append(statuses(await desk.ask("Hi", **given)))
@@ -308,8 +307,7 @@ async def test_log_names_the_word_that_is_missing(
     desk: Desk, caplog: pytest.LogCaptureFixture, opened: str, missing: str
 ) -> None:
     """An administrator who has opened one of two fields does not read of that one."""
-    update = {"EXPERT_JSON": expert(caller_may_set=f"mcp.{opened}")}
-    desk.set_valves(**update)
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=f"mcp.{opened}"))
     server = {"type": "mcp", "server_label": "wiki", "authorization": "token-1"}
     tool = {**server, "server_url": "https://mcp.example"}
     body = {**chat("Hi"), "stream": False, "tools": [tool]}

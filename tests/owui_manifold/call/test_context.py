@@ -119,8 +119,7 @@ def given(key: str) -> dict[str, Any]:
 
 def for_users(desk: Desk, kind: str, **more: Any) -> None:
     """Let users have keys; the pipe's own opens nothing, so that it would be seen."""
-    changed = {"USER_API_KEYS": kind, "API_KEY": "sk-of-nobody", **more}
-    desk.set_valves(**changed)
+    desk.set_valves(USER_API_KEYS=kind, API_KEY="sk-of-nobody", **more)
 
 
 @pytest.mark.asyncio

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from calls.desk import Desk
-from calls.outcomes import NATIVE, answering, stored
+from calls.outcomes import answering, stored
 from calls.sample import IDS, TOOL, chat
 from calls.tools import with_tool
 from calls.turns import row_of
@@ -102,7 +102,7 @@ async def test_the_update_behind_a_compaction_stays_behind_it(desk: Desk) -> Non
         row_of(desk.host, *words[: number + 1])
         texts.append(words[number])
         ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
-        given = {**NATIVE, "__metadata__": {**IDS, **ids}}
+        given = {"__metadata__": {**IDS, **ids}}
         body = chat(*texts, model="f.gpt-6.1-sol", reasoning_effort=effort)
         texts.append(stored(await desk.chunks(body, **given)))
 

@@ -41,7 +41,7 @@ def lines(chunks: list[Json]) -> list[str]:
 
 
 def asking_admin(**more: Any) -> Json:
-    return {**NATIVE, "__user__": ADMIN, **more}
+    return {"__user__": ADMIN, **more}
 
 
 class Page:

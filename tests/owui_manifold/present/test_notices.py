@@ -23,11 +23,6 @@ Json = dict[str, Any]
 ADMIN = {**USER, "role": "admin"}
 
 
-def set_valves(desk: Desk, **valves: Any) -> None:
-    """Set some, as an administrator does."""
-    desk.set_valves(**valves)
-
-
 async def lines(
     desk: Desk, user: Json = ADMIN, body: Json | None = None, **metadata: Any
 ) -> list[str]:
@@ -44,7 +39,7 @@ async def test_shutdown_is_announced_once_in_each_chat(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It hides what an answer took; the log has it once a day."""
-    set_valves(desk, MODEL_OVERRIDES_JSON=RETIRING)
+    desk.set_valves(MODEL_OVERRIDES_JSON=RETIRING)
 
     shown = [
         await lines(desk, USER),
@@ -63,7 +58,7 @@ async def test_chat_that_was_told_before_a_restart_is_not_told_again(
     told: str, desk: Desk
 ) -> None:
     """Open WebUI stores the lines with the answer; a broken row is none."""
-    set_valves(desk, MODEL_OVERRIDES_JSON=RETIRING)
+    desk.set_valves(MODEL_OVERRIDES_JSON=RETIRING)
     answer = {"role": "assistant", "statusHistory": [None, {"description": told}]}
     messages = {"a1": answer, "a2": None, "a3": {"statusHistory": "x"}}
     desk.host.chats.rows["chat-1"].chat = {"history": {"messages": messages}}
@@ -82,11 +77,8 @@ async def test_of_an_agent_the_model_is_named(
         "gpt5_function_calling": {"name": "Our agent"},
         "gpt-5": {**model, "shutdown": "2026-01-01"},
     }
-    settings = {
-        "AGENT_JSON": '{"model": "gpt-5"}',
-        "MODEL_OVERRIDES_JSON": json.dumps(overrides),
-    }
-    set_valves(desk, **settings)
+    agent = '{"model": "gpt-5"}'
+    desk.set_valves(AGENT_JSON=agent, MODEL_OVERRIDES_JSON=json.dumps(overrides))
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
     expected = f"{shown} was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
@@ -97,8 +89,7 @@ async def test_end_of_the_model_for_tasks_is_in_the_log(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its answers are not seen; what it has logged, the chat has not yet been told."""
-    settings = {"TASK_MODEL": "gpt-5.6-sol", "MODEL_OVERRIDES_JSON": RETIRING}
-    set_valves(desk, **settings)
+    desk.set_valves(TASK_MODEL="gpt-5.6-sol", MODEL_OVERRIDES_JSON=RETIRING)
     given = {"__user__": USER, "__metadata__": IDS, "__task__": "tags_generation"}
 
     for _ in range(2):
@@ -110,7 +101,7 @@ async def test_end_of_the_model_for_tasks_is_in_the_log(
 
 async def test_shutdown_date_of_the_server_counts(desk: Desk) -> None:
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
-    set_valves(desk, MODEL_OVERRIDES_JSON=never, MODEL_ID="auto")
+    desk.set_valves(MODEL_OVERRIDES_JSON=never, MODEL_ID="auto")
     body = chat("Hi", model="my_pipe.gpt-5")
     assert await lines(desk, USER, body) == []
 
@@ -123,8 +114,8 @@ async def test_shutdown_date_of_the_server_counts(desk: Desk) -> None:
 async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     desk: Desk,
 ) -> None:
-    options = {"IMAGE_GENERATION_OPTIONS": '{"model": "gpt-image-1.5-2025-12-16"}'}
-    set_valves(desk, **options)
+    options = '{"model": "gpt-image-1.5-2025-12-16"}'
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=options)
 
     assert await lines(desk, USER) == []
     [line] = await lines(desk)
@@ -139,16 +130,14 @@ async def test_shutdown_of_an_image_model_is_announced_to_administrators(
     "options", ["no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
 async def test_other_image_models_are_not_announced(desk: Desk, options: str) -> None:
-    given = {"IMAGE_GENERATION_OPTIONS": options}
-    set_valves(desk, **given)
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=options)
 
     assert "switched off" not in str(await lines(desk))
 
 
 async def test_mistakes_in_valves_are_reported_to_administrators(desk: Desk) -> None:
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
-    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
-    set_valves(desk, **wrong)
+    desk.set_valves(USER_MAY_CHANGE="efort", CUSTOM_MODEL_PRICING_JSON=prices)
     wishes = {"version": 99}
 
     third, second, first = await lines(desk, openai_responses=wishes)
@@ -170,8 +159,7 @@ async def test_unreadable_prices_are_reported(desk: Desk) -> None:
 
 async def test_unused_option_of_the_search_is_mentioned_once(desk: Desk) -> None:
     options = '{"return_token_budget": "unlimited"}'
-    more = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
-    set_valves(desk, **more)
+    desk.set_valves(ENABLE_WEB_SEARCH=True, WEB_SEARCH_OPTIONS=options)
     body = chat("Hi", model="my_pipe.gpt-4.1")
 
     first, second = [await lines(desk, ADMIN, body) for _ in range(2)]
@@ -201,7 +189,7 @@ async def test_a_notice_is_the_last_line(
     desk: Desk, user: Any, tools: list[Any], told: str
 ) -> None:
     """The page shows that one; the others are there after a click."""
-    set_valves(desk, USER_MAY_CHANGE="efort")
+    desk.set_valves(USER_MAY_CHANGE="efort")
     given = {"__user__": user, "__metadata__": IDS}
     chunks = await desk.chunks(chat("Hi", tools=tools), **given)
 
@@ -220,7 +208,7 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(
         "REMOTE_MCP_SERVERS_JSON": "{",
         "MODEL_OVERRIDES_JSON": RETIRING,
     }
-    set_valves(desk, **wrong)
+    desk.set_valves(**wrong)
 
     [*others, last] = await lines(desk)
 
@@ -249,7 +237,7 @@ async def test_refused_setting_leaves_the_last_line(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is told once, above what the answer took."""
-    set_valves(desk, USER_MAY_CHANGE="nothing")
+    desk.set_valves(USER_MAY_CHANGE="nothing")
     user = {**USER, "valves": UserValves(VERBOSITY="low")}
     given = {"__user__": user, "__metadata__": IDS}
     chunks = await desk.ask("Hi", **given)

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.asyncio
 Json = dict[str, Any]
 FILTER_ID = "openai_responses_administration"
 NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
-PLAIN: Json = {**NATIVE, "__metadata__": {}}
-ADMIN: Json = {**NATIVE, "__user__": {**USER, "role": "admin"}}
+PLAIN: Json = {"__metadata__": {}}
+ADMIN: Json = {"__user__": {**USER, "role": "admin"}}
 LOST = "The earlier reasoning of this chat belongs to another server or account."
 NEXT = "answer: asking the next one."
 
@@ -101,13 +101,11 @@ async def test_each_group_has_its_server(
     desk.host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}
     desk.set_valves(API_KEY="sk-wrong")
     desk.set_entries(at(desk.sim, "staff"), at(desk.other, "id of pupils"))
-    pupil = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
 
     shown = await desk.ask("I am staff")
     await desk.ask_for_title()
-    shown += await desk.ask("I am a pupil", **pupil)
-    nobody = {**NATIVE, "__user__": {**USER, "id": "user-3"}}
-    refused = await desk.ask("I am nobody", **nobody)
+    shown += await desk.ask("I am a pupil", __user__={**USER, "id": "user-2"})
+    refused = await desk.ask("I am nobody", __user__={**USER, "id": "user-3"})
 
     assert [r.status for r in desk.sim.requests] == [200, 200, 401]
     assert [r.status for r in desk.other.requests] == [200]
@@ -180,8 +178,7 @@ async def test_what_a_failed_account_was_sent_is_not_kept_as_its_answer(
 
     Nor does a notice, such as one about valves. The last one's failure is the answer.
     """
-    update = {"HISTORY_CARRIER": carrier, "TOOL_TIMEOUTS": timeouts}
-    desk.set_valves(**update)
+    desk.set_valves(HISTORY_CARRIER=carrier, TOOL_TIMEOUTS=timeouts)
     body = chat("Hi", model="my_pipe.gpt-6.1-sol")
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
     row_of(desk.host, "Hi")
@@ -297,7 +294,7 @@ async def test_own_key_goes_to_the_address_of_the_valves(desk: Desk) -> None:
     desk.set_valves(USER_API_KEYS="allowed")
     desk.set_entries(at(desk.other))
     own = UserValves(API_KEY="sk-canary-3f9b1c7e5a2d8046")
-    given = {**NATIVE, "__user__": {**USER, "valves": own, "role": "admin"}}
+    given = {"__user__": {**USER, "valves": own, "role": "admin"}}
 
     assert not errors(await desk.ask("Hi", **given))
     assert not errors(await desk.ask("/check", **given))

@@ -1,7 +1,6 @@
 """What the money bought, added up another way from what the API reported."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
-Json = dict[str, Any]
 ID = "openai_responses_administration"
 DAY = utc_today().isoformat()
 LONG = "A long beginning, that the server keeps. " * 400
@@ -52,12 +50,12 @@ async def test_parts_are_those_of_the_price_list(
     desk: Desk, administration: Filter
 ) -> None:
     """Of three turns: the second reads from the cache what the first wrote to it."""
-    ids = {"__metadata__": {**IDS, "chat_id": "local:1"}}
+    ids = {**IDS, "chat_id": "local:1"}
     for body in (
         chat(f"{LONG} sim:chat"),
         chat(f"{LONG} sim:chat", "Yes.", "sim:chat more"),
     ):
-        await desk.chunks(body, **{**NATIVE, **ids})
+        await desk.chunks(body, __metadata__=ids)
     await desk.result(chat("Hi"), __task__="title_generation")
 
     row, bought = await counted(administration)
@@ -96,8 +94,8 @@ async def test_fees_of_tools_are_told_apart(desk: Desk, administration: Filter) 
     """Searches, and a container for Python, which is paid for once."""
     desk.set_valves(ENABLE_CODE_INTERPRETER=True, ENABLE_WEB_SEARCH=True)
     await desk.ask("sim:count how many?")
-    other = {**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
-    await desk.ask("sim:web-search what?", **other)
+    other = {**IDS, "message_id": "m-2"}
+    await desk.ask("sim:web-search what?", __metadata__=other)
 
     row, bought = await counted(administration)
 

@@ -45,7 +45,7 @@ Json = dict[str, Any]
 ID = "openai_responses_administration"
 NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
 DAY = utc_today().isoformat()
-ADMIN: Json = {**NATIVE, "__user__": {**USER, "id": "admin", "role": "admin"}}
+ADMIN: Json = {"__user__": {**USER, "id": "admin", "role": "admin"}}
 FREE = {"money": 1000, "per": "month", "show": True}
 SPENT = UsageRow("user-1", DAY, "gpt-5.2", 1, 500, 0, 500, 2_000_000)
 
@@ -330,8 +330,8 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     assert "resets on" in message
     assert title["choices"][0]["message"]["content"] == ""
     assert len(desk.sim.requests) == sent
-    other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
-    assert not errors(await desk.ask("Hi", **other))
+    other = {**USER, "id": "user-2"}
+    assert not errors(await desk.ask("Hi", __user__=other))
 
 
 async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
@@ -371,7 +371,7 @@ async def test_log_says_what_limits_took(
 ) -> None:
     desk.limit({"efforts": ["none", "low"], "tools": ["file_search"]})
     search = UserValves(WEB_SEARCH="on")
-    given = {**NATIVE, "__user__": {**USER, "valves": search}}
+    given = {"__user__": {**USER, "valves": search}}
     desk.set_valves(USER_MAY_CHANGE="all")
 
     for _ in range(2):
@@ -490,7 +490,7 @@ async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
 async def test_tasks_about_usage_ask_no_model(desk: Desk) -> None:
     """The host takes the command itself as the title."""
     metadata = {"task_body": {"messages": chat("/usage 7d csv")["messages"]}}
-    given: dict[str, Any] = {**NATIVE, "__metadata__": metadata}
+    given: dict[str, Any] = {"__metadata__": metadata}
     body = {**chat("Write a title."), "stream": False}
     result: Any = await desk.answer(body, **given, __task__="title_generation")
 
@@ -535,7 +535,7 @@ async def test_page_gets_usage_in_a_file(
     """It is the user's own, and goes with a chat that the host stores."""
     desk.host.files.most_bytes = most_bytes
     await spent(SPENT)
-    given = {**NATIVE, "__metadata__": {**IDS, "chat_id": chat_id}}
+    given = {"__metadata__": {**IDS, "chat_id": chat_id}}
     told = grown(await desk.ask("/usage 90d csv", **given))
 
     assert words in told
@@ -603,7 +603,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     body = chat("sim:tool-twice", tools=[TOOL])
-    given = {**NATIVE, **with_tool(weather), "__user__": asks}
+    given = {**with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and found is None
@@ -735,9 +735,8 @@ async def test_what_a_stopped_answer_made_counts(
     asked: str, options: Json, sign: str, least: int, desk: Desk
 ) -> None:
     """The API tells nothing of an answer whose end is not read."""
-    hosted = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
-    update = {**hosted, "IMAGE_GENERATION_OPTIONS": json.dumps(options)}
-    desk.set_valves(**update)
+    desk.set_valves(ENABLE_IMAGE_GENERATION=True, ENABLE_CODE_INTERPRETER=True)
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=json.dumps(options))
     answer = await desk.answer(chat(f"sim:{asked},delay=200"))
     await stop_at(lambda chunk: sign in str(chunk), answer)
 
