@@ -25,10 +25,16 @@ class Desk:
         self.pipe = pipe
         self.sim = sim
         self.host = host
+        self.emitted: list[Json] = []
+        """What the page was told next to an answer, where `emit` is its emitter."""
 
     def set_valves(self, **valves: Any) -> None:
         """Change some valves, as an administrator does."""
         self.pipe.valves = self.pipe.valves.model_copy(update=valves)
+
+    async def emit(self, event: Json) -> None:
+        """Tell the page something."""
+        self.emitted.append(event)
 
     @property
     def bodies(self) -> list[Json]:

@@ -350,7 +350,7 @@ async def test_administrators_message_may_be_no_object(desk: Desk) -> None:
 
 async def test_stopping_closes_the_connection(desk: Desk) -> None:
     """At an await, as the host's stop button does."""
-    answer = await desk.pipe.pipe(chat("sim:slow"), **NATIVE)
+    answer = await desk.answer(chat("sim:slow"))
     assert isinstance(answer, AsyncGenerator)
     async with aclosing(answer):
         async for chunk in answer:
@@ -396,7 +396,7 @@ async def test_own_fault_in_a_task_is_only_logged(
 ) -> None:
     """The host would take the message for a title."""
     body = BrokenBody(chat("Hi", stream=False))
-    result = await desk.pipe.pipe(body, **NATIVE, __task__="title_generation")
+    result = await desk.answer(body, __task__="title_generation")
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
@@ -673,7 +673,7 @@ async def test_end_waits_for_a_database_that_is_away(
     began = loop.time()
     body = chat("sim:chat hello", stream=streams)
 
-    answer = await desk.pipe.pipe(body, **NATIVE)
+    answer = await desk.answer(body)
     shown = grown([c async for c in answer]) if streams else str(answer["choices"])
 
     assert "This is turn 1" in shown
@@ -685,15 +685,10 @@ async def test_refusal_without_a_stream_waits_for_the_database_too(desk: Desk) -
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
     desk.host.chats.away = 3
     desk.set_valves(BASE_URL="ftp://a.example")
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
-    result = await desk.result(chat("Hi"), __event_emitter__=emit)
+    result = await desk.result(chat("Hi"), __event_emitter__=desk.emit)
 
     assert "BASE_URL" in result["error"]["message"]
-    assert events == []
+    assert desk.emitted == []
     assert desk.host.chats.away == 0
 
 

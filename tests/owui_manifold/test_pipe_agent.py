@@ -395,14 +395,9 @@ async def test_pages_of_a_search_are_numbered_after_the_context(desk: Desk) -> N
 async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:
     """With no round; for the page, a plain client, and a whole answer (R15)."""
     configure(desk, model="chatgpt-image-latest")
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
     page = await desk.chunks(asked("Hi"), **given())
     plain = await desk.chunks(asked("Hi"), __user__=USER, __metadata__={})
-    whole = await desk.result(asked("Hi"), **given(), __event_emitter__=emit)
+    whole = await desk.result(asked("Hi"), **given(), __event_emitter__=desk.emit)
 
     [metadata] = metadata_of(page)
     assert metadata["strategy"] == "gpt5_function_calling"
@@ -414,17 +409,14 @@ async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:
     assert before_error["execution_metadata"] == metadata
     assert whole["execution_metadata"] == metadata
     assert "AGENT_JSON" in whole["error"]["message"]
-    assert [event["data"]["execution_metadata"] for event in events] == [metadata]
+    assert [event["data"]["execution_metadata"] for event in desk.emitted] == [metadata]
 
 
 async def test_a_stopped_answer_tells_the_page_what_it_took(desk: Desk) -> None:
     """Nothing more is asked of the server (R15)."""
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
-    answer = await desk.pipe.pipe(asked("sim:stall"), **given(), __event_emitter__=emit)
+    answer = await desk.answer(
+        asked("sim:stall"), **given(), __event_emitter__=desk.emit
+    )
     assert isinstance(answer, AsyncGenerator)
     async with aclosing(answer) as chunks:
         async for chunk in chunks:
@@ -432,7 +424,7 @@ async def test_a_stopped_answer_tells_the_page_what_it_took(desk: Desk) -> None:
                 break
     await close_connections(desk.pipe)
 
-    [line] = [event["data"] for event in events if "action" in event["data"]]
+    [line] = [event["data"] for event in desk.emitted if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")
     assert line["execution_metadata"]["ending"] == "cancelled"
 

@@ -32,7 +32,7 @@ async def test_a_stream_ends_once(word: str, reason: str, desk: Desk) -> None:
     """With one reason, and a mark that Open WebUI does not repeat."""
     body = chat(f"sim:{word}", tools=[TOOL])
 
-    lines = await stream_lines_of(await desk.pipe.pipe(body, **PLAIN))
+    lines = await stream_lines_of(await desk.answer(body, **PLAIN))
     chunks = await desk.chunks(body, **PLAIN)
 
     assert [line for line in lines if "DONE" in line] == [lines[-1]]
@@ -56,7 +56,7 @@ async def test_a_failed_stream_ends_with_the_error(desk: Desk) -> None:
 
 async def test_leaving_a_stream_closes_the_connection(desk: Desk) -> None:
     """Open WebUI drops the response when the program goes away."""
-    answer = await desk.pipe.pipe(chat("sim:slow"), **PLAIN)
+    answer = await desk.answer(chat("sim:slow"), **PLAIN)
     lines: AsyncGenerator[str, None] = answer.body_iterator
     async with aclosing(lines):
         await anext(lines)
@@ -150,7 +150,7 @@ async def test_text_before_a_failure_comes_along(desk: Desk) -> None:
 
 async def test_own_fault_is_a_500(desk: Desk) -> None:
     """With an error id, and no word of the exception."""
-    answer = await desk.pipe.pipe(BrokenBody(chat("Hi", stream=False)), **PLAIN)
+    answer = await desk.answer(BrokenBody(chat("Hi", stream=False)), **PLAIN)
 
     response = answer.model_dump()
     assert response.status_code == 500
@@ -178,8 +178,8 @@ async def test_host_without_responses_gets_what_others_get(
     """Chunks and a dict, which every server of functions takes."""
     desk.host.provide("functions")
 
-    chunks = await desk.pipe.pipe(chat("sim:short"), **PLAIN)
-    result = await desk.pipe.pipe(chat("sim:quota", stream=False), **PLAIN)
+    chunks = await desk.answer(chat("sim:short"), **PLAIN)
+    result = await desk.answer(chat("sim:quota", stream=False), **PLAIN)
 
     assert isinstance(chunks, AsyncGenerator)
     reasons = [

@@ -107,10 +107,6 @@ async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
     A line that it cannot get costs no answer: the host stores some events, and raises
     what its database reports.
     """
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
 
     async def fail(_: Json) -> None:
         raise RuntimeError("database is locked")
@@ -119,15 +115,15 @@ async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
     told, alone, in_channel, locked = [
         await desk.result(chat("sim:incomplete"), **given)
         for given in (
-            {"__event_emitter__": emit},
+            {"__event_emitter__": desk.emit},
             NATIVE,
-            {**channel, "__event_emitter__": emit},
+            {**channel, "__event_emitter__": desk.emit},
             {"__event_emitter__": fail},
         )
     ]
 
     assert "error" not in told
-    assert "length limit" in events[-1]["data"]["description"]
+    assert "length limit" in desk.emitted[-1]["data"]["description"]
     for result in (alone, in_channel):
         assert "length limit" in result["error"]["message"]
     for result in (told, alone, in_channel, locked):
