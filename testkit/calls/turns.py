@@ -1,11 +1,13 @@
 """Questions of one stored chat, as the host passes them, one after the other."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from calls.sample import call_of, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -53,3 +55,57 @@ async def answered(call: CheckedCall, connections: Connections) -> None:
     """Ask, and let the answer end."""
     async for _ in answer_events(await build_chat_request(call), connections):
         pass
+
+
+@dataclass(eq=False)
+class StoredChat:
+    """A chat in the host, whose questions the simulator answers.
+
+    Its questions are `q0`, `q1` and so on, their answers `a0`, `a1`. The first text of
+    those that are sent is the system message; `usual` are valves for all of them.
+    """
+
+    sim: Simulator
+    host: StandInHost
+    connections: Connections
+    usual: Json = field(default_factory=dict)
+
+    def hold(self, *questions: str) -> None:
+        """Let the chat's row hold these questions, each but the last with its answer."""
+        row_of(self.host, *questions)
+
+    @property
+    def messages(self) -> Json:
+        """The messages in the chat's row, by their ids."""
+        held: Json = self.host.chats.rows["chat-1"].chat["history"]["messages"]
+        return held
+
+    def attach(self, question: int, *file_ids: str) -> None:
+        """Let a question of the row come with these files of the host."""
+        self.messages[f"q{question}"]["files"] = [
+            {"type": "file", "id": id, "name": self.host.files.rows[id].filename}
+            for id in file_ids
+        ]
+
+    def asked(self, *texts: str, **given: Any) -> CheckedCall:
+        """The call for the last of these texts; nothing is done yet."""
+        return asked_as(self.sim, *texts, **{**self.usual, **given})
+
+    async def prepare(self, *texts: str, **given: Any) -> PreparedRequest:
+        """The request for the last of these texts; it is not sent."""
+        return await build_chat_request(self.asked(*texts, **given))
+
+    async def ask(self, *texts: str, **given: Any) -> None:
+        """Ask the last of these texts, and let the answer end."""
+        await answered(self.asked(*texts, **given), self.connections)
+
+    async def finish(self, call: CheckedCall) -> None:
+        """Let the answer to a call end."""
+        await answered(call, self.connections)
+
+    def uploads_of(self, number: int = -1) -> Json:
+        """The files in the container of a request: contents by names."""
+        [tool] = self.sim.requests[number].body["tools"]
+        ids = tool["container"].get("file_ids", [])
+        files = [self.sim.uploads.files[file_id] for file_id in ids]
+        return {file.name: file.content for file in files}

@@ -186,22 +186,44 @@ class Groups:
         ]
 
 
+class ModelRow(SimpleNamespace):
+    """A row of the table of models."""
+
+    def model_dump(self, include: set[str]) -> Json:
+        """Return some of its columns."""
+        return {name: value for name, value in vars(self).items() if name in include}
+
+
 @dataclass
 class Models:
-    """The table of models."""
+    """The table of models; `updates` are the forms that came, by ids."""
 
     rows: dict[str, SimpleNamespace] = field(default_factory=dict)
     reads: list[str] = field(default_factory=list)
+    updates: list[tuple[str, Any]] = field(default_factory=list)
 
     def add(self, id: str, owner: str, **params: Any) -> None:
         """Store what somebody chose for a model."""
-        stored = SimpleNamespace(model_dump=lambda: dict(params))
-        self.rows[id] = SimpleNamespace(id=id, user_id=owner, params=stored)
+        self.rows[id] = ModelRow(
+            id=id,
+            user_id=owner,
+            base_model_id=None,
+            name="One",
+            meta={"tags": []},
+            params=SimpleNamespace(model_dump=lambda: dict(params)),
+            is_active=False,
+            access_grants=["all"],
+        )
 
     async def get_model_by_id(self, id: str) -> SimpleNamespace | None:
         """Return the row of a model (models/models.py)."""
         self.reads.append(id)
         return self.rows.get(id)
+
+    async def update_model_by_id(self, id: str, model: Any) -> Any:
+        """Take note of what would be written."""
+        self.updates.append((id, model))
+        return model
 
 
 @dataclass
@@ -543,7 +565,7 @@ class StandInHost:
         self.models = Models()
         self.settings = Settings()
         self.settings.permitted.add(("user-1", "features.web_search"))
-        self.provide("models.models", Models=self.models)
+        self.provide("models.models", Models=self.models, ModelForm=SimpleNamespace)
         self.provide("models.config", Config=self.settings)
         has_permission = self.settings.has_permission
         self.provide("utils.access_control", has_permission=has_permission)

@@ -17,7 +17,7 @@ from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
-from simulator.faults import refuse_item, refuse_parameter
+from simulator.faults import refuse_item
 
 pytestmark = pytest.mark.asyncio
 
@@ -445,17 +445,6 @@ async def test_each_request_begins_with_the_last_one(
     kept = [item for item in sent[-1] if item.get("type") == "reasoning"]
     assert all(item["encrypted_content"] for item in kept)
     assert len(kept) >= len(turns) - 1
-
-
-async def test_a_refused_parameter_costs_one_request(
-    door: Door, sim: Simulator
-) -> None:
-    sim.faults.append(refuse_parameter("reasoning.summary"))
-    turns = await door.talk("Hi", "And now?", "And then?")
-
-    assert [len(turn.requests) for turn in turns] == [2, 1, 1]
-    assert not any(turn.error for turn in turns)
-    assert "summary" not in turns[-1].sent.get("reasoning", {})
 
 
 async def test_refused_reasoning_leaves_the_chat_for_good(

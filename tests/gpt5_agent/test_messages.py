@@ -4,35 +4,46 @@ Which message a refusal has is decided below both doors; here, each name in it i
 this shell, of its server, or of its model.
 """
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
+from agents.desk import Desk
+from calls.outcomes import errors, split_id
 from calls.valves import expert
-from gpt5_agent.pipeline import Pipeline
 from upstream.refusals import FAILED_EVENTS, REFUSED_BODIES
-from upstream.server import Answerer, Upstream, replying, streaming
+from upstream.server import Upstream, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 
 
+VALVES: Json = {"MODEL": "gpt-5.6-sol", "EXPERT_JSON": expert(max_retries=0)}
+
+
 @pytest.mark.parametrize("name", ["country", "project without the model"])
-async def test_agent_tells_a_refusal_as_the_pipe_does(name: str) -> None:
+async def test_agent_tells_a_refusal_as_the_pipe_does(name: str, desk: Desk) -> None:
     status, body, message = REFUSED_BODIES[name]
-    answer = replying(body, status)
-    for stream in (True, False):
-        assert await message_of(answer, stream=stream) == named(message)
+    async with Upstream(replying(body, status)) as server:
+        desk.set_valves(BASE_URL=server.base_url, **VALVES)
+        streamed = await desk.chunks("Hi", None)
+        whole = await desk.result("Hi", None)
+
+    for error in errors([*streamed, whole]):
+        assert split_id(error)[0] == named(message)
+    assert len(errors([*streamed, whole])) == 2
 
 
-async def test_agent_tells_an_error_event_as_the_pipe_does() -> None:
+async def test_agent_tells_an_error_event_as_the_pipe_does(desk: Desk) -> None:
     wire, message = FAILED_EVENTS["wrong key"]
     event = json.dumps({"type": "error", "error": wire})
-    answer = streaming(f"data: {event}\n\n".encode())
-    assert await message_of(answer, stream=True) == named(message)
+    async with Upstream(streaming(f"data: {event}\n\n".encode())) as server:
+        desk.set_valves(BASE_URL=server.base_url, **VALVES)
+        [error] = errors(await desk.chunks("Hi", None))
+
+    assert split_id(error)[0] == named(message)
 
 
 def named(message: str) -> str:
@@ -40,37 +51,3 @@ def named(message: str) -> str:
     named_server = message.replace("OpenAI", "127.0.0.1")
     named_model = named_server.replace("this model", "gpt-5.6-sol")
     return named_model.replace("this pipe", "this pipeline")
-
-
-async def message_of(answer: Answerer, *, stream: bool) -> str:
-    """Return the one error that a plain client gets, without its error id."""
-    pipeline = Pipeline()
-    async with Upstream(answer) as server:
-        pipeline.valves = pipeline.Valves(
-            BASE_URL=server.base_url,
-            API_KEY="sk-upstream-1",
-            MODEL="gpt-5.6-sol",
-            EXPERT_JSON=expert(max_retries=0),
-        )
-        pieces = await ask(pipeline, stream=stream)
-        await pipeline.on_shutdown()
-    chunks = [piece for piece in pieces if isinstance(piece, dict)]
-    [error] = [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
-    told, separator, _ = error.partition(" (Error id: ")
-    assert separator
-    return str(told)
-
-
-async def ask(pipeline: Pipeline, *, stream: bool) -> list[Any]:
-    """Return all that the pipeline yields, or its one answer, for a plain client."""
-    messages = [{"role": "user", "content": "Hi"}]
-    answer = await asyncio.to_thread(
-        pipeline.pipe,
-        user_message=None,
-        model_id="gpt5_function_calling",
-        messages=messages,
-        body={"stream": stream, "messages": messages},
-    )
-    return (
-        [answer] if isinstance(answer, dict) else await asyncio.to_thread(list, answer)
-    )

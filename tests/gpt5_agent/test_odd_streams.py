@@ -4,17 +4,14 @@ tests/openai_responses/loop/test_run_odd_streams.py reads each of them; here are
 which the agents' own texts and items could make something else.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from agents.desk import METADATA, Desk
 from agents.sample import host_tool
 from calls.outcomes import advice, errors
-from gpt5_agent.pipeline import Pipeline
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import message_text
 from upstream import wire
@@ -22,65 +19,18 @@ from upstream.odd_streams import (
     ANSWER,
     CITY,
     FULL_CONTEXT,
-    LATE_ENDS,
-    assert_thought_ends_before_text,
     of_context,
     sending,
 )
-from upstream.server import Answerer, Upstream, in_turn, streaming, until
+from upstream.server import Upstream, in_turn, streaming, until
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-Ask = Callable[..., Any]
-METADATA = {"chat_id": "c-1", "message_id": "m-1"}
-AGENT = "gpt5_function_calling"
 QUESTION: Json = {"role": "user", "content": "Rain?"}
 
 
-@asynccontextmanager
-async def agent_at(
-    answer: Answerer, *, lists_models: bool = False
-) -> AsyncIterator[tuple[Ask, list[Any]]]:
-    """What asks an agent of this server, and the bodies that arrive there."""
-    async with Upstream(answer) as server:
-        pipeline = Pipeline()
-        pipeline.valves = pipeline.Valves(
-            BASE_URL=server.base_url, API_KEY="sk-upstream-1"
-        )
-
-        async def ask(
-            messages: list[Json],
-            *,
-            is_page: bool = True,
-            streams: bool = True,
-            user_id: str = "",
-            **more: Any,
-        ) -> Any:
-            model = f"agents.{AGENT}"
-            tools = [host_tool("get_weather"), host_tool("list_ships")]
-            body: Json = {"model": model, "messages": messages, "tools": tools, **more}
-            if is_page:
-                metadata = {**METADATA, "user_id": user_id}
-                body = await pipeline.inlet({**body, "metadata": metadata}, None)
-                del body["metadata"]
-            given = {"stream": streams, **body}
-            answer = await asyncio.to_thread(
-                pipeline.pipe, "", AGENT, body["messages"], given
-            )
-            if not streams:
-                return answer
-            chunks = await asyncio.to_thread(list, answer)
-            return [chunk for chunk in chunks if isinstance(chunk, dict)]
-
-        if lists_models:
-            for _ in range(3):  # pages that list the models
-                pipeline.pipelines()
-            await until(lambda: pipeline._shared.listed._known is not None)
-        try:
-            yield ask, server.bodies
-        finally:
-            await pipeline.on_shutdown()
+TOOLS = [host_tool("get_weather"), host_tool("list_ships")]
 
 
 def stored(host: HostFunctions, chunks: list[Json]) -> list[Json]:
@@ -91,67 +41,57 @@ def stored(host: HostFunctions, chunks: list[Json]) -> list[Json]:
 @pytest.mark.parametrize(
     "name", ["nothing-announced", "item-ends-early-longer-output", "doubled-message"]
 )
-async def test_answer_on_the_page(name: str, host_functions: HostFunctions) -> None:
-    async with agent_at(sending(name, size=1)) as (ask, bodies):
-        chunks = await ask([QUESTION])
+async def test_answer_on_the_page(
+    name: str, host_functions: HostFunctions, desk: Desk
+) -> None:
+    async with Upstream(sending(name, size=1)) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        chunks = await desk.chunks("Rain?", tools=TOOLS)
 
     assert errors(chunks) == []
     items = stored(host_functions, chunks)
     texts = [message_text(item) for item in items if item["type"] == "message"]
     assert [text.strip() for text in texts] == [ANSWER.strip()]
-    assert len(bodies) == 1
+    assert len(server.bodies) == 1
     listeners = [c["event"] for c in chunks if "event" in c]
     [told] = [e["data"] for e in listeners if e["type"] == "agent:new_message"]
     assert told["content"].strip() == ANSWER.strip()
 
 
-@pytest.mark.parametrize(("most", "reason"), [(160, "length"), (161, "stop")])
-async def test_plain_client_is_told_that_an_answer_was_cut(
-    most: int, reason: str
-) -> None:
-    """llama.cpp calls it complete, with the 160 tokens that it took (recorded)."""
-    async with agent_at(sending(LATE_ENDS, LATE_ENDS)) as (ask, _):
-        asked = {"is_page": False, "max_tokens": most}
-        chunks = await ask([QUESTION], **asked)
-        result = await ask([QUESTION], streams=False, **asked)
-
+def reasons_of(chunks: list[Json], result: Json) -> list[str]:
+    """Why a stream and a whole answer ended."""
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
-    assert [each for each in reasons if each] == [reason, reason]
-
-
-async def test_thought_ends_before_the_text_begins() -> None:
-    """llama.cpp ends its items with the response (recorded)."""
-    async with agent_at(sending(LATE_ENDS)) as (ask, _):
-        chunks = await ask([QUESTION])
-
-    assert_thought_ends_before_text(chunks)
+    return [reason for reason in reasons if reason]
 
 
 @pytest.mark.parametrize(("tokens", "reason"), [(256, "length"), (257, "stop")])
-async def test_full_context_is_told(tokens: int, reason: str) -> None:
+async def test_full_context_is_told(tokens: int, reason: str, desk: Desk) -> None:
     """llama.cpp calls the answer complete, and lists the size of its context."""
     answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
-    async with agent_at(answer, lists_models=True) as (ask, bodies):
-        page = await ask([QUESTION])
-        chunks = await ask([QUESTION], is_page=False)
-        result = await ask([QUESTION], is_page=False, streams=False)
+    async with Upstream(answer) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        for _ in range(3):  # pages that list the models
+            desk.pipeline.pipelines()
+        await until(lambda: desk.pipeline._shared.listed._known is not None)
+        page = await desk.chunks("Rain?")
+        chunks = await desk.chunks("Rain?", None)
+        result = await desk.result("Rain?", None)
 
-    assert bodies[0] is None
-    assert len(bodies) == 4
+    assert server.bodies[0] is None
+    assert len(server.bodies) == 4
     assert ("context is full" in advice(page)) == (reason == "length")
-    choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
-    reasons = [choice["finish_reason"] for choice in choices]
-    assert [each for each in reasons if each] == [reason, reason]
+    assert reasons_of(chunks, result) == [reason, reason]
 
 
 @pytest.mark.parametrize("name", ["call-never-ended", "call-ends-early"])
 async def test_host_gets_the_call_with_what_came(
-    name: str, host_functions: HostFunctions
+    name: str, host_functions: HostFunctions, desk: Desk
 ) -> None:
     """Open WebUI runs what the stored item says."""
-    async with agent_at(sending(name)) as (ask, _):
-        chunks = await ask([QUESTION])
+    async with Upstream(sending(name)) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        chunks = await desk.chunks("Rain?", tools=TOOLS)
 
     assert errors(chunks) == []
     items = stored(host_functions, chunks)
@@ -161,60 +101,58 @@ async def test_host_gets_the_call_with_what_came(
 
 
 async def test_host_gets_arguments_that_were_encoded_twice(
-    host_functions: HostFunctions,
+    host_functions: HostFunctions, desk: Desk
 ) -> None:
     """It refuses a text, after the agent has found the call in order."""
     call = wire.function_call("get_weather", json.dumps(CITY))
     answer = streaming(wire.on_the_wire(*wire.whole_stream(call)))
-    async with agent_at(answer) as (ask, _):
-        chunks = await ask([QUESTION])
+    async with Upstream(answer) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        chunks = await desk.chunks("Rain?", tools=TOOLS)
 
     items = stored(host_functions, chunks)
     [stored_call] = [item for item in items if item["type"] == "function_call"]
     assert stored_call["arguments"] == CITY
 
 
-async def test_message_that_came_twice_goes_back_twice(
-    host_functions: HostFunctions,
+@pytest.mark.parametrize(
+    ("second", "back"),
+    [("Rain.", ["Rain.", "Rain."]), ("", ["Rain."])],
+    ids=["twice", "an empty one"],
+)
+async def test_message_that_the_page_does_not_have_goes_back_with_its_thought(
+    second: str, back: list[str], host_functions: HostFunctions, desk: Desk
 ) -> None:
-    """The page has it once; its thought carries the bytes that the API sent."""
-    twice = [wire.message("Rain.", at=at, phase="final_answer") for at in (1, 2)]
-    events = wire.whole_stream(wire.reasoning(["hm"]), *twice)
+    """A repeated one in the API's bytes, an empty one not: the API refuses that."""
+    first, again = [
+        wire.message(*filter(None, [text]), at=at, phase="final_answer")
+        for at, text in enumerate(("Rain.", second), 1)
+    ]
+    events = wire.whole_stream(wire.reasoning(["hm"]), first, again)
     answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
-    async with agent_at(answer) as (ask, bodies):
-        chunks = await ask([QUESTION])
+    async with Upstream(answer) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        chunks = await desk.chunks("Rain?", tools=TOOLS)
         given = host_functions.convert(stored(host_functions, chunks))
-        await ask([QUESTION, *given, QUESTION])
+        await desk.chunks([QUESTION, *given, QUESTION], tools=TOOLS)
 
     assert [message["content"] for message in given] == ["Rain."]
-    answers = [i for i in bodies[1]["input"] if i.get("role") == "assistant"]
-    assert [message_text(item) for item in answers] == ["Rain.", "Rain."]
-    assert answers[0] == answers[1]
+    answers = [i for i in server.bodies[1]["input"] if i.get("role") == "assistant"]
+    assert [message_text(item) for item in answers] == back
+    assert answers[0] == answers[-1]
     assert answers[0]["phase"] == "final_answer"
 
 
-async def test_empty_message_does_not_go_back(host_functions: HostFunctions) -> None:
-    """The API refuses an assistant's message without a text."""
-    events = wire.whole_stream(
-        wire.reasoning(["hm"]), wire.message("Rain.", at=1), wire.message(at=2)
-    )
-    answer = in_turn(streaming(wire.on_the_wire(*events)), sending("vllm.2"))
-    async with agent_at(answer) as (ask, bodies):
-        chunks = await ask([QUESTION])
-        given = host_functions.convert(stored(host_functions, chunks))
-        await ask([QUESTION, *given, QUESTION])
-
-    answers = [i for i in bodies[1]["input"] if i.get("role") == "assistant"]
-    assert [message_text(item) for item in answers] == ["Rain."]
-
-
-@pytest.mark.parametrize("is_page", [True, False])
-async def test_half_a_character_loses_no_whole_answer(is_page: bool) -> None:
+@pytest.mark.parametrize("metadata", [METADATA, None], ids=["page", "program"])
+async def test_half_a_character_loses_no_whole_answer(
+    metadata: Json | None, desk: Desk
+) -> None:
     """The server sends the result as UTF-8, which has no halves."""
     message = wire.message("Rain \ud83c", "\udf27 in Z\ud83c.")
     answer = streaming(wire.on_the_wire(*wire.whole_stream(message)))
-    async with agent_at(answer) as (ask, _):
-        result = await ask([QUESTION], is_page=is_page, streams=False)
+    async with Upstream(answer) as server:
+        desk.set_valves(BASE_URL=server.base_url)
+        result = await desk.result("Rain?", metadata)
 
     assert json.dumps(result, ensure_ascii=False).encode()
     [choice] = result["choices"]

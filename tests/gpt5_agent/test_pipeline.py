@@ -6,25 +6,23 @@ import json
 import logging
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
 import demo
 import tour
+from agents.desk import METADATA, Desk, question_messages
 from agents.sample import SIMULATORS, host_tool
 from calls.outcomes import plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
-from gpt5_agent.shell.bridge import CLIENTS_KEEPALIVE_CHUNK, KEEPALIVE_CHUNK
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from runs.disturbed import STREAMS, sending, wire_of
-from simulator import Simulator
 from simulator.faults import refuse_parameter
 from upstream import wire
 from upstream.server import Upstream, stream_in_pieces, until
@@ -33,9 +31,7 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 KEY = "agent_context"
-METADATA = {"chat_id": "c-1", "message_id": "m-1"}
 TITLE = {**METADATA, "task": "title_generation"}
-AGENT = "gpt5_function_calling"
 ADMIN = {"role": "admin"}
 
 
@@ -46,72 +42,6 @@ class BrokenMessages(list[Json]):
         raise RuntimeError("Bearer sk-simulator-1: my secret diary")
 
     __reversed__ = __iter__
-
-
-class Desk:
-    """A pipeline that talks to the simulator, and who asks it."""
-
-    def __init__(self, sim: Simulator) -> None:
-        self.sim = sim
-        self.pipeline = Pipeline()
-        self.pipeline.valves = Pipeline.Valves(
-            BASE_URL=sim.base_url, API_KEY=sim.api_key
-        )
-
-    def set_valves(self, **valves: Any) -> None:
-        """Save some valves, as the page does."""
-        stored = self.pipeline.valves.model_dump()
-        self.pipeline.valves = Pipeline.Valves(**stored | valves)
-
-    async def asked(
-        self,
-        messages: list[Json],
-        metadata: Json | None,
-        user: Json | None = None,
-        **more: Any,
-    ) -> Any:
-        """What `pipe()` returns after the inlet has seen the body."""
-        body = {"model": f"agents.{AGENT}", "messages": messages, **more}
-        if metadata is not None:
-            body = await self.pipeline.inlet({**body, "metadata": metadata}, user)
-            del body["metadata"]
-        return await asyncio.to_thread(
-            self.pipeline.pipe,
-            user_message=None,
-            model_id=AGENT,
-            messages=messages,
-            body={"stream": True, **body},
-        )
-
-    async def pieces(
-        self, text: str, metadata: Json | None = METADATA, **more: Any
-    ) -> list[Any]:
-        """All that a stream yields, beats left out."""
-        answer = await self.asked(question_messages(text), metadata, **more)
-        pulled = await asyncio.to_thread(list, answer)
-        beats = (KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK)
-        return [piece for piece in pulled if piece not in beats]
-
-    async def result(
-        self, text: str, metadata: Json | None = METADATA, **more: Any
-    ) -> Json:
-        messages = question_messages(text)
-        answer = await self.asked(messages, metadata, stream=False, **more)
-        assert isinstance(answer, dict)
-        return answer
-
-
-@pytest_asyncio.fixture
-async def desk(sim: Simulator) -> AsyncIterator[Desk]:
-    """A desk that is left at the end."""
-    made = Desk(sim)
-    yield made
-    await made.pipeline.on_shutdown()
-
-
-def question_messages(text: str) -> list[Json]:
-    """A chat of one question."""
-    return [{"role": "user", "content": text}]
 
 
 HELLO = question_messages("hello")
@@ -373,29 +303,6 @@ async def test_summary_that_was_cut_is_used(
     assert bool(answer["choices"][0]["message"]["content"]) is is_used
     (request,) = desk.sim.requests
     assert request.body.get("max_output_tokens") == limit
-
-
-@pytest.mark.parametrize(
-    ("model", "prompt", "form"),
-    [
-        ("gpt-5", 'JSON format: { "title": "..." }', "json_schema"),
-        ("gpt-5", "A title, as plain text.", None),
-        ("somebody-s-own", 'JSON format: { "title": "..." }', None),
-    ],
-)
-async def test_a_task_that_is_read_as_json_is_held_to_it(
-    model: str, prompt: str, form: str | None, desk: Desk
-) -> None:
-    """What the chat wants of its answers, a title does not (R28)."""
-    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
-    more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
-
-    await desk.result(prompt, TITLE, agent_model=model, **more)
-
-    (request,) = desk.sim.requests
-    text = request.body.get("text", {})
-    assert text.get("format", {}).get("type") == form
-    assert "verbosity" not in text
 
 
 @pytest.mark.parametrize(

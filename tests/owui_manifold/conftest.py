@@ -12,6 +12,9 @@ import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
+    from calls.desk import Desk
+    from calls.turns import StoredChat
+    from openai_responses.transport.connections import Connections
     from owui_manifold.pipe import Pipe
     from simulator import Simulator
     from stand_in.host import StandInHost
@@ -43,3 +46,21 @@ async def pipe(sim: "Simulator", host: "StandInHost") -> AsyncIterator["Pipe"]:
     made.valves = valves_for(sim)
     yield made
     await close_connections(made)
+
+
+@pytest.fixture
+def chat(
+    sim: "Simulator", host: "StandInHost", connections: "Connections"
+) -> "StoredChat":
+    """A stored chat that nothing has been asked in."""
+    from calls.turns import StoredChat
+
+    return StoredChat(sim, host, connections)
+
+
+@pytest.fixture
+def desk(pipe: "Pipe", sim: "Simulator", host: "StandInHost") -> "Desk":
+    """The pipe as an administrator has set it up, and who asks it."""
+    from calls.desk import Desk
+
+    return Desk(pipe, sim, host)

@@ -14,6 +14,7 @@ from unittest.mock import DEFAULT, AsyncMock
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     PLAIN,
@@ -37,7 +38,6 @@ from owui_chat.storage.records import read_records
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from runs.sample import has_marker
-from simulator import Simulator
 from stand_in.chats import finished_items
 from stand_in.host import StandInHost, close_connections
 from stand_in.signing import SIGN
@@ -72,9 +72,9 @@ async def test_new_pipe_has_opened_and_started_nothing() -> None:
     assert (pipe.Valves, pipe.UserValves) == (Valves, UserValves)
 
 
-async def test_stored_chat_gets_native_events(pipe: Pipe, sim: Simulator) -> None:
+async def test_stored_chat_gets_native_events(desk: Desk) -> None:
     """Reasoning, a marker in front of the text, the usage; the request streams."""
-    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+    chunks = await desk.ask("Hi")
 
     assert chunks[0]["type"] == "response.output_item.added"
     assert chunks[0]["item"]["type"] == "reasoning"
@@ -82,19 +82,17 @@ async def test_stored_chat_gets_native_events(pipe: Pipe, sim: Simulator) -> Non
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert [c for c in chunks if "usage" in c] == [chunks[-1]]
     assert not [c for c in chunks if "error" in c]
-    assert sim.requests[0].body["stream"] is True
-    assert sim.requests[0].headers["Authorization"] == "***"
+    assert desk.bodies[0]["stream"] is True
+    assert desk.sim.requests[0].headers["Authorization"] == "***"
 
 
-async def test_second_turn_replays_the_reasoning_of_the_first(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_second_turn_replays_the_reasoning_of_the_first(desk: Desk) -> None:
     """What was sent, then what was received, byte for byte, then the new words."""
-    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
+    first = await desk.ask("Hi")
 
-    await chunks_of(pipe, chat("Hi", stored(first), "And now?"), **NATIVE)
+    await desk.ask("Hi", stored(first), "And now?")
 
-    asked, asked_again = sim.requests
+    asked, asked_again = desk.sim.requests
     assert asked.response is not None
     received = [strip_for_replay(item) for item in asked.response["output"]]
     assert received[0]["encrypted_content"]
@@ -108,13 +106,11 @@ def without_keys(body: Json, *keys: str) -> Json:
 
 
 @pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
-async def test_plain_caller_gets_chunks(
-    given: Json, pipe: Pipe, host: StandInHost
-) -> None:
+async def test_plain_caller_gets_chunks(given: Json, desk: Desk) -> None:
     """Of Chat Completions, or one result, without markers; nothing is kept."""
-    chunks = await chunks_of(pipe, chat("Hi"), **given)
+    chunks = await chunks_of(desk.pipe, chat("Hi"), **given)
 
-    result = await result_of(pipe, chat("Hi"), **given)
+    result = await result_of(desk.pipe, chat("Hi"), **given)
 
     ChatCompletion.model_validate(result, strict=True)
     assert "output" not in result
@@ -124,14 +120,12 @@ async def test_plain_caller_gets_chunks(
     assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
     assert plain_text(chunks).startswith("This is turn 1.")
     assert not has_marker(plain_text(chunks))
-    assert host.chats.writes == []
+    assert desk.host.chats.writes == []
 
 
-async def test_page_without_streaming_gets_one_result(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_page_without_streaming_gets_one_result(desk: Desk) -> None:
     """With the output items for the host to store, the marker among them."""
-    result = await result_of(pipe, chat("Hi"), **NATIVE)
+    result = await desk.result(chat("Hi"))
 
     ChatCompletion.model_validate(result, strict=True)
     text = result["choices"][0]["message"]["content"]
@@ -141,42 +135,40 @@ async def test_page_without_streaming_gets_one_result(
     assert has_marker(shown)
     assert strip_markers(shown) == text
     assert "encrypted_content" not in str(result)
-    assert len(read_records(host.kept, SIGN)) == 1
-    assert sim.requests[0].body["stream"] is False
+    assert len(read_records(desk.host.kept, SIGN)) == 1
+    assert desk.bodies[0]["stream"] is False
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_sources_are_links_in_the_text_of_a_channel(
-    stream: bool, pipe: Pipe
+    stream: bool, desk: Desk
 ) -> None:
     """It shows none beside it, as a chat does."""
     metadata = {**IDS, "chat_id": "channel:1"}
     given = {"__user__": USER, "__metadata__": metadata}
     if stream:
-        text = stored(await chunks_of(pipe, chat("sim:annotations"), **given))
+        text = stored(await desk.ask("sim:annotations", **given))
     else:
-        result = await result_of(pipe, chat("sim:annotations"), **given)
+        result = await desk.result(chat("sim:annotations"), **given)
         text = message_text(result["output"][-1])
 
     assert text.endswith("\n\n[1] [The chronicle](<http://127.0.0.1/chronicle>)")
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_task_gets_its_text_and_nothing_else(
-    stream: bool, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_task_gets_its_text_and_nothing_else(stream: bool, desk: Desk) -> None:
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
-    given = {**NATIVE, "__task__": "title_generation"}
+    given = {"__task__": "title_generation"}
 
     if stream:
-        content = plain_text(await chunks_of(pipe, chat(prompt), **given))
+        content = plain_text(await desk.ask(prompt, **given))
     else:
-        result = await result_of(pipe, chat(prompt), **given)
+        result = await desk.result(chat(prompt), **given)
         content = result["choices"][0]["message"]["content"]
 
     assert content == '{"title": "Talking to a Stand-in"}'
-    assert host.chats.writes == []
-    assert sim.requests[0].body["reasoning"] == {"effort": "none"}
+    assert desk.host.chats.writes == []
+    assert desk.bodies[0]["reasoning"] == {"effort": "none"}
 
 
 @pytest.mark.parametrize(
@@ -190,8 +182,7 @@ async def test_task_gets_its_text_and_nothing_else(
 async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
     task: str,
     rules: str,
-    pipe: Pipe,
-    sim: Simulator,
+    desk: Desk,
     caplog: pytest.LogCaptureFixture,
     *,
     is_asked: bool,
@@ -200,13 +191,13 @@ async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
 
     The log says why no tool runs.
     """
-    pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
+    desk.set_valves(TOOL_APPROVAL=rules)
     given = {**PLAIN, "__task__": task}
 
-    result = await result_of(pipe, chat("Hi"), **given)
-    streamed = await chunks_of(pipe, chat("Hi"), **given)
+    result = await desk.result(chat("Hi"), **given)
+    streamed = await desk.ask("Hi", **given)
 
-    assert bool(sim.requests) is is_asked
+    assert bool(desk.sim.requests) is is_asked
     assert bool(result["choices"][0]["message"]["content"]) is is_asked
     assert bool(plain_text(streamed)) is is_asked
     assert ("lets no tool run" not in caplog.text) is is_asked
@@ -215,19 +206,17 @@ async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
 MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
 
 
-async def test_merged_answers_stream_as_the_page_reads_them(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_merged_answers_stream_as_the_page_reads_them(desk: Desk) -> None:
     """In `choices[0].delta.content`, from the model that the person chose."""
-    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    desk.set_valves(TASK_MODEL="gpt-6-luna")
 
-    chunks = await chunks_of(pipe, chat("sim:chat,delay=100"), **MERGING)
+    chunks = await desk.ask("sim:chat,delay=100", **MERGING)
 
     texts = [chunk for chunk in chunks if plain_text([chunk])]
     assert len(texts) > 1
     assert plain_text(chunks).startswith("This is turn 1.")
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
-    [request] = sim.requests
+    [request] = desk.sim.requests
     assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
 
 
@@ -240,12 +229,12 @@ async def test_merged_answers_stream_as_the_page_reads_them(
     ids=["fails", "is refused"],
 )
 async def test_merge_that_fails_says_so_as_text(
-    valves: Json, scenario: str, shown: str, pipe: Pipe, sim: Simulator
+    valves: Json, scenario: str, shown: str, desk: Desk
 ) -> None:
     """The page stops at an error without showing it."""
-    pipe.valves = valves_for(sim, **valves)
+    desk.set_valves(**valves)
 
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **MERGING)
+    chunks = await desk.ask(f"sim:{scenario}", **MERGING)
 
     assert errors(chunks) == []
     assert shown in plain_text(chunks)
@@ -262,63 +251,61 @@ async def test_merge_that_fails_says_so_as_text(
     ],
 )
 async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
-    task: str, scenario: str, is_used: bool, pipe: Pipe
+    task: str, scenario: str, is_used: bool, desk: Desk
 ) -> None:
     """Open WebUI would replace a summary by the beginnings of all messages."""
-    result = await result_of(pipe, chat(f"sim:{scenario}"), **PLAIN, __task__=task)
+    result = await desk.result(chat(f"sim:{scenario}"), **PLAIN, __task__=task)
 
     assert bool(result["choices"][0]["message"]["content"]) is is_used
 
 
-async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -> None:
+async def test_users_valves_are_read_from_the_user(desk: Desk) -> None:
     """As the host passes them; anything else counts as nothing chosen."""
     chosen = {**USER, "valves": UserValves(REASONING_EFFORT="low")}
     odd = {**USER, "valves": {"REASONING_EFFORT": "low"}}
 
-    await chunks_of(pipe, chat("Hi"), __user__=chosen, __metadata__=IDS)
-    await chunks_of(pipe, chat("Hi"), __user__=odd, __metadata__=IDS)
+    await desk.ask("Hi", __user__=chosen, __metadata__=IDS)
+    await desk.ask("Hi", __user__=odd, __metadata__=IDS)
 
-    first, second = sim.requests
+    first, second = desk.sim.requests
     assert first.body["reasoning"]["effort"] == "low"
     assert "effort" not in second.body["reasoning"]
 
 
-async def test_two_copies_at_once_lose_nothing(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_two_copies_at_once_lose_nothing(desk: Desk) -> None:
     """Two models of two functions answer in one chat."""
     other = Pipe()
-    other.valves = valves_for(sim)
+    other.valves = valves_for(desk.sim)
 
     await asyncio.gather(
-        chunks_of(pipe, chat("Hi"), **NATIVE),
+        desk.ask("Hi"),
         chunks_of(
             other, {**chat("Hi"), "model": "copy.gpt-5.6-sol"}, **answering("m-2")
         ),
     )
 
     await close_connections(other)
-    records = read_records(host.kept, SIGN).values()
+    records = read_records(desk.host.kept, SIGN).values()
     assert {record.message_id for record in records} == {"m-1", "m-2"}
     assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
 
 
-async def test_body_of_the_host_is_not_modified(pipe: Pipe) -> None:
+async def test_body_of_the_host_is_not_modified(desk: Desk) -> None:
     """It goes on with the same body."""
     body = chat("Hi", tools=[TOOL], tool_choice="auto")
 
-    await chunks_of(pipe, body, **NATIVE)
+    await desk.chunks(body)
 
     assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
 
 
-async def sentences(pipe: Pipe, body: Json) -> set[str]:
+async def sentences(desk: Desk, body: Json) -> set[str]:
     """What each kind of caller is told, without the id that each error has."""
     answers = [
-        await chunks_of(pipe, body, **NATIVE),
-        await chunks_of(pipe, body, **PLAIN),
-        [await result_of(pipe, body, **NATIVE)],
-        [await result_of(pipe, body, **PLAIN)],
+        await desk.chunks(body),
+        await desk.chunks(body, **PLAIN),
+        [await desk.result(body)],
+        [await desk.result(body, **PLAIN)],
     ]
     for chunks in answers:
         assert all(set(chunk) == {"error"} for chunk in chunks)
@@ -339,45 +326,31 @@ async def sentences(pipe: Pipe, body: Json) -> set[str]:
     ids=["no key", "wrong key", "unknown model", "no object"],
 )
 async def test_bad_input_gives_one_message(
-    valves: Json, body: Json, sentence: str, pipe: Pipe, sim: Simulator
+    valves: Json, body: Json, sentence: str, desk: Desk
 ) -> None:
     """The same for every kind of caller; the chat goes on afterwards."""
-    pipe.valves = valves_for(sim, **valves)
+    desk.set_valves(**valves)
 
-    [problem] = await sentences(pipe, {**chat("Hi"), **body})
+    [problem] = await sentences(desk, {**chat("Hi"), **body})
 
     assert sentence in problem
-    assert (valves.get("API_KEY") or sim.api_key) not in problem
-    pipe.valves = valves_for(sim)
-    assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
+    assert (valves.get("API_KEY") or desk.sim.api_key) not in problem
+    desk.pipe.valves = valves_for(desk.sim)
+    assert grown(await desk.ask("Hi"))
 
 
-async def test_administrators_message_may_be_no_object(pipe: Pipe) -> None:
+async def test_administrators_message_may_be_no_object(desk: Desk) -> None:
     """It is looked at for a command before anything else reads it."""
     body = {**chat("Hi"), "messages": ["Hi"]}
-    administrator = {**USER, "role": "admin"}
 
-    [chunk] = await chunks_of(pipe, body, **{**NATIVE, "__user__": administrator})
+    [chunk] = await desk.chunks(body, __user__={**USER, "role": "admin"})
 
     assert "is not an object with a role" in chunk["error"]["message"]
 
 
-async def test_old_host_gets_one_message_and_no_request_is_sent(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """It may lack any name, also the address of its database."""
-    host.provide("env", VERSION="0.11.3")
-
-    [problem] = await sentences(pipe, chat("Hi"))
-
-    assert problem.startswith("This pipe needs Open WebUI 0.11.4 or newer;")
-    assert host.chats.writes == []
-    assert sim.requests == []
-
-
-async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
+async def test_stopping_closes_the_connection(desk: Desk) -> None:
     """At an await, as the host's stop button does."""
-    answer = await pipe.pipe(chat("sim:slow"), **NATIVE)
+    answer = await desk.answer(chat("sim:slow"))
     assert isinstance(answer, AsyncGenerator)
     async with aclosing(answer):
         async for chunk in answer:
@@ -389,7 +362,7 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-    assert (await sim.closed_early()).scenario == "slow"
+    assert (await desk.sim.closed_early()).scenario == "slow"
 
 
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -410,20 +383,20 @@ def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
 
 @pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
 async def test_own_fault_in_a_stream_gives_an_error_id(
-    given: Json, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    given: Json, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One message; the rest is in the log, without what may be secret."""
-    [chunk] = await chunks_of(pipe, BrokenBody(chat("Hi")), **given)
+    [chunk] = await desk.chunks(BrokenBody(chat("Hi")), **given)
 
     check_fault(chunk["error"]["message"], caplog)
 
 
 async def test_own_fault_in_a_task_is_only_logged(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The host would take the message for a title."""
     body = BrokenBody(chat("Hi", stream=False))
-    result = await pipe.pipe(body, **NATIVE, __task__="title_generation")
+    result = await desk.answer(body, __task__="title_generation")
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
@@ -434,7 +407,7 @@ async def test_own_fault_in_a_task_is_only_logged(
 
 
 async def test_exception_at_the_end_keeps_the_answer(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host would drop it if anything were raised."""
 
@@ -443,19 +416,19 @@ async def test_exception_at_the_end_keeps_the_answer(
 
     monkeypatch.setattr("owui_manifold.run.answer.report_end", report_end)
 
-    chunks = await chunks_of(pipe, chat("sim:short"), **NATIVE)
+    chunks = await desk.ask("sim:short")
 
     assert "Turn 1." in grown(chunks)
     check_fault(chunks[-1]["error"]["message"], caplog)
 
 
 async def test_failed_task_is_logged(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With the message, never the key."""
-    pipe.valves = valves_for(sim, API_KEY="")
+    desk.set_valves(API_KEY="")
 
-    await result_of(pipe, chat("Hi"), **NATIVE, __task__="tags_generation")
+    await desk.result(chat("Hi"), __task__="tags_generation")
 
     assert re.match(
         r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
@@ -471,24 +444,24 @@ async def test_failed_task_is_logged(
     ],
 )
 async def test_a_task_model_that_the_key_may_not_use(
-    changed: Json, pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    changed: Json, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The chat's own model does the task; one refused request, one line in the log."""
-    pipe.valves = valves_for(sim, **changed)
+    desk.set_valves(**changed)
     words = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
     prompt = chat(words, model="f.gpt-5.2")
 
     for _ in range(2):
-        result = await result_of(pipe, prompt, __task__="title_generation")
+        result = await result_of(desk.pipe, prompt, __task__="title_generation")
         assert "Stand-in" in result["choices"][0]["message"]["content"]
 
-    refused, *done = [request.status for request in sim.requests]
+    refused, *done = [request.status for request in desk.sim.requests]
     assert refused in (400, 403)
     assert done == [200, 200]
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 
 
-async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> None:
+async def test_one_bad_moment_says_nothing_about_a_task_model(desk: Desk) -> None:
     """A firewall's page names no model: the chat's own model does this task alone."""
     text = {"type": "output_text", "text": '{"title": "Hi"}', "annotations": []}
     output = [{"type": "message", "role": "assistant", "content": [text]}]
@@ -499,10 +472,9 @@ async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> Non
     prompt = chat("### Task: a title", model="f.gpt-5.2")
 
     async with Upstream(in_turn(page, done)) as server:
-        values = {"BASE_URL": server.base_url, "TASK_MODEL": "gpt-6-luna"}
-        pipe.valves = pipe.valves.model_copy(update=values)
+        desk.set_valves(BASE_URL=server.base_url, TASK_MODEL="gpt-6-luna")
         for _ in range(2):
-            result = await result_of(pipe, prompt, __task__="title_generation")
+            result = await result_of(desk.pipe, prompt, __task__="title_generation")
             assert "Hi" in result["choices"][0]["message"]["content"]
 
     models = [body["model"] for body in server.bodies]
@@ -518,17 +490,17 @@ async def test_one_bad_moment_says_nothing_about_a_task_model(pipe: Pipe) -> Non
     ],
 )
 async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
-    task: str, task_model: str, asked: list[str], pipe: Pipe, sim: Simulator
+    task: str, task_model: str, asked: list[str], desk: Desk
 ) -> None:
     """Each model is asked once; the log says why there is no text."""
     key = "sk-simulator-limited"
-    pipe.valves = valves_for(sim, TASK_MODEL=task_model, API_KEY=key)
+    desk.set_valves(TASK_MODEL=task_model, API_KEY=key)
     body = chat("Hi", model="f.gpt-5-auto")
 
-    result = await result_of(pipe, body, **PLAIN, __task__=task)
+    result = await desk.result(body, **PLAIN, __task__=task)
 
     assert result["choices"][0]["message"]["content"] == ""
-    assert [request.body["model"] for request in sim.requests] == asked
+    assert [body["model"] for body in desk.bodies] == asked
 
 
 def done_types(chunks: list[Json]) -> list[str]:
@@ -536,29 +508,27 @@ def done_types(chunks: list[Json]) -> list[str]:
     return [item["type"] for item in finished_items(chunks)]
 
 
-async def test_tool_is_run_and_shown_in_one_answer(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_tool_is_run_and_shown_in_one_answer(desk: Desk) -> None:
     """Call, output, answer; one marker names what waited for the text."""
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
+    chunks = await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert done_types(chunks) == [
         *("reasoning", "function_call", "function_call_output"),
         *("reasoning", "message"),
     ]
     assert "It said: Rain in Zürich." in grown(chunks)
-    assert len(sim.requests) == 2
-    [record] = read_records(host.kept, SIGN).values()
+    assert len(desk.sim.requests) == 2
+    [record] = read_records(desk.host.kept, SIGN).values()
     kinds = [item["type"] for item in record.payload]
     assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
 
 
 @pytest.mark.parametrize("ids", [IDS, {}], ids=["stored chat", "plain HTTP"])
-async def test_tool_is_run_without_a_stream(ids: Json, pipe: Pipe) -> None:
+async def test_tool_is_run_without_a_stream(ids: Json, desk: Desk) -> None:
     """The result does not ask to run it again."""
     given = {**with_tool(), "__metadata__": {"user_id": "user-1", **ids}}
 
-    result = await result_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+    result = await desk.result(chat("sim:tool", tools=[TOOL]), **given)
 
     [choice] = result["choices"]
     assert choice["finish_reason"] == "stop"
@@ -580,22 +550,22 @@ class Toolkit:
 
 
 async def test_the_model_reads_why_a_tool_failed(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not the keys of pipe and toolkit, and not where the server is installed."""
     caplog.set_level(logging.DEBUG)
-    given = with_tool(Toolkit(sim.api_key).get_weather)
+    given = with_tool(Toolkit(desk.sim.api_key).get_weather)
 
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+    chunks = await desk.chunks(chat("sim:tool", tools=[TOOL]), **given)
 
     told = (
         "Error: get_weather failed: ValueError: Zürich: day must look like 2026-12-31, "
         "metric ['[redacted]', '[redacted]', '[path]/forecast.py']"
     )
-    assert sim.requests[-1].body["input"][-1]["output"] == told
+    assert desk.sent["input"][-1]["output"] == told
     assert "day must look like 2026-12-31" in grown(chunks)
-    sent = str([request.body for request in sim.requests])
-    for secret in ("canary", sim.api_key, sys.prefix):
+    sent = str(desk.bodies)
+    for secret in ("canary", desk.sim.api_key, sys.prefix):
         assert secret not in sent + str(chunks)
     assert "ValueError: Zürich: day must look like" in caplog.text
     assert "canary" not in caplog.text
@@ -612,21 +582,23 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
 
 @pytest.mark.parametrize("found", [DEFAULT, None], ids=["a row", "in the chat alone"])
 async def test_each_finished_round_is_stored_with_its_message(
-    found: object, pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    found: object, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Open WebUI stores at the end: a server that is killed would lose the rounds.
 
     A message that the page wrote is in the chat alone, without a row of its own. It is
     read before the first round: then its items are those that were stored here.
     """
-    message_row(host)
-    read = AsyncMock(wraps=host.chats.get_message_by_id, return_value=found)
-    monkeypatch.setattr(host.chats, "get_message_by_id", read)
+    message_row(desk.host)
+    read = AsyncMock(wraps=desk.host.chats.get_message_by_id, return_value=found)
+    monkeypatch.setattr(desk.host.chats, "get_message_by_id", read)
 
-    chunks = await chunks_of(pipe, chat("sim:tool-twice", tools=[TOOL]), **with_tool())
+    chunks = await desk.chunks(chat("sim:tool-twice", tools=[TOOL]), **with_tool())
 
     done = done_types(chunks)
-    rounds = [[item["type"] for item in saved["output"]] for saved in host.chats.saved]
+    rounds = [
+        [item["type"] for item in saved["output"]] for saved in desk.host.chats.saved
+    ]
     assert len(rounds) == 2
     assert all(kinds[-1] == "function_call_output" for kinds in rounds)
     assert rounds[1][: len(rounds[0])] == rounds[0]
@@ -634,15 +606,13 @@ async def test_each_finished_round_is_stored_with_its_message(
     read.assert_awaited_once_with("chat-1-m-1")
 
 
-async def test_round_is_stored_once_all_its_calls_have_outputs(
-    pipe: Pipe, host: StandInHost
-) -> None:
+async def test_round_is_stored_once_all_its_calls_have_outputs(desk: Desk) -> None:
     """An open call would be one that the host asks about."""
-    message_row(host)
+    message_row(desk.host)
 
-    await chunks_of(pipe, chat("sim:five-calls", tools=[TOOL]), **with_tool())
+    await desk.chunks(chat("sim:five-calls", tools=[TOOL]), **with_tool())
 
-    [saved] = host.chats.saved
+    [saved] = desk.host.chats.saved
     kinds = [item["type"] for item in saved["output"]]
     assert kinds.count("function_call_output") == 5
 
@@ -657,29 +627,29 @@ async def test_round_is_stored_once_all_its_calls_have_outputs(
     ids=["an answer that is continued", "no such message", "a temporary chat"],
 )
 async def test_items_that_a_message_holds_are_not_replaced(
-    answer: Json | None, chat_id: str, pipe: Pipe, host: StandInHost
+    answer: Json | None, chat_id: str, desk: Desk
 ) -> None:
     """They are the first part of an answer that is continued."""
-    messages = message_row(host, **(answer or {}))
+    messages = message_row(desk.host, **(answer or {}))
     if answer is None:
         del messages["m-1"]
     given = with_tool(chat_id=chat_id)
 
-    await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), **given)
 
-    assert host.chats.saved == []
+    assert desk.host.chats.saved == []
 
 
 async def test_database_that_is_away_stops_no_round(
-    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer goes on; the host stores it at its end."""
-    message_row(host)
+    message_row(desk.host)
     name = "upsert_message_to_chat_by_id_and_message_id"
     fail = AsyncMock(side_effect=OSError("database is away"))
-    monkeypatch.setattr(host.chats, name, fail)
+    monkeypatch.setattr(desk.host.chats, name, fail)
 
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **with_tool())
+    chunks = await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
 
     assert errors(chunks) == []
     assert done_types(chunks)[-1] == "message"
@@ -694,39 +664,32 @@ POSTGRES = "postgresql://db/webui"
     ids=["stream", "whole", "half a minute at most"],
 )
 async def test_end_waits_for_a_database_that_is_away(
-    streams: bool, away: int, seconds: float, pipe: Pipe, host: StandInHost
+    streams: bool, away: int, seconds: float, desk: Desk
 ) -> None:
     """Open WebUI stores the last line and the answer then, and gives up at once."""
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
-    host.chats.away = away
+    desk.host.chats.away = away
     loop = asyncio.get_running_loop()
     began = loop.time()
     body = chat("sim:chat hello", stream=streams)
 
-    answer = await pipe.pipe(body, **NATIVE)
+    answer = await desk.answer(body)
     shown = grown([c async for c in answer]) if streams else str(answer["choices"])
 
     assert "This is turn 1" in shown
     assert loop.time() - began == pytest.approx(seconds, abs=0.5)
 
 
-async def test_refusal_without_a_stream_waits_for_the_database_too(
-    pipe: Pipe, host: StandInHost
-) -> None:
+async def test_refusal_without_a_stream_waits_for_the_database_too(desk: Desk) -> None:
     """The page is told nothing else: there is no line of an agent."""
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
-    host.chats.away = 3
-    pipe.valves = pipe.valves.model_copy(update={"BASE_URL": "ftp://a.example"})
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
-    result = await result_of(pipe, chat("Hi"), **NATIVE, __event_emitter__=emit)
+    desk.host.chats.away = 3
+    desk.set_valves(BASE_URL="ftp://a.example")
+    result = await desk.result(chat("Hi"), __event_emitter__=desk.emit)
 
     assert "BASE_URL" in result["error"]["message"]
-    assert events == []
-    assert host.chats.away == 0
+    assert desk.emitted == []
+    assert desk.host.chats.away == 0
 
 
 @pytest.mark.parametrize(
@@ -739,11 +702,11 @@ async def test_refusal_without_a_stream_waits_for_the_database_too(
     ids=["a row", "SQLite", "no row"],
 )
 async def test_end_of_a_stream_asks_the_database_once(
-    address: str, given: Json, asked: int, pipe: Pipe, host: StandInHost
+    address: str, given: Json, asked: int, desk: Desk
 ) -> None:
     """Before the last line; Open WebUI stores the answer in the same moment."""
     vars(sys.modules["open_webui.env"])["DATABASE_URL"] = address
 
-    await chunks_of(pipe, chat("sim:chat hello"), **given)
+    await desk.ask("sim:chat hello", **given)
 
-    assert host.chats.asked == asked
+    assert desk.host.chats.asked == asked

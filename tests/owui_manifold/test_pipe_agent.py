@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from agents.sample import calls
+from calls.desk import Desk
 from calls.outcomes import (
-    chunks_of,
     closings,
     errors,
     host_events,
-    result_of,
     statuses,
     stored,
 )
@@ -23,12 +22,11 @@ from calls.sample import IDS, TOOL, USER, chat
 from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.items import message_text
-from owui_manifold.pipe import Pipe
 from owui_manifold.run import agent as agent_module
 from runs.sample import message
 from runs.scripted import ScriptedProvider
 from simulator import Simulator
-from stand_in.host import StandInHost, close_connections, host_callable
+from stand_in.host import close_connections, host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -95,9 +93,8 @@ def asked(text: str, model: str = AGENT, **more: Any) -> Json:
     return chat(text, **{"model": model, "tools": offered("get_weather"), **more})
 
 
-def configure(pipe: Pipe, **parameters: Any) -> None:
-    valves = {"AGENT_JSON": json.dumps(parameters)}
-    pipe.valves = pipe.valves.model_copy(update=valves)
+def configure(desk: Desk, **parameters: Any) -> None:
+    desk.set_valves(AGENT_JSON=json.dumps(parameters))
 
 
 def head(body: Json) -> str:
@@ -119,79 +116,77 @@ def metadata_of(chunks: list[Json]) -> list[Json]:
     return [line["execution_metadata"] for line in lines if "action" in line]
 
 
-async def test_a_strategy_is_a_model_with_policies(pipe: Pipe, sim: Simulator) -> None:
+async def test_a_strategy_is_a_model_with_policies(desk: Desk) -> None:
     """The model of AGENT_JSON answers; the policies follow the system prompt (R7)."""
-    configure(pipe, model="gpt-5.2", instruction="You know the lake.")
+    configure(desk, model="gpt-5.2", instruction="You know the lake.")
     body = asked("Hi", "my_pipe.gpt5_react")
     body["messages"].insert(0, {"role": "system", "content": "Answer in French."})
 
-    await chunks_of(pipe, body, **given())
+    await desk.chunks(body, **given())
 
-    sent = sim.requests[-1].body
+    sent = desk.sent
     assert sent["model"] == "gpt-5.2"
     text = head(sent)
     places = [text.index(part) for part in ("the lake", "in French", *POLICIES)]
     assert places == sorted(places)
 
 
-async def test_a_plain_model_gets_no_policies(pipe: Pipe, sim: Simulator) -> None:
+async def test_a_plain_model_gets_no_policies(desk: Desk) -> None:
     """AGENT_JSON is about agents alone."""
-    configure(pipe, instruction="You know the lake.", context=["It froze."])
-    chunks = await chunks_of(pipe, chat("Hi"), **given())
+    configure(desk, instruction="You know the lake.", context=["It froze."])
+    chunks = await desk.ask("Hi", **given())
 
-    assert "developer" not in str(sim.requests[-1].body["input"])
-    assert "It froze." not in str(sim.requests[-1].body)
+    assert "developer" not in str(desk.sent["input"])
+    assert "It froze." not in str(desk.sent)
     assert host_events(chunks, "source") == []
 
 
-async def test_a_failed_call_is_not_made_again(pipe: Pipe, sim: Simulator) -> None:
+async def test_a_failed_call_is_not_made_again(desk: Desk) -> None:
     """With the same arguments; the cause follows the fixed text (R20, R21)."""
     tool = Weather(fails=True)
-    chunks = await chunks_of(pipe, asked("sim:tool-twice"), **given(tool))
+    chunks = await desk.chunks(asked("sim:tool-twice"), **given(tool))
 
     assert errors(chunks) == []
     assert tool.calls == 1
-    first, second = outputs(sim)
+    first, second = outputs(desk.sim)
     assert first == (
         "tool invoke error: failed to execute tool\nRuntimeError: no weather today"
     )
     assert "repeated failure detected" in second
 
 
-async def test_own_tools_of_the_host_are_named_where_offered(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_own_tools_of_the_host_are_named_where_offered(desk: Desk) -> None:
     """Only there: a tool of somebody else may have the same name."""
     builtin = ("create_tasks", "update_task", "delegate_task")
     body = asked("Hi", tools=offered(*builtin))
-    await chunks_of(pipe, body, **given(builtin=builtin))
-    await chunks_of(pipe, asked("Hi", tools=offered(*builtin)), **given())
+    await desk.chunks(body, **given(builtin=builtin))
+    await desk.chunks(asked("Hi", tools=offered(*builtin)), **given())
 
-    with_tools, without_tools = (head(request.body) for request in sim.requests[-2:])
+    with_tools, without_tools = (
+        head(request.body) for request in desk.sim.requests[-2:]
+    )
     assert "`create_tasks`" in with_tools
     assert "`delegate_task`" in with_tools
     assert "`ask_user`" not in with_tools
     assert "<host_tools>" not in without_tools
 
 
-async def test_a_window_keeps_the_question_that_is_answered_again(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_a_window_keeps_the_question_that_is_answered_again(desk: Desk) -> None:
     """A wish how to do that is no turn of its own; the page says what is forgotten."""
-    configure(pipe, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
+    configure(desk, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
     body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
-    chunks = await chunks_of(pipe, body, **given(regeneration_message_id="m-0"))
+    chunks = await desk.chunks(body, **given(regeneration_message_id="m-0"))
 
-    sent = [message_text(item) for item in sim.requests[-1].body["input"]]
+    sent = [message_text(item) for item in desk.sent["input"]]
     assert sent[-3:] == ["Second.", "Two.", "In French."]
     assert "First." not in sent
     assert any("1 earlier turn was left out" in line for line in statuses(chunks))
 
 
-async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> None:
-    configure(pipe, maximum_iterations="many", surprise=1, context=7)
-    lines = statuses(await chunks_of(pipe, asked("Hi"), **given(user=ADMIN)))
-    hidden = statuses(await chunks_of(pipe, asked("Hi"), **given()))
+async def test_mistakes_of_agent_json_are_told_to_administrators(desk: Desk) -> None:
+    configure(desk, maximum_iterations="many", surprise=1, context=7)
+    lines = statuses(await desk.chunks(asked("Hi"), **given(user=ADMIN)))
+    hidden = statuses(await desk.chunks(asked("Hi"), **given()))
 
     assert any("`maximum_iterations` cannot be 'many'" in line for line in lines)
     assert any("unknown names: surprise" in line for line in lines)
@@ -215,20 +210,15 @@ async def test_mistakes_of_agent_json_are_told_to_administrators(pipe: Pipe) -> 
     ],
 )
 async def test_a_request_may_lower_limits(
-    pipe: Pipe,
-    sim: Simulator,
-    host: StandInHost,
-    stated: Json,
-    stored: Json,
-    rounds: int,
+    desk: Desk, stated: Json, stored: Json, rounds: int
 ) -> None:
     """Only what an administrator stored with the model raises them."""
-    configure(pipe, maximum_iterations=4)
-    host.models.add(AGENT, "admin", custom_params=stored)
+    configure(desk, maximum_iterations=4)
+    desk.host.models.add(AGENT, "admin", custom_params=stored)
     body = asked("sim:agent-steps", **stated)
-    await chunks_of(pipe, body, **given(Weather()))
+    await desk.chunks(body, **given(Weather()))
 
-    assert len(sim.requests) == rounds + 1
+    assert len(desk.sim.requests) == rounds + 1
 
 
 RULES: Json = {
@@ -261,17 +251,17 @@ OTHERS: tuple[Json, ...] = (
 @pytest.mark.parametrize("others", OTHERS, ids=["empty", "other", "null", "guide"])
 @pytest.mark.parametrize("place", ["AGENT_JSON", "the model"])
 async def test_rules_of_an_administrator_are_no_callers_to_replace(
-    place: str, others: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+    place: str, others: Json, desk: Desk
 ) -> None:
     """Open WebUI sends what is stored only where a request says nothing."""
     if place == "AGENT_JSON":
-        configure(pipe, **RULES)
+        configure(desk, **RULES)
     else:
-        host.models.add(AGENT, "admin", custom_params=RULES)
-    await chunks_of(pipe, asked("Hi"), **given())
-    await chunks_of(pipe, asked("Hi", **others), **given())
+        desk.host.models.add(AGENT, "admin", custom_params=RULES)
+    await desk.chunks(asked("Hi"), **given())
+    await desk.chunks(asked("Hi", **others), **given())
 
-    ruled, asked_otherwise = (head(request.body) for request in sim.requests)
+    ruled, asked_otherwise = map(head, desk.bodies)
     assert "GUARD: keep the code secret." in ruled
     assert ruled.endswith(LAST_RULES)
     assert asked_otherwise == ruled
@@ -279,16 +269,16 @@ async def test_rules_of_an_administrator_are_no_callers_to_replace(
 
 @pytest.mark.parametrize("context", ["Closed.", [], "", None])
 async def test_rules_that_an_administrator_opens_may_be_replaced(
-    pipe: Pipe, sim: Simulator, context: object
+    desk: Desk, context: object
 ) -> None:
     """Where `caller_may_set` names them, the caller's wins."""
-    configure(pipe, **RULES)
+    configure(desk, **RULES)
     opened = expert(caller_may_set="instruction, context")
-    pipe.valves = pipe.valves.model_copy(update={"EXPERT_JSON": opened})
+    desk.set_valves(EXPERT_JSON=opened)
     body = asked("Hi", instruction="You sail.", context=context)
-    await chunks_of(pipe, body, **given())
+    await desk.chunks(body, **given())
 
-    sent = head(sim.requests[-1].body)
+    sent = head(desk.sent)
     assert "You sail." in sent
     assert RULES["instruction"] not in sent
     assert "GUARD: no code." in sent
@@ -309,12 +299,12 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
     ],
 )
 async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture, stated: object, left_out: list[str]
+    desk: Desk, caplog: pytest.LogCaptureFixture, stated: object, left_out: list[str]
 ) -> None:
     """What it may set is no parameter that got lost."""
-    configure(pipe, maximum_iterations=4)
+    configure(desk, maximum_iterations=4)
     body = asked("sim:short hello", maximum_iterations=stated)
-    await chunks_of(pipe, body, **given())
+    await desk.chunks(body, **given())
 
     lines = [text for text in caplog.messages if "left out of requests" in text]
     shown = [line.split("user-1: ")[1] for line in lines]
@@ -323,7 +313,7 @@ async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
 
 
 async def test_a_call_that_comes_twice_is_made_once(
-    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its last form; one without a name is dropped (R12)."""
     once = calls("get_weather", 1, "Bern")
@@ -333,7 +323,7 @@ async def test_a_call_that_comes_twice_is_made_once(
     monkeypatch.setattr(agent_module, "Attempts", lambda *_: provider)
     tool = Weather()
 
-    chunks = await chunks_of(pipe, asked("Hi"), **given(tool))
+    chunks = await desk.chunks(asked("Hi"), **given(tool))
 
     assert errors(chunks) == []
     assert tool.calls == 1
@@ -343,15 +333,17 @@ async def test_a_call_that_comes_twice_is_made_once(
 
 
 async def test_the_log_has_figures_and_no_words(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither of the chat nor of its tools (R16)."""
     caplog.set_level(logging.DEBUG)
-    chunks = await chunks_of(pipe, asked("sim:tool my diary"), **given(Weather()))
+    chunks = await desk.chunks(asked("sim:tool my diary"), **given(Weather()))
 
     assert '"rounds": 2, "tool_calls": 1' in caplog.text
     [metadata] = metadata_of(chunks)
-    usages = [request.response["usage"] for request in sim.requests if request.response]
+    usages = [
+        request.response["usage"] for request in desk.sim.requests if request.response
+    ]
     tokens = sum(usage["total_tokens"] for usage in usages)
     assert metadata["total_tokens"] == tokens > 0
     output = "Rain in Zürich."
@@ -369,21 +361,19 @@ GIVEN = (
 
 
 @pytest.mark.parametrize("place", ["AGENT_JSON", "the model", "the request"])
-async def test_context_is_read_and_shown_as_sources(
-    place: str, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> None:
     """It ends the instructions, after what Open WebUI's own tools are for (R8)."""
     body = asked("Hi", tools=offered("create_tasks"))
     if place == "AGENT_JSON":
-        configure(pipe, context=CONTEXT)
+        configure(desk, context=CONTEXT)
     elif place == "the model":
-        host.models.add(AGENT, "admin", custom_params={"context": CONTEXT})
+        desk.host.models.add(AGENT, "admin", custom_params={"context": CONTEXT})
     else:
         body["context"] = CONTEXT
-    chunks = await chunks_of(pipe, body, **given(builtin=("create_tasks",)))
+    chunks = await desk.chunks(body, **given(builtin=("create_tasks",)))
 
     assert errors(chunks) == []
-    text = head(sim.requests[-1].body)
+    text = head(desk.sent)
     assert text.endswith(f"</host_tools>\n\n{GIVEN}")
     first, second = host_events(chunks, "source")
     assert first["source"] == {"name": "Office", "url": "http://a.b"}
@@ -391,10 +381,10 @@ async def test_context_is_read_and_shown_as_sources(
     assert second["source"] == {"name": "Context 2"}
 
 
-async def test_pages_of_a_search_are_numbered_after_the_context(pipe: Pipe) -> None:
+async def test_pages_of_a_search_are_numbered_after_the_context(desk: Desk) -> None:
     """The page's `[n]` is the n-th source."""
-    configure(pipe, context=CONTEXT)
-    chunks = await chunks_of(pipe, asked("sim:annotations"), **given())
+    configure(desk, context=CONTEXT)
+    chunks = await desk.chunks(asked("sim:annotations"), **given())
 
     assert "the town's chronicle[3]" in stored(chunks)
     keys = [row["metadata"][0]["source"] for row in host_events(chunks, "source")]
@@ -402,17 +392,12 @@ async def test_pages_of_a_search_are_numbered_after_the_context(pipe: Pipe) -> N
     assert len(keys) == 3
 
 
-async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
+async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:
     """With no round; for the page, a plain client, and a whole answer (R15)."""
-    configure(pipe, model="chatgpt-image-latest")
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
-    page = await chunks_of(pipe, asked("Hi"), **given())
-    plain = await chunks_of(pipe, asked("Hi"), __user__=USER, __metadata__={})
-    whole = await result_of(pipe, asked("Hi"), **given(), __event_emitter__=emit)
+    configure(desk, model="chatgpt-image-latest")
+    page = await desk.chunks(asked("Hi"), **given())
+    plain = await desk.chunks(asked("Hi"), __user__=USER, __metadata__={})
+    whole = await desk.result(asked("Hi"), **given(), __event_emitter__=desk.emit)
 
     [metadata] = metadata_of(page)
     assert metadata["strategy"] == "gpt5_function_calling"
@@ -424,60 +409,53 @@ async def test_a_refusal_before_the_run_has_its_metadata(pipe: Pipe) -> None:
     assert before_error["execution_metadata"] == metadata
     assert whole["execution_metadata"] == metadata
     assert "AGENT_JSON" in whole["error"]["message"]
-    assert [event["data"]["execution_metadata"] for event in events] == [metadata]
+    assert [event["data"]["execution_metadata"] for event in desk.emitted] == [metadata]
 
 
-async def test_a_stopped_answer_tells_the_page_what_it_took(pipe: Pipe) -> None:
+async def test_a_stopped_answer_tells_the_page_what_it_took(desk: Desk) -> None:
     """Nothing more is asked of the server (R15)."""
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
-
-    answer = await pipe.pipe(asked("sim:stall"), **given(), __event_emitter__=emit)
+    answer = await desk.answer(
+        asked("sim:stall"), **given(), __event_emitter__=desk.emit
+    )
     assert isinstance(answer, AsyncGenerator)
     async with aclosing(answer) as chunks:
         async for chunk in chunks:
             if "delta" in chunk:
                 break
-    await close_connections(pipe)
+    await close_connections(desk.pipe)
 
-    [line] = [event["data"] for event in events if "action" in event["data"]]
+    [line] = [event["data"] for event in desk.emitted if "action" in event["data"]]
     assert line["description"].startswith("Interrupted after")
     assert line["execution_metadata"]["ending"] == "cancelled"
 
 
-async def test_the_switch_makes_an_agent_of_the_model(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_the_switch_makes_an_agent_of_the_model(desk: Desk) -> None:
     """The model stays; policies, budget and guard are those of an agent."""
-    configure(pipe, model="gpt-5.2", maximum_iterations=2)
+    configure(desk, model="gpt-5.2", maximum_iterations=2)
     body = asked("sim:agent-steps", "my_pipe.gpt-5.6-sol")
-    chunks = await chunks_of(pipe, body, **given(Weather(), **SWITCH))
+    chunks = await desk.chunks(body, **given(Weather(), **SWITCH))
 
-    assert sim.requests[-1].body["model"] == "gpt-5.6-sol"
-    assert "<persistence>" in head(sim.requests[-1].body)
-    assert len(sim.requests) == 3
+    assert desk.sent["model"] == "gpt-5.6-sol"
+    assert "<persistence>" in head(desk.sent)
+    assert len(desk.sim.requests) == 3
     assert [metadata["rounds"] for metadata in metadata_of(chunks)] == [3]
 
 
 TURNS: list[Json] = [{}, SWITCH, {}]
 
 
-async def test_the_switch_appends_to_a_chat_that_has_begun(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_the_switch_appends_to_a_chat_that_has_begun(desk: Desk) -> None:
     """What was sent stays, byte for byte: on, and off again."""
     texts: list[str] = ["Hi"]
     sent: list[list[Json]] = []
     for turn, switched in enumerate(TURNS):
         body = chat(*texts)
         body["messages"].insert(0, {"role": "system", "content": "Be brief."})
-        row_of(host, *texts[::2])
+        row_of(desk.host, *texts[::2])
         ids: Json = {"user_message_id": f"q{turn}", "message_id": f"a{turn}"}
-        chunks = await chunks_of(pipe, body, **given(**ids, **switched))
+        chunks = await desk.chunks(body, **given(**ids, **switched))
         assert errors(chunks) == []
-        sent.append(sim.requests[-1].body["input"])
+        sent.append(desk.sent["input"])
         texts += [stored(chunks), f"And {turn}?"]
 
     for before, after in pairwise(sent):
@@ -497,13 +475,13 @@ async def test_the_switch_appends_to_a_chat_that_has_begun(
     ],
 )
 async def test_the_switch_is_the_administrators_to_allow(
-    pipe: Pipe, sim: Simulator, allowed: str, user: Json, works: bool
+    desk: Desk, allowed: str, user: Json, works: bool
 ) -> None:
     """Where it has no effect, the person is told."""
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": allowed})
-    chunks = await chunks_of(pipe, chat("Hi"), **given(user=user, **SWITCH))
+    desk.set_valves(USER_MAY_CHANGE=allowed)
+    chunks = await desk.ask("Hi", **given(user=user, **SWITCH))
 
-    assert ("<persistence>" in str(sim.requests[-1].body["input"])) is works
+    assert ("<persistence>" in str(desk.sent["input"])) is works
     refused = [line for line in statuses(chunks) if "No effect" in line]
     assert bool(refused) is not works
     if refused:

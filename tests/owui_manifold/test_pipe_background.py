@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, errors, grown, statuses, usages
+from calls.desk import Desk
+from calls.outcomes import errors, grown, statuses, usages
 from calls.sample import call_of, chat, valves_for
 from openai_responses.models.resolve import resolve_model
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
-from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 
@@ -22,8 +22,8 @@ PRO = "openai_responses.gpt-5.2-pro"
 
 
 @pytest.fixture(autouse=True)
-def _in_background(pipe: Pipe, sim: Simulator) -> None:
-    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro")
+def _in_background(desk: Desk) -> None:
+    desk.set_valves(BACKGROUND_MODELS="*-pro")
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,13 @@ def pro_question(scenario: str) -> Json:
     return {**chat(f"sim:{scenario}"), "model": PRO}
 
 
-async def test_background_request_is_stored_and_otherwise_the_same(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_background_request_is_stored_and_otherwise_the_same(desk: Desk) -> None:
     """Stored, in the background, and otherwise as ever."""
-    await chunks_of(pipe, pro_question("chat"), **NATIVE)
-    in_background = sim.requests[-1].body
-    pipe.valves = valves_for(sim)
-    await chunks_of(pipe, pro_question("chat"), **NATIVE)
-    as_ever = sim.requests[-1].body
+    await desk.chunks(pro_question("chat"))
+    in_background = desk.sent
+    desk.pipe.valves = valves_for(desk.sim)
+    await desk.chunks(pro_question("chat"))
+    as_ever = desk.sent
 
     assert (as_ever["store"], "background" in as_ever) == (False, False)
     assert "reasoning.encrypted_content" in as_ever["include"]
@@ -85,18 +83,18 @@ async def test_background_request_is_stored_and_otherwise_the_same(
     ],
 )
 async def test_background_answers_are_stored_as_the_administrator_says(
-    pipe: Pipe, sim: Simulator, expert: Json, store: bool | None
+    desk: Desk, expert: Json, store: bool | None
 ) -> None:
     """Projects with zero data retention run them with `store: false`; read to the end."""
     text = json.dumps(expert)
-    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", EXPERT_JSON=text)
+    desk.set_valves(BACKGROUND_MODELS="*-pro", EXPERT_JSON=text)
 
-    chunks = await chunks_of(pipe, pro_question("chat,drop=60"), **NATIVE)
+    chunks = await desk.chunks(pro_question("chat,drop=60"))
 
-    body = sim.requests[0].body
+    body = desk.bodies[0]
     assert body.get("store", "none") == ("none" if store is None else store)
     assert body["background"] is True
-    assert words(sim) == ["POST", "GET"]
+    assert words(desk.sim) == ["POST", "GET"]
     assert errors(chunks) == []
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
 
@@ -106,21 +104,19 @@ WINDOW = json.dumps({"background_window": "8h"})
 
 @pytest.mark.parametrize("model", [PRO, "openai_responses.gpt-6.1-sol-research"])
 async def test_who_can_wait_gets_the_answer_later_for_less(
-    pipe: Pipe, sim: Simulator, model: str
+    desk: Desk, model: str
 ) -> None:
     """Without a stream, as the API demands; the answer says how long it may take."""
-    pipe.valves = valves_for(
-        sim, BACKGROUND_MODELS="*-pro", EXPERT_JSON=WINDOW, SHOW_COST=True
-    )
+    desk.set_valves(BACKGROUND_MODELS="*-pro", EXPERT_JSON=WINDOW, SHOW_COST=True)
 
     body = {**pro_question("chat,asks=1,halt=3"), "model": model}
-    chunks = await chunks_of(pipe, body, **NATIVE)
+    chunks = await desk.chunks(body)
 
-    sent = sim.requests[0].body
+    sent = desk.bodies[0]
     assert (sent["background"], sent["stream"]) == (True, False)
     assert sent["background_options"] == {"completion_window": "8h"}
-    assert "POST" in words(sim)
-    assert "GET" in words(sim)
+    assert "POST" in words(desk.sim)
+    assert "GET" in words(desk.sim)
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert any("up to 8 hours" in line for line in statuses(chunks))
     [used] = usages(chunks)
@@ -135,20 +131,26 @@ async def test_who_can_wait_gets_the_answer_later_for_less(
     assert used["cost"] == pytest.approx(0.6 * full / 1e6)
 
 
-async def test_other_answers_wait_for_nothing(pipe: Pipe, sim: Simulator) -> None:
+async def test_other_answers_wait_for_nothing(desk: Desk) -> None:
     """Other models, tasks, and a tier that is not the standard one."""
     valves = {"BACKGROUND_MODELS": "*-pro", "EXPERT_JSON": WINDOW}
-    pipe.valves = valves_for(sim, **valves)
-    await chunks_of(pipe, chat("Hi"), **NATIVE)
-    await pipe.pipe(
+    desk.set_valves(**valves)
+    await desk.ask("Hi")
+    await desk.pipe.pipe(
         {**pro_question("chat"), "stream": False}, __task__="title_generation"
     )
-    pipe.valves = valves_for(sim, **valves, SERVICE_TIER="flex")
-    await chunks_of(pipe, pro_question("chat"), **NATIVE)
+    desk.set_valves(**valves, SERVICE_TIER="flex")
+    await desk.chunks(pro_question("chat"))
 
-    assert not any("background_options" in request.body for request in sim.requests)
-    assert [request.body["store"] for request in sim.requests] == [False, False, True]
-    assert [bool(request.body.get("background")) for request in sim.requests] == [
+    assert not any(
+        "background_options" in request.body for request in desk.sim.requests
+    )
+    assert [body["store"] for body in desk.bodies] == [
+        False,
+        False,
+        True,
+    ]
+    assert [bool(request.body.get("background")) for request in desk.sim.requests] == [
         False,
         False,
         True,

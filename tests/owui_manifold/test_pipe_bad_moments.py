@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     PLAIN,
@@ -125,17 +126,16 @@ async def test_a_bad_moment_teaches_nothing(moment: str, times: int) -> None:
 
 @pytest.mark.parametrize("name", STREAMS)
 async def test_disturbed_stream_is_shown_as_what_it_is(
-    name: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    name: str, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the page, for plain clients, and for those that do not stream."""
     expected = STREAMS[name]
     async with Upstream(sending(wire_of(name))) as upstream:
-        changed = {"BASE_URL": upstream.base_url, "EXPERT_JSON": expert(max_retries=2)}
-        pipe.valves = pipe.valves.model_copy(update=changed)
-        native = await chunks_of(pipe, chat("Hi"), **NATIVE)
-        plain = await chunks_of(pipe, chat("Hi"), **PLAIN)
+        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
+        native = await desk.ask("Hi")
+        plain = await desk.ask("Hi", **PLAIN)
         assert len(upstream.requests) == 2 * expected.requests
-        whole = await result_of(pipe, chat("Hi"), **PLAIN)
+        whole = await desk.result(chat("Hi"), **PLAIN)
 
     assert strip_markers(grown(native)).rstrip() == expected.shown.rstrip()
     assert plain_text(plain).startswith(expected.shown)

@@ -6,24 +6,19 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
-    NATIVE,
     PLAIN,
     BrokenBody,
     body_of,
-    chunks_of,
     failure_of,
     plain_text,
-    result_of,
     stream_lines_of,
 )
-from calls.sample import TOOL, chat, valves_for
+from calls.sample import TOOL, chat
 from openai_responses.items import message_text
 from openai_responses.json_input import as_mapping
 from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
-from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,12 +28,12 @@ Json = dict[str, Any]
 @pytest.mark.parametrize(
     ("word", "reason"), [("tool", "tool_calls"), ("filtered", "content_filter")]
 )
-async def test_a_stream_ends_once(word: str, reason: str, pipe: Pipe) -> None:
+async def test_a_stream_ends_once(word: str, reason: str, desk: Desk) -> None:
     """With one reason, and a mark that Open WebUI does not repeat."""
     body = chat(f"sim:{word}", tools=[TOOL])
 
-    lines = await stream_lines_of(await pipe.pipe(body, **PLAIN))
-    chunks = await chunks_of(pipe, body, **PLAIN)
+    lines = await stream_lines_of(await desk.answer(body, **PLAIN))
+    chunks = await desk.chunks(body, **PLAIN)
 
     assert [line for line in lines if "DONE" in line] == [lines[-1]]
     assert all(line.count("data: ") == 1 for line in lines)
@@ -47,9 +42,9 @@ async def test_a_stream_ends_once(word: str, reason: str, pipe: Pipe) -> None:
     assert [each for each in reasons if each] == [reasons[-1]] == [reason]
 
 
-async def test_a_failed_stream_ends_with_the_error(pipe: Pipe) -> None:
+async def test_a_failed_stream_ends_with_the_error(desk: Desk) -> None:
     """In OpenAI's form, after what arrived and what it took; no reason is given."""
-    chunks = await chunks_of(pipe, chat("sim:failed"), **PLAIN)
+    chunks = await desk.ask("sim:failed", **PLAIN)
 
     *shown, counted, last = chunks
     assert any(chunk["choices"][0]["delta"].get("content") for chunk in shown)
@@ -59,16 +54,14 @@ async def test_a_failed_stream_ends_with_the_error(pipe: Pipe) -> None:
     assert last["error"]["type"] == last["error"]["code"] == "server_error"
 
 
-async def test_leaving_a_stream_closes_the_connection(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_leaving_a_stream_closes_the_connection(desk: Desk) -> None:
     """Open WebUI drops the response when the program goes away."""
-    answer = await pipe.pipe(chat("sim:slow"), **PLAIN)
+    answer = await desk.answer(chat("sim:slow"), **PLAIN)
     lines: AsyncGenerator[str, None] = answer.body_iterator
     async with aclosing(lines):
         await anext(lines)
 
-    assert (await sim.closed_early()).scenario == "slow"
+    assert (await desk.sim.closed_early()).scenario == "slow"
 
 
 INVALID = "invalid_request_error"
@@ -89,20 +82,19 @@ async def test_a_failure_has_its_status(
     words: list[str],
     status: int,
     error: tuple[str, str | None],
-    pipe: Pipe,
-    sim: Simulator,
+    desk: Desk,
 ) -> None:
     """And the same error streamed, where Open WebUI sends the status itself.
 
     tests/owui_chat/render/test_client_errors.py has all of them. The page gets the
     message alone: it shows a result of 200 and an error as one of its own.
     """
-    pipe.valves = valves_for(sim, **valves)
+    desk.set_valves(**valves)
     body = chat(*words)
 
-    response = await failure_of(pipe, body, **PLAIN)
-    streamed = (await chunks_of(pipe, body, **PLAIN))[-1]
-    page = await result_of(pipe, body, **NATIVE)
+    response = await failure_of(desk.pipe, body, **PLAIN)
+    streamed = (await desk.chunks(body, **PLAIN))[-1]
+    page = await desk.result(body)
 
     assert response.status_code == status
     assert response.headers["Content-Type"] == "application/json"
@@ -118,19 +110,19 @@ async def test_a_failure_has_its_status(
     [("sim:429,retry-after=6.2", 429, "7"), ("sim:503", 503, None)],
 )
 async def test_a_limit_tells_when_to_ask_again(
-    words: str, status: int, seconds: str | None, pipe: Pipe
+    words: str, status: int, seconds: str | None, desk: Desk
 ) -> None:
     """In whole seconds, none too early; without them a client waits as it thinks best."""
-    response = await failure_of(pipe, chat(words), **PLAIN)
+    response = await failure_of(desk.pipe, chat(words), **PLAIN)
 
     assert response.status_code == status
     assert response.headers.get("Retry-After") == seconds
     assert "x-should-retry" not in response.headers
 
 
-async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
+async def test_what_has_cost_money_is_not_asked_for_again(desk: Desk) -> None:
     """Clients repeat a 5xx by themselves. What there is of the answer comes along."""
-    response = await failure_of(pipe, chat("sim:failed"), **PLAIN)
+    response = await failure_of(desk.pipe, chat("sim:failed"), **PLAIN)
 
     assert response.status_code == 500
     assert response.headers["x-should-retry"] == "false"
@@ -138,14 +130,14 @@ async def test_what_has_cost_money_is_not_asked_for_again(pipe: Pipe) -> None:
     assert choice["message"]["reasoning_content"]
 
 
-async def test_text_before_a_failure_comes_along(pipe: Pipe, sim: Simulator) -> None:
+async def test_text_before_a_failure_comes_along(desk: Desk) -> None:
     """A background answer is read as a stream. Nothing says that it is whole."""
-    pipe.valves = valves_for(sim, BACKGROUND_MODELS="gpt-5.6-sol")
+    desk.set_valves(BACKGROUND_MODELS="gpt-5.6-sol")
     body = chat("sim:failed")
 
-    response = await failure_of(pipe, body, **PLAIN)
-    page = await result_of(pipe, body, **NATIVE)
-    shown = plain_text(await chunks_of(pipe, body, **PLAIN)).strip()
+    response = await failure_of(desk.pipe, body, **PLAIN)
+    page = await desk.result(body)
+    shown = plain_text(await desk.chunks(body, **PLAIN)).strip()
 
     [choice] = body_of(response)["choices"]
     assert choice["finish_reason"] == "length"
@@ -156,9 +148,9 @@ async def test_text_before_a_failure_comes_along(pipe: Pipe, sim: Simulator) -> 
     assert strip_markers(message_text(message)).strip() == shown
 
 
-async def test_own_fault_is_a_500(pipe: Pipe) -> None:
+async def test_own_fault_is_a_500(desk: Desk) -> None:
     """With an error id, and no word of the exception."""
-    answer = await pipe.pipe(BrokenBody(chat("Hi", stream=False)), **PLAIN)
+    answer = await desk.answer(BrokenBody(chat("Hi", stream=False)), **PLAIN)
 
     response = answer.model_dump()
     assert response.status_code == 500
@@ -168,28 +160,26 @@ async def test_own_fault_is_a_500(pipe: Pipe) -> None:
     assert "diary" not in str(error)
 
 
-async def test_a_sub_agent_gets_the_calls_of_its_tools(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_a_sub_agent_gets_the_calls_of_its_tools(desk: Desk) -> None:
     """A published toolkit names its calls as the host names its tasks."""
     body = chat("sim:tool", tools=[TOOL])
 
-    result = await result_of(pipe, body, **NATIVE, __task__="sub_agent")
+    result = await desk.result(body, __task__="sub_agent")
 
     [choice] = result["choices"]
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["tool_calls"]
-    assert sim.requests[0].body["tools"]
+    assert desk.bodies[0]["tools"]
 
 
 async def test_host_without_responses_gets_what_others_get(
-    pipe: Pipe, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chunks and a dict, which every server of functions takes."""
-    host.provide("functions")
+    desk.host.provide("functions")
 
-    chunks = await pipe.pipe(chat("sim:short"), **PLAIN)
-    result = await pipe.pipe(chat("sim:quota", stream=False), **PLAIN)
+    chunks = await desk.answer(chat("sim:short"), **PLAIN)
+    result = await desk.answer(chat("sim:quota", stream=False), **PLAIN)
 
     assert isinstance(chunks, AsyncGenerator)
     reasons = [
@@ -202,17 +192,15 @@ async def test_host_without_responses_gets_what_others_get(
 
 
 @pytest.mark.parametrize("choice", ["auto", {"name": "look_up"}])
-async def test_functions_of_old_programs_are_tools(
-    choice: object, pipe: Pipe, sim: Simulator
-) -> None:
+async def test_functions_of_old_programs_are_tools(choice: object, desk: Desk) -> None:
     """Their answers have one `function_call`, whole and in a stream."""
     function = as_mapping(TOOL["function"])
     name = function["name"]
     choice = {"name": name} if isinstance(choice, dict) else choice
     body = chat("sim:tool", functions=[function], function_call=choice)
 
-    whole = await result_of(pipe, {**body, "stream": False}, **PLAIN)
-    chunks = await chunks_of(pipe, body, **PLAIN)
+    whole = await desk.result({**body, "stream": False}, **PLAIN)
+    chunks = await desk.chunks(body, **PLAIN)
 
     [answer] = whole["choices"]
     assert answer["finish_reason"] == "function_call"
@@ -222,7 +210,7 @@ async def test_functions_of_old_programs_are_tools(
     calls = [each["delta"].get("function_call") for each in choices]
     assert [call["name"] for call in calls if call] == [name]
     assert choices[-1]["finish_reason"] == "function_call"
-    sent = sim.requests[0].body
+    sent = desk.bodies[0]
     assert [tool["name"] for tool in sent["tools"]] == [name]
     assert sent["parallel_tool_calls"] is False
     if choice != "auto":

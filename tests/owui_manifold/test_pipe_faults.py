@@ -5,29 +5,26 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     PLAIN,
     BrokenBody,
     advice,
-    chunks_of,
     closings,
     errors,
     grown,
     host_events,
     plain_text,
-    result_of,
     split_id,
     statuses,
     usages,
 )
-from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.sample import IDS, TOOL, USER, chat
 from calls.tools import with_tool
 from calls.valves import expert
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
 from upstream import wire
 from upstream.server import Upstream, streaming
 
@@ -45,11 +42,11 @@ BUSY = "The model's server is busy with this key's requests."
     ],
 )
 async def test_broken_answer_keeps_its_text(
-    scenario: str, sentence: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    scenario: str, sentence: str, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What arrived, then one message whose id is in the log; nothing is raised."""
-    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+    native = await desk.ask(f"sim:{scenario}")
+    plain = await desk.ask(f"sim:{scenario}", **PLAIN)
 
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert plain_text(plain).startswith("This is turn 1.")
@@ -65,11 +62,11 @@ async def test_broken_answer_keeps_its_text(
 
 @pytest.mark.parametrize("scenario", ["cut", "drop"])
 async def test_answer_that_can_be_continued_is_not_marked_as_failed(
-    scenario: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    scenario: str, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An error would stay below it when the rest is there; plain clients get one."""
-    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+    native = await desk.ask(f"sim:{scenario}")
+    plain = await desk.ask(f"sim:{scenario}", **PLAIN)
 
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     [error] = errors(plain)
@@ -80,22 +77,21 @@ async def test_answer_that_can_be_continued_is_not_marked_as_failed(
 
 
 async def test_answer_that_broke_before_its_text_is_marked_as_failed(
-    pipe: Pipe,
+    desk: Desk,
 ) -> None:
     """There is nothing to continue."""
-    chunks = await chunks_of(pipe, chat("sim:chat,cut=3"), **NATIVE)
+    chunks = await desk.ask("sim:chat,cut=3")
 
     [error] = errors(chunks)
     assert grown(chunks) == ""
     assert split_id(error)[0].endswith("Try again.")
 
 
-async def test_how_an_answer_ended_is_its_last_line(pipe: Pipe, sim: Simulator) -> None:
+async def test_how_an_answer_ended_is_its_last_line(desk: Desk) -> None:
     """The page shows no other; an administrator has to read the notice, too."""
-    pipe.valves = valves_for(sim, TOOL_APPROVAL="get_*:deny")
-    administrator = {**NATIVE, "__user__": {**USER, "role": "admin"}}
+    desk.set_valves(TOOL_APPROVAL="get_*:deny")
 
-    chunks = await chunks_of(pipe, chat("sim:incomplete"), **administrator)
+    chunks = await desk.ask("sim:incomplete", __user__={**USER, "role": "admin"})
 
     [*_, notice, last] = statuses(chunks)
     assert "which is not a rule" in notice
@@ -104,46 +100,40 @@ async def test_how_an_answer_ended_is_its_last_line(pipe: Pipe, sim: Simulator) 
 
 
 async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
-    pipe: Pipe,
+    desk: Desk,
 ) -> None:
     """The page may want no stream; without its emitter there is only the error.
 
     A line that it cannot get costs no answer: the host stores some events, and raises
     what its database reports.
     """
-    events: list[Json] = []
-
-    async def emit(event: Json) -> None:
-        events.append(event)
 
     async def fail(_: Json) -> None:
         raise RuntimeError("database is locked")
 
-    channel = {**NATIVE, "__metadata__": {**IDS, "chat_id": "channel:1"}}
+    channel = {"__metadata__": {**IDS, "chat_id": "channel:1"}}
     told, alone, in_channel, locked = [
-        await result_of(pipe, chat("sim:incomplete"), **given)
+        await desk.result(chat("sim:incomplete"), **given)
         for given in (
-            {**NATIVE, "__event_emitter__": emit},
+            {"__event_emitter__": desk.emit},
             NATIVE,
-            {**channel, "__event_emitter__": emit},
-            {**NATIVE, "__event_emitter__": fail},
+            {**channel, "__event_emitter__": desk.emit},
+            {"__event_emitter__": fail},
         )
     ]
 
     assert "error" not in told
-    assert "length limit" in events[-1]["data"]["description"]
+    assert "length limit" in desk.emitted[-1]["data"]["description"]
     for result in (alone, in_channel):
         assert "length limit" in result["error"]["message"]
     for result in (told, alone, in_channel, locked):
         assert result["choices"][0]["finish_reason"] == "length"
 
 
-async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None:
+async def test_channel_reads_how_an_answer_ended_in_its_text(desk: Desk) -> None:
     """It shows neither errors nor status lines."""
     channel = {**IDS, "chat_id": "channel:1"}
-    chunks = await chunks_of(
-        pipe, chat("sim:incomplete"), __user__=USER, __metadata__=channel
-    )
+    chunks = await desk.ask("sim:incomplete", __user__=USER, __metadata__=channel)
 
     assert "length limit" in plain_text(chunks)
 
@@ -152,7 +142,7 @@ async def test_channel_reads_how_an_answer_ended_in_its_text(pipe: Pipe) -> None
     ("scenario", "given"), [("misaligned", NATIVE), ("misaligned-first", PLAIN)]
 )
 async def test_safety_stop_is_final_and_explained(
-    scenario: str, given: Json, pipe: Pipe, sim: Simulator, caplog: Any
+    scenario: str, given: Json, desk: Desk, caplog: Any
 ) -> None:
     """One request, no tool, OpenAI's words as words; the log has the ids."""
     ran: list[str] = []
@@ -163,9 +153,9 @@ async def test_safety_stop_is_final_and_explained(
 
     body = chat(f"sim:{scenario}", tools=[TOOL])
 
-    chunks = await chunks_of(pipe, body, **{**with_tool(look), **given})
+    chunks = await desk.chunks(body, **{**with_tool(look), **given})
 
-    assert len(sim.requests) == 1
+    assert len(desk.sim.requests) == 1
     assert ran == []
     [sentence] = errors(chunks)
     assert "safety monitoring stopped this answer" in sentence
@@ -180,27 +170,24 @@ async def test_safety_stop_is_final_and_explained(
     assert ("response id resp_" in caplog.text) == (scenario == "misaligned")
 
 
-async def test_safety_stop_of_a_task_asks_no_other_model(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_safety_stop_of_a_task_asks_no_other_model(desk: Desk) -> None:
     """A 403 else means that the key may not use TASK_MODEL."""
-    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
-    given = {**NATIVE, "__task__": "tags_generation"}
-    await result_of(pipe, chat("sim:misaligned-first"), **given)
-    assert len(sim.requests) == 1
+    desk.set_valves(TASK_MODEL="gpt-6-luna")
+    await desk.result(chat("sim:misaligned-first"), __task__="tags_generation")
+    assert len(desk.sim.requests) == 1
 
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_flex_tier_falls_back_only_where_allowed(
-    allowed: bool, pipe: Pipe, sim: Simulator
+    allowed: bool, desk: Desk
 ) -> None:
     """The standard tier costs twice as much: an administrator allows it, or not."""
     options = expert(flex_falls_back=allowed)
-    pipe.valves = valves_for(sim, SERVICE_TIER="flex", EXPERT_JSON=options)
+    desk.set_valves(SERVICE_TIER="flex", EXPERT_JSON=options)
 
-    chunks = await chunks_of(pipe, chat("sim:flex-unavailable"), **NATIVE)
+    chunks = await desk.ask("sim:flex-unavailable")
 
-    tiers = [request.body["service_tier"] for request in sim.requests]
+    tiers = [body["service_tier"] for body in desk.bodies]
     assert tiers == (["flex", "default"] if allowed else ["flex"])
     assert len(statuses(chunks)) == allowed
     expected = [] if allowed else [True]
@@ -208,35 +195,21 @@ async def test_flex_tier_falls_back_only_where_allowed(
 
 
 async def test_waiting_for_a_retry_shows_a_status_line(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In front of the answer, which is whole; the log has the same line."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries="1"))
+    desk.set_valves(EXPERT_JSON=expert(max_retries="1"))
 
-    chunks = await chunks_of(pipe, chat("sim:429,times=1,retry-after-ms=1"), **NATIVE)
+    chunks = await desk.ask("sim:429,times=1,retry-after-ms=1")
 
     assert statuses(chunks) == [f"{BUSY} Trying again in a moment."]
     assert "event" in chunks[0]
     assert host_events(chunks, "status")[0]["done"] is True
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert errors(chunks) == []
-    assert [request.status for request in sim.requests] == [429, 200]
+    assert [request.status for request in desk.sim.requests] == [429, 200]
     levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
     assert levels == ["WARNING"]
-
-
-async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:
-    """Chat Completions knows no status line."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
-    body = chat("sim:503,times=1,retry-after-ms=1")
-
-    chunks = await chunks_of(pipe, body, **PLAIN)
-    sim.forget()
-    result = await result_of(pipe, body, **NATIVE)
-
-    assert not [chunk for chunk in chunks if "event" in chunk]
-    assert plain_text(chunks).startswith("This is turn 1.")
-    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
 
 
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
@@ -251,12 +224,12 @@ def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
     ids=["broken", "not sent"],
 )
 async def test_administrator_sees_the_log_of_a_failure(
-    valves: Json, scenario: str, pipe: Pipe, sim: Simulator
+    valves: Json, scenario: str, desk: Desk
 ) -> None:
     """As a source below the answer, under the id of the message; once, at the end."""
-    pipe.valves = valves_for(sim, **valves)
+    desk.set_valves(**valves)
 
-    chunks = await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **asking())
+    chunks = await desk.ask(f"my secret diary sim:{scenario}", **asking())
 
     [source] = host_events(chunks, "source")
     assert chunks[-1]["event"]["data"] is source
@@ -264,13 +237,13 @@ async def test_administrator_sees_the_log_of_a_failure(
     assert source["metadata"] == [{"source": "Log of this answer"}]
     [log] = source["document"]
     assert "WARNING" in log
-    for secret in ("diary", valves.get("API_KEY") or sim.api_key):
+    for secret in ("diary", valves.get("API_KEY") or desk.sim.api_key):
         assert secret not in log
 
 
-async def test_own_fault_is_in_the_log_that_is_shown(pipe: Pipe) -> None:
+async def test_own_fault_is_in_the_log_that_is_shown(desk: Desk) -> None:
     """Its place, not its words."""
-    chunks = await chunks_of(pipe, BrokenBody(chat("Hi")), **asking())
+    chunks = await desk.chunks(BrokenBody(chat("Hi")), **asking())
 
     [source] = host_events(chunks, "source")
     assert "ERROR" in source["document"][0]
@@ -288,9 +261,9 @@ async def test_own_fault_is_in_the_log_that_is_shown(pipe: Pipe) -> None:
     ],
     ids=["not wanted", "no administrator", "no failure", "plain HTTP", "no valves"],
 )
-async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) -> None:
+async def test_nobody_else_sees_a_log(given: Json, scenario: str, desk: Desk) -> None:
     """And no one sees one of an answer that went well."""
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
+    chunks = await desk.ask(f"sim:{scenario}", **given)
 
     assert not host_events(chunks, "source")
 
@@ -303,21 +276,17 @@ async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) ->
     ],
 )
 async def test_audit_log_of_one_answer(
-    scenario: str,
-    events: list[str],
-    pipe: Pipe,
-    sim: Simulator,
-    caplog: pytest.LogCaptureFixture,
+    scenario: str, events: list[str], desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Two lines, without a word of the chat."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(audit_log=True), LOG_LEVEL="ERROR")
+    desk.set_valves(EXPERT_JSON=expert(audit_log=True), LOG_LEVEL="ERROR")
 
-    await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **NATIVE)
+    await desk.ask(f"my secret diary sim:{scenario}")
 
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split('"')[3] for line in lines] == events
     assert "diary" not in caplog.text
-    assert sim.api_key not in caplog.text
+    assert desk.sim.api_key not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -329,7 +298,7 @@ async def test_audit_log_of_one_answer(
     ],
 )
 async def test_ids_of_another_type_do_not_break_the_answer(
-    pipe: Pipe, kind: str, odd: Any
+    desk: Desk, kind: str, odd: Any
 ) -> None:
     """A server may send anything; the answer is whole."""
     ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
@@ -338,8 +307,8 @@ async def test_ids_of_another_type_do_not_break_the_answer(
     lines = [f"data: {json.dumps(event)}\n\n" for event in [*events, wire.completed()]]
 
     async with Upstream(streaming("".join(lines).encode())) as server:
-        pipe.valves = pipe.valves.model_copy(update={"BASE_URL": server.base_url})
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        desk.set_valves(BASE_URL=server.base_url)
+        chunks = await desk.ask("Hi")
 
     assert errors(chunks) == []
     assert grown(chunks).startswith("Fine.")

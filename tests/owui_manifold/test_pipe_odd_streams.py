@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     PLAIN,
     advice,
-    chunks_of,
     errors,
     grown,
-    result_of,
     statuses,
 )
 from calls.sample import TOOL, chat
@@ -23,12 +22,10 @@ from calls.tools import with_tool
 from chats.pictures import PIXEL
 from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
 from upstream import wire
 from upstream.odd_streams import (
     CITY,
     FULL_CONTEXT,
-    SERVER_RUN,
     answer_without_eyes,
     of_context,
     sending,
@@ -43,41 +40,22 @@ EMPTY = "empty-last-message"
 
 @asynccontextmanager
 async def upstream_of(
-    pipe: Pipe, answer: Answerer, **valves: Any
+    desk: Desk, answer: Answerer, **valves: Any
 ) -> AsyncIterator[Any]:
     """A server that the pipe asks, and the bodies that arrive there."""
     async with Upstream(answer) as server:
-        changed = {"BASE_URL": server.base_url, **valves}
-        pipe.valves = pipe.valves.model_copy(update=changed)
+        desk.set_valves(BASE_URL=server.base_url, **valves)
         yield server.bodies
 
 
-async def test_function_that_the_server_ran_is_one_card(pipe: Pipe) -> None:
-    """With what it returned. A program is not told to run it."""
-    async with upstream_of(pipe, sending(SERVER_RUN, SERVER_RUN)) as bodies:
-        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-        answer = await chunks_of(pipe, chat("Hi"), **PLAIN)
-
-    outputs = [
-        chunk["item"]
-        for chunk in chunks
-        if chunk.get("item", {}).get("type") == "function_call_output"
-    ]
-    assert [item["output"][0]["text"] for item in outputs] == ["rain"]
-    assert len(bodies) == 2
-    choices = [chunk["choices"][0] for chunk in answer if chunk.get("choices")]
-    assert not any("tool_calls" in choice["delta"] for choice in choices)
-    assert choices[-1]["finish_reason"] == "stop"
-
-
-async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
+async def test_model_that_cannot_see_is_remembered(desk: Desk) -> None:
     """The second question is asked once, with a line in place of the image."""
     image = {"type": "image_url", "image_url": {"url": PIXEL}}
     body = chat("Hi")
     body["messages"][0]["content"] = [{"type": "text", "text": "See?"}, image]
-    async with upstream_of(pipe, answer_without_eyes, COMPATIBILITY="auto") as bodies:
-        first = await chunks_of(pipe, body, **NATIVE)
-        second = await chunks_of(pipe, body, **NATIVE)
+    async with upstream_of(desk, answer_without_eyes, COMPATIBILITY="auto") as bodies:
+        first = await desk.chunks(body)
+        second = await desk.chunks(body)
 
     assert errors([*first, *second]) == []
     assert any("cannot see images" in line for line in statuses(first))
@@ -98,17 +76,17 @@ async def test_model_that_cannot_see_is_remembered(pipe: Pipe) -> None:
     ],
 )
 async def test_full_context_is_told(
-    tokens: int, mode: str, reason: str, pipe: Pipe
+    tokens: int, mode: str, reason: str, desk: Desk
 ) -> None:
     """llama.cpp calls the answer complete, and lists the size of its context."""
     answer = of_context(tokens, sending(*[FULL_CONTEXT] * 3))
-    async with upstream_of(pipe, answer, COMPATIBILITY=mode) as bodies:
+    async with upstream_of(desk, answer, COMPATIBILITY=mode) as bodies:
         for _ in range(3):  # pages that list the models
-            await pipe.pipes()
-            await asyncio.gather(*pipe._connections._pool()._tasks)
-        native = await chunks_of(pipe, chat("Hi"), **NATIVE)
-        plain = await chunks_of(pipe, chat("Hi"), **PLAIN)
-        result = await result_of(pipe, chat("Hi"), **PLAIN)
+            await desk.pipe.pipes()
+            await asyncio.gather(*desk.pipe._connections._pool()._tasks)
+        native = await desk.ask("Hi")
+        plain = await desk.ask("Hi", **PLAIN)
+        result = await desk.result(chat("Hi"), **PLAIN)
 
     assert errors([*native, *plain, result]) == []
     assert strip_markers(grown(native)).endswith("locals and tourists. The")
@@ -121,7 +99,7 @@ async def test_full_context_is_told(
 
 
 @pytest.mark.parametrize("last", [EMPTY, "nothing"])
-async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> None:
+async def test_nothing_to_add_after_tools_is_no_error(last: str, desk: Desk) -> None:
     """An answer that is regenerated would run the tools again."""
     called: list[str] = []
 
@@ -133,10 +111,10 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, pipe: Pipe) -> 
     nothing = streaming(wire.on_the_wire(*wire.whole_stream()))
     end = nothing if last == "nothing" else sending(last, last)
     call = sending("call-never-ended", "call-never-ended")
-    async with upstream_of(pipe, in_turn(call, end)) as bodies:
-        chunks = await chunks_of(pipe, body, **with_tool(look))
-    async with upstream_of(pipe, in_turn(call, end)):
-        result = await result_of(pipe, body, **with_tool(look))
+    async with upstream_of(desk, in_turn(call, end)) as bodies:
+        chunks = await desk.chunks(body, **with_tool(look))
+    async with upstream_of(desk, in_turn(call, end)):
+        result = await desk.result(body, **with_tool(look))
 
     assert errors([*chunks, result]) == []
     assert called == [json.loads(CITY)["city"]] * 2
@@ -155,12 +133,12 @@ FAILED_AFTER_TWO: list[Json] = [
 """A message that ended, and one that a failure left open."""
 
 
-async def test_failure_leaves_each_text_once(pipe: Pipe) -> None:
+async def test_failure_leaves_each_text_once(desk: Desk) -> None:
     """The answer in one piece has what a stream shows."""
     answer = streaming(wire.on_the_wire(*FAILED_AFTER_TWO))
-    async with upstream_of(pipe, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
-        result = await result_of(pipe, chat("Hi"), **NATIVE)
-        plain = await result_of(pipe, chat("Hi"), **PLAIN)
+    async with upstream_of(desk, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
+        result = await desk.result(chat("Hi"))
+        plain = await desk.result(chat("Hi"), **PLAIN)
 
     content = plain["choices"][0]["message"]["content"]
     assert [content.count(text) for text in ("Whole.", "Begun")] == [1, 1]
@@ -178,12 +156,12 @@ HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))
     ("given", "task"), [(NATIVE, None), (PLAIN, None), (PLAIN, "context_compaction")]
 )
 async def test_half_a_character_loses_no_whole_answer(
-    given: Json, task: str | None, pipe: Pipe
+    given: Json, task: str | None, desk: Desk
 ) -> None:
     """Open WebUI sends the result as UTF-8, which has no halves."""
     answer = streaming(wire.on_the_wire(*HALVES))
-    async with upstream_of(pipe, answer):
-        result = await result_of(pipe, chat("Hi"), **given, __task__=task)
+    async with upstream_of(desk, answer):
+        result = await desk.result(chat("Hi"), **given, __task__=task)
 
     assert json.dumps(result, ensure_ascii=False).encode()
     [choice] = result["choices"]

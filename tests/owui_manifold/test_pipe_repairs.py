@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     TEMPORARY,
     answering,
-    chunks_of,
     errors,
     grown,
     statuses,
@@ -18,7 +18,6 @@ from calls.outcomes import (
 from calls.sample import USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
 
@@ -37,8 +36,8 @@ UNREADABLE = (
 
 
 @pytest.fixture(autouse=True)
-def named(pipe: Pipe, sim: Simulator) -> None:
-    pipe.valves = valves_for(sim, **NAMED)
+def named(desk: Desk) -> None:
+    desk.set_valves(**NAMED)
 
 
 def answered(chunks: list[Json]) -> bool:
@@ -62,33 +61,31 @@ def received_reasoning(sim: Simulator, index: int = -1) -> list[str]:
 
 
 async def test_reasoning_of_another_organization_is_left_out_for_good(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    old = received_reasoning(sim)
-    pipe.valves = valves_for(sim, **MOVED)
+    first = await desk.ask("Hi", **answering("m-1"))
+    old = received_reasoning(desk.sim)
+    desk.set_valves(**MOVED)
     texts = ["Hi", stored(first), "And now?"]
 
-    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
+    second = await desk.ask(*texts, **answering("m-2"))
 
     assert answered(second)
     assert statuses(second) == [UNREADABLE]
     assert UNREADABLE in caplog.text
-    assert [request.status for request in sim.requests] == [200, 400, 200]
-    assert sent_reasoning(sim, 1) == old
-    assert sent_reasoning(sim, 2) == []
-    new = received_reasoning(sim)
+    assert [request.status for request in desk.sim.requests] == [200, 400, 200]
+    assert sent_reasoning(desk.sim, 1) == old
+    assert sent_reasoning(desk.sim, 2) == []
+    new = received_reasoning(desk.sim)
 
-    third = await chunks_of(
-        pipe, chat(*texts, stored(second), "Go on."), **answering("m-3")
-    )
+    third = await desk.ask(*texts, stored(second), "Go on.", **answering("m-3"))
 
     assert answered(third)
     assert statuses(third) == []
-    assert len(sim.requests) == 4
+    assert len(desk.sim.requests) == 4
     assert new
-    assert sent_reasoning(sim) == new
+    assert sent_reasoning(desk.sim) == new
 
 
 OLD = "my_pipe.gpt-5"  # a model that refuses `concise`
@@ -103,19 +100,19 @@ CHOICES: list[tuple[Json, UserValves]] = [
 @pytest.mark.parametrize(("body", "user_valves"), CHOICES)
 @pytest.mark.usefixtures("host")
 async def test_one_users_refusal_teaches_nothing_about_others(
-    body: Json, user_valves: UserValves, pipe: Pipe, sim: Simulator
+    body: Json, user_valves: UserValves, desk: Desk
 ) -> None:
     """What one person chose is refused to them alone."""
-    pipe.valves = valves_for(sim)
+    desk.pipe.valves = valves_for(desk.sim)
     chooser = {**answering("m-1"), "__user__": {**USER, "valves": user_valves}}
 
-    first = await chunks_of(pipe, chat("Hi", model=OLD, **body), **chooser)
-    await chunks_of(pipe, chat("Hi", model=OLD), **answering("m-2"))
-    await chunks_of(pipe, chat("Hi"), **answering("m-3"))
+    first = await desk.chunks(chat("Hi", model=OLD, **body), **chooser)
+    await desk.chunks(chat("Hi", model=OLD), **answering("m-2"))
+    await desk.ask("Hi", **answering("m-3"))
 
     assert answered(first)
-    assert [request.status for request in sim.requests] == [400, 200, 200, 200]
-    sent = [request.body.get("reasoning", {}) for request in sim.requests]
+    assert [request.status for request in desk.sim.requests] == [400, 200, 200, 200]
+    sent = [request.body.get("reasoning", {}) for request in desk.sim.requests]
     summaries = [reasoning.get("summary") for reasoning in sent]
     assert summaries == ["concise", None, "auto", "auto"]
 
@@ -126,7 +123,7 @@ def as_user(name: str, message_id: str) -> Json:
 
 
 async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
-    pipe: Pipe,
+    desk: Desk,
 ) -> None:
     """Others meet them; those of the administrator's own settings are for everybody.
 
@@ -138,7 +135,7 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
 
     # It allows less to organizations that are not verified.
     async with Simulator("unverified-stream") as unverified:
-        pipe.valves = valves_for(unverified)
+        desk.pipe.valves = valves_for(unverified)
         for body, name in (
             (chosen, "user-1"),
             (chosen, "user-1"),
@@ -148,7 +145,7 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
             (chosen, "user-5"),
         ):
             unverified.forget()
-            await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
+            await desk.chunks(body, **as_user(name, f"m-{len(counts)}"))
             counts.append(len(unverified.requests))
 
     first = counts[0]
@@ -157,9 +154,7 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
 
 
 @pytest.mark.usefixtures("host")
-async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_items_of_a_chat_without_a_row_are_no_news_for_others(desk: Desk) -> None:
     """No one else's calls are left out because of a call in somebody's chat."""
     call = {"id": "call_1", "type": "function"}
     called = {**call, "function": {"name": "get_weather", "arguments": "{}"}}
@@ -170,11 +165,11 @@ async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
         {"role": "user", "content": "And now?"},
     ]
     body = {**chat("Hi"), "messages": history}
-    sim.faults.append(refuse_item("function_call", form="phrase"))
+    desk.sim.faults.append(refuse_item("function_call", form="phrase"))
 
     for user in ("user-1", "user-2"):
         given = {**TEMPORARY, "__user__": {**USER, "id": user}}
-        chunks = await chunks_of(pipe, body, **given)
+        chunks = await desk.chunks(body, **given)
         assert answered(chunks)
         assert len(statuses(chunks)) == 1
 
@@ -189,19 +184,17 @@ HOST_SEARCH: Json = {
 }
 
 
-async def test_open_webuis_search_stays_where_openais_is_refused(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_open_webuis_search_stays_where_openais_is_refused(desk: Desk) -> None:
     """The Web Search switch never means no search."""
-    sim.faults.append(refuse_tool("web_search"))
-    pipe.valves = pipe.valves.model_copy(update={"MAP_WEB_SEARCH": True})
+    desk.sim.faults.append(refuse_tool("web_search"))
+    desk.set_valves(MAP_WEB_SEARCH=True)
     switched = {**NATIVE["__metadata__"], "features": {"web_search": True}}
-    given = {**NATIVE, "__metadata__": switched}
+    given = {"__metadata__": switched}
 
     for text in ("Hi", "And now?"):
-        assert answered(await chunks_of(pipe, chat(text, tools=[HOST_SEARCH]), **given))
+        assert answered(await desk.chunks(chat(text, tools=[HOST_SEARCH]), **given))
 
-    first, again, later = [request.body for request in sim.requests]
+    first, again, later = desk.bodies
     assert [tool["type"] for tool in first["tools"]] == ["web_search"]
     assert "tools" not in again
     assert [tool.get("name") for tool in later["tools"]] == ["search_web"]
@@ -227,40 +220,21 @@ OFFERED: Json = {
     ],
 )
 async def test_a_users_keys_and_names_change_nothing_for_others(
-    pipe: Pipe, sim: Simulator, more: Json
+    desk: Desk, more: Json
 ) -> None:
     """Neither the tools that an administrator chose, nor `store`."""
     servers = json.dumps([OFFERED])
-    pipe.valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=servers)
-    before = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
-    [expected] = [request.body for request in sim.requests]
-    sim.forget()
+    desk.set_valves(REMOTE_MCP_SERVERS_JSON=servers)
+    before = await desk.ask("Hi", **as_user("user-2", "m-1"))
+    [expected] = desk.bodies
+    desk.sim.forget()
 
-    await chunks_of(pipe, chat("Hi", **more), **as_user("user-1", "m-1"))
-    after = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
+    await desk.chunks(chat("Hi", **more), **as_user("user-1", "m-1"))
+    after = await desk.ask("Hi", **as_user("user-2", "m-1"))
 
     assert answered(before)
     assert answered(after)
-    assert sim.requests[-1].body == expected
-    assert all(request.body["store"] is False for request in sim.requests)
-    tools = [request.body["tools"][0] for request in sim.requests]
+    assert desk.sent == expected
+    assert all(request.body["store"] is False for request in desk.sim.requests)
+    tools = [request.body["tools"][0] for request in desk.sim.requests]
     assert tools == [expected["tools"][0]] * len(tools)
-
-
-async def test_tool_that_only_the_type_of_the_refusal_names(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """The answer comes without it."""
-    options = '{"model": "gpt-image-2", "background": "transparent"}'
-    pipe.valves = valves_for(
-        sim, ENABLE_IMAGE_GENERATION=True, IMAGE_GENERATION_OPTIONS=options
-    )
-
-    chunks = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-
-    assert answered(chunks)
-    assert statuses(chunks) == [
-        "The model's server does not accept the tool image_generation: "
-        "answering without it."
-    ]
-    assert [request.status for request in sim.requests] == [400, 200]

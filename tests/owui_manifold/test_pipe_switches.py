@@ -4,21 +4,18 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
-    chunks_of,
     closings,
     grown,
-    result_of,
     statuses,
     usages,
 )
 from calls.sample import IDS, USER, chat
 from chats.pictures import PDF
 from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
-from stand_in.host import Row, StandInHost
+from stand_in.host import Row
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -29,14 +26,14 @@ def asked_by(user: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"__user__": user, "__metadata__": {**IDS, **metadata}}
 
 
-async def test_check_answers_an_administrator(pipe: Pipe, sim: Simulator) -> None:
+async def test_check_answers_an_administrator(desk: Desk) -> None:
     """As an answer that streams, is stored and can be read in one piece."""
-    streamed = grown(await chunks_of(pipe, chat("/check"), **asked_by(ADMIN)))
-    whole = await result_of(pipe, chat(" /check "), **asked_by(ADMIN))
+    streamed = grown(await desk.ask("/check", **asked_by(ADMIN)))
+    whole = await desk.result(chat(" /check "), **asked_by(ADMIN))
 
     assert "✅ **A small request**" in streamed
     assert streamed.strip() == whole["choices"][0]["message"]["content"].strip()
-    assert "/check" not in str([request.body for request in sim.requests])
+    assert "/check" not in str(desk.bodies)
 
 
 @pytest.mark.parametrize(
@@ -47,23 +44,21 @@ async def test_check_answers_an_administrator(pipe: Pipe, sim: Simulator) -> Non
     ],
 )
 async def test_check_inside_a_message_goes_to_the_model(
-    pipe: Pipe, sim: Simulator, text: str, caller: dict[str, Any]
+    desk: Desk, text: str, caller: dict[str, Any]
 ) -> None:
     """A check is an administrator's, and a message of its own."""
-    await chunks_of(pipe, chat(text), **caller)
+    await desk.ask(text, **caller)
 
-    assert text in str(sim.requests[-1].body["input"])
+    assert text in str(desk.sent["input"])
 
 
-async def test_a_switch_of_the_composer_holds_for_its_message(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_a_switch_of_the_composer_holds_for_its_message(desk: Desk) -> None:
     """The filter tells it in the metadata; the next message is as before."""
     wishes = {"version": 1, "web_search": True, "thinking": "low"}
-    await chunks_of(pipe, chat("Hi"), **asked_by(USER, openai_responses=wishes))
-    await chunks_of(pipe, chat("Hi"), **asked_by(USER))
+    await desk.ask("Hi", **asked_by(USER, openai_responses=wishes))
+    await desk.ask("Hi", **asked_by(USER))
 
-    switched, plain = (request.body for request in sim.requests[-2:])
+    switched, plain = desk.bodies[-2:]
     assert switched["reasoning"]["effort"] == "low"
     assert [tool["type"] for tool in switched["tools"]] == ["web_search"]
     assert "tools" not in plain
@@ -81,12 +76,12 @@ async def test_a_switch_of_the_composer_holds_for_its_message(
     ],
 )
 async def test_last_line_shows_time_and_tokens(
-    pipe: Pipe, valve: bool, own: Any, role: str, shown: bool
+    desk: Desk, valve: bool, own: Any, role: str, shown: bool
 ) -> None:
     """And the cost, where it is shown; the host adds up what is in the usage."""
-    pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": valve})
+    desk.set_valves(SHOW_COST=valve)
     user = {**USER, "role": role, "valves": UserValves(SHOW_COST=own)}
-    chunks = await chunks_of(pipe, chat("Hi"), **asked_by(user))
+    chunks = await desk.ask("Hi", **asked_by(user))
 
     [line] = closings(chunks)
     assert "tokens" in line
@@ -105,28 +100,23 @@ async def test_last_line_shows_time_and_tokens(
     ],
 )
 async def test_a_user_chooses_whole_documents_where_allowed(
-    pipe: Pipe,
-    sim: Simulator,
-    host: StandInHost,
-    may_change: str,
-    wishes: tuple[Any, str | None],
-    is_whole: bool,
+    desk: Desk, may_change: str, wishes: tuple[Any, str | None], is_whole: bool
 ) -> None:
     """In their settings, or for one chat in its custom parameters."""
-    file = {"type": "file", "id": host.files.add(PDF, "a.pdf"), "name": "a.pdf"}
+    file = {"type": "file", "id": desk.host.files.add(PDF, "a.pdf"), "name": "a.pdf"}
     question = {"role": "user", "parentId": None, "files": [file]}
     rows = {"history": {"messages": {"q0": question}, "currentId": "q0"}}
-    host.chats.rows["chat-1"] = Row("user-1", rows)
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": may_change})
+    desk.host.chats.rows["chat-1"] = Row("user-1", rows)
+    desk.set_valves(USER_MAY_CHANGE=may_change)
     own, parameter = wishes
     user = {**USER, "valves": UserValves(FILE_INPUT=own)}
     body = chat("Read it.")
     if parameter is not None:
         body["file_input"] = parameter
 
-    chunks = await chunks_of(pipe, body, **asked_by(user, user_message_id="q0"))
+    chunks = await desk.chunks(body, **asked_by(user, user_message_id="q0"))
 
-    sent = sim.requests[-1].body
+    sent = desk.sent
     kinds = [part["type"] for part in sent["input"][0]["content"]]
     assert kinds == ["input_file"] * is_whole + ["input_text"]
     assert "file_input" not in sent

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, errors, result_of, stored
+from calls.desk import Desk
+from calls.outcomes import errors, stored
 from calls.sample import IDS, TOOL, USER, chat
 from calls.tools import with_tool
 from openai_responses.items import item_texts
 from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -19,11 +18,10 @@ Json = dict[str, Any]
 AGENT = "my_pipe.gpt5_function_calling"
 
 
-def behind(pipe: Pipe, profile: str, **more: Any) -> None:
+def behind(desk: Desk, profile: str, **more: Any) -> None:
     """Let the pipe talk to a server that streams so."""
-    headers = {"X-Simulator-Profile": profile}
-    update = {"COMPATIBILITY": "auto", "EXTRA_HEADERS": json.dumps(headers), **more}
-    pipe.valves = pipe.valves.model_copy(update=update)
+    headers = json.dumps({"X-Simulator-Profile": profile})
+    desk.set_valves(COMPATIBILITY="auto", EXTRA_HEADERS=headers, **more)
 
 
 def asked(text: str, **more: Any) -> Json:
@@ -60,10 +58,10 @@ def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
 
 
-async def test_a_task_has_no_thought(pipe: Pipe) -> None:
+async def test_a_task_has_no_thought(desk: Desk) -> None:
     """A title is the title alone."""
-    behind(pipe, "strictest")
-    whole = await result_of(pipe, chat("sim:agent-tags"), **NATIVE, __task__="x")
+    behind(desk, "strictest")
+    whole = await desk.result(chat("sim:agent-tags"), __task__="x")
 
     assert whole["choices"][0]["message"]["content"].strip() == "It is `408 m`."
 
@@ -83,13 +81,13 @@ async def test_a_task_has_no_thought(pipe: Pipe) -> None:
     ],
 )
 async def test_reasoning_tags_of_the_chat(
-    pipe: Pipe, chosen: object, shown: str
+    desk: Desk, chosen: object, shown: str
 ) -> None:
     """Open WebUI's parameter says which tags there are, or that there are none."""
-    behind(pipe, "tagged")
+    behind(desk, "tagged")
     metadata = {**IDS, "params": {"reasoning_tags": chosen}}
     given: Json = {"__user__": USER, "__metadata__": metadata}
-    chunks = await chunks_of(pipe, chat("sim:chat"), **given)
+    chunks = await desk.ask("sim:chat", **given)
 
     assert shown_items(chunks)[0][0] == shown
 
@@ -103,13 +101,13 @@ async def test_reasoning_tags_of_the_chat(
     ],
 )
 async def test_an_agent_shows_thoughts_or_hides_them(
-    pipe: Pipe, sim: Simulator, shows: bool, carrier: str, profile: str
+    desk: Desk, shows: bool, carrier: str, profile: str
 ) -> None:
     """Hidden ones are nowhere, and no tag is shown."""
     parameters = json.dumps({"emit_intermediate_thoughts": shows})
-    behind(pipe, profile, AGENT_JSON=parameters, HISTORY_CARRIER=carrier)
-    chunks = await chunks_of(
-        pipe, asked("sim:tool,delay=1 weather?", model=AGENT), **with_tool()
+    behind(desk, profile, AGENT_JSON=parameters, HISTORY_CARRIER=carrier)
+    chunks = await desk.chunks(
+        asked("sim:tool,delay=1 weather?", model=AGENT), **with_tool()
     )
 
     assert errors(chunks) == []
@@ -119,7 +117,7 @@ async def test_an_agent_shows_thoughts_or_hides_them(
     assert kinds(items) == [*thoughts, *tools, *thoughts, "message"]
     assert "think>" not in json.dumps(items)
     assert items[-1][1].endswith("It said: Rain in Zürich.")
-    *_, second = sim.requests
+    *_, second = desk.sim.requests
     sent = second.body["input"]
     assert "think>" not in json.dumps(sent)
     assert [item["type"] for item in sent[-2 - shows :]] == [*thoughts, *tools]
@@ -130,12 +128,8 @@ async def test_an_agent_shows_thoughts_or_hides_them(
     )
 
     body = chat("sim:tool,delay=1 weather?", stored(chunks), "sim:chat", model=AGENT)
-    last = await chunks_of(pipe, body, **with_tool(message_id="m-2"))
+    last = await desk.chunks(body, **with_tool(message_id="m-2"))
 
     assert errors(last) == []
-    [answer] = [
-        item
-        for item in sim.requests[-1].body["input"]
-        if item.get("role") == "assistant"
-    ]
+    [answer] = [item for item in desk.sent["input"] if item.get("role") == "assistant"]
     assert answer["content"][0]["text"].endswith("It said: Rain in Zürich.")

@@ -1,20 +1,14 @@
 """What the first round of an agent's question begins with."""
 
-import asyncio
 import json
 
 import pytest
 
-from agents.sample import events_of, host_tool, question
+from agents.sample import host_tool, question
 from calls.sample import chat
 from gpt5_agent.agent.preparation import prepare_run
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import message_text
-from openai_responses.loop.events import Status
-from owui_chat.messages import LEFT_OUT
 from owui_chat.wording import USAGE_HEADING
-from runs.sample import message
-from runs.scripted import ScriptedProvider
 from strategies.guide import Guide
 from strategies.policy import build_system_instruction
 
@@ -30,18 +24,6 @@ def test_commands_of_the_pipe_are_left_out() -> None:
     assert "And now?" in sent
     assert "/usage" not in sent
     assert "ann@school.example" not in sent
-
-
-def test_oldest_messages_of_a_long_chat_are_left_out() -> None:
-    messages = chat(*["Hi"] * 8201)["messages"]
-    provider = ScriptedProvider([message("9", "Hello.")])
-
-    events = asyncio.run(events_of(question(messages=messages), provider))
-
-    [(history, _)] = provider.asked
-    assert message_text(history[0]) == LEFT_OUT
-    assert len(history) < 8200
-    assert Status(LEFT_OUT) in events
 
 
 def test_more_images_than_a_request_takes_leave_a_note() -> None:

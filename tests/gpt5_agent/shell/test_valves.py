@@ -63,16 +63,10 @@ def test_every_effort_of_a_model_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("stored", "meant"),
     [
-        (1, 1),
-        (30, 30),
         (0, 1),
-        (31, 30),
         (math.inf, 30),
         (" 7 ", 7),
-        (7.9, 7),
-        (True, 6),
         ("many", 6),
-        (math.nan, 6),
     ],
 )
 def test_iterations_are_clamped(stored: object, meant: int) -> None:

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from calls.callers import HOSTED, OURS
-from calls.outcomes import chunks_of, result_of, statuses
+from calls.desk import Desk
+from calls.outcomes import statuses
 from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
 from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
-from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,16 +24,13 @@ SMUGGLED = {"type": "custom", "custom": {"type": "web_search", "name": "look_up"
 ADMIN = {**USER, "id": "admin", "role": "admin"}
 
 
-async def sent(pipe: Pipe, sim: Simulator, user: Json = USER, **body: Any) -> Json:
+async def sent(desk: Desk, user: Json = USER, **body: Any) -> Json:
     """What the API gets of a caller's plain request."""
     metadata = {"model_id": WORKSPACE}
-    await result_of(
-        pipe,
-        {**chat("Hi"), "stream": False, **body},
-        __user__=user,
-        __metadata__=metadata,
+    await desk.result(
+        {**chat("Hi"), "stream": False, **body}, __user__=user, __metadata__=metadata
     )
-    return sim.requests[-1].body
+    return desk.sent
 
 
 def types(body: Json) -> list[str]:
@@ -58,28 +53,23 @@ async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
 
 
 @pytest.mark.parametrize("kind", [["web_search"], 7])
-async def test_what_no_client_should_send_opens_nothing(
-    pipe: Pipe, sim: Simulator, kind: Any
-) -> None:
+async def test_what_no_client_should_send_opens_nothing(desk: Desk, kind: Any) -> None:
     """A type that is no text is no tool that anybody may offer; NaN is not equal to
     itself."""
     tools = [{**OWN, "type": kind}, OWN]
     given: Json = {"seed": float("nan"), "service_tier": "priority"}
-    body = await sent(pipe, sim, tools=tools, **given)
+    body = await sent(desk, tools=tools, **given)
 
     assert types(body) == ["function"]
     assert "service_tier" not in body
 
 
 @pytest.mark.parametrize("user", [USER, ADMIN])
-async def test_costly_settings_of_a_caller_are_left_out(
-    pipe: Pipe, sim: Simulator, host: StandInHost, user: Json
-) -> None:
+async def test_costly_settings_of_a_caller_are_left_out(desk: Desk, user: Json) -> None:
     """Of administrators, too: a chat that they open can hold anything."""
-    plain = await sent(pipe, sim, user)
+    plain = await sent(desk, user)
     asked = await sent(
-        pipe,
-        sim,
+        desk,
         user,
         **OURS,
         reasoning={"effort": "low", "mode": "pro"},
@@ -92,22 +82,20 @@ async def test_costly_settings_of_a_caller_are_left_out(
     assert asked["reasoning"] == {**plain["reasoning"], "effort": "low"}
     assert asked["text"] == {"verbosity": "low"}
     assert types(asked) == ["function", "custom"]
-    assert WORKSPACE in host.models.reads
+    assert WORKSPACE in desk.host.models.reads
 
 
-async def test_caller_sets_what_shapes_their_own_answer(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_caller_sets_what_shapes_their_own_answer(desk: Desk) -> None:
     """Nothing is looked up for it."""
     own: Json = {"max_tokens": 500, "parallel_tool_calls": False, "verbosity": "low"}
-    body = await sent(pipe, sim, tools=[OWN], reasoning_effort="low", **own)
+    body = await sent(desk, tools=[OWN], reasoning_effort="low", **own)
 
     assert body["max_output_tokens"] == 500
     assert body["parallel_tool_calls"] is False
     assert body["text"]["verbosity"] == "low"
     assert body["reasoning"]["effort"] == "low"
     assert types(body) == ["function"]
-    assert host.models.reads == []
+    assert desk.host.models.reads == []
 
 
 @pytest.mark.parametrize(
@@ -120,26 +108,26 @@ async def test_caller_sets_what_shapes_their_own_answer(
     ],
 )
 async def test_the_longest_answer_is_the_administrators(
-    pipe: Pipe, sim: Simulator, host: StandInHost, name: str, asked: Any
+    desk: Desk, name: str, asked: Any
 ) -> None:
     """However it is written; a shorter one is the caller's."""
-    pipe.valves = pipe.valves.model_copy(update={"MAX_OUTPUT_TOKENS": 900})
+    desk.set_valves(MAX_OUTPUT_TOKENS=900)
 
     long: Json = {name: asked}
     short: Json = {name: 100}
 
-    assert (await sent(pipe, sim, **long))["max_output_tokens"] == 900
-    assert (await sent(pipe, sim, **short))["max_output_tokens"] == 100
-    assert (await sent(pipe, sim))["max_output_tokens"] == 900
+    assert (await sent(desk, **long))["max_output_tokens"] == 900
+    assert (await sent(desk, **short))["max_output_tokens"] == 100
+    assert (await sent(desk))["max_output_tokens"] == 900
 
-    host.models.add(WORKSPACE, "admin", **long)
-    assert (await sent(pipe, sim, max_output_tokens=6000))["max_output_tokens"] == 900
+    desk.host.models.add(WORKSPACE, "admin", **long)
+    assert (await sent(desk, max_output_tokens=6000))["max_output_tokens"] == 900
     if isinstance(asked, int):
-        assert (await sent(pipe, sim, **long))["max_output_tokens"] == asked
+        assert (await sent(desk, **long))["max_output_tokens"] == asked
 
 
 async def test_settings_stored_by_an_administrator_override_the_caller(
-    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever the caller says in its place; the host passes JSON texts as objects.
 
@@ -149,10 +137,10 @@ async def test_settings_stored_by_an_administrator_override_the_caller(
     image = json.dumps(OURS["image"])
     custom = {"extra_tools": [tool], "metadata": '{"team": "red"}', "image": image}
     stored = {"service_tier": "flex", "reasoning": {"summary": "auto", "mode": "pro"}}
-    host.models.add(WORKSPACE, "admin", **stored, custom_params=custom)
+    desk.host.models.add(WORKSPACE, "admin", **stored, custom_params=custom)
     asked = {**OURS, "service_tier": None, "extra_tools": [*HOSTED, tool]}
 
-    body = await sent(pipe, sim, **asked, reasoning=stored["reasoning"])
+    body = await sent(desk, **asked, reasoning=stored["reasoning"])
 
     assert body["service_tier"] == "flex"
     assert body["metadata"] == {"team": "red"}
@@ -165,30 +153,28 @@ async def test_settings_stored_by_an_administrator_override_the_caller(
 
 @pytest.mark.parametrize("owner", ["user-1", "gone@example.com"])
 async def test_settings_stored_by_a_user_count_as_the_callers(
-    owner: str, pipe: Pipe, sim: Simulator, host: StandInHost
+    owner: str, desk: Desk
 ) -> None:
     """What is set for all models is the administrator's."""
-    host.settings.values["models.default_params"] = {"safety_identifier": "ours"}
-    host.models.add(WORKSPACE, owner, service_tier="priority", extra_tools=HOSTED)
+    desk.host.settings.values["models.default_params"] = {"safety_identifier": "ours"}
+    desk.host.models.add(WORKSPACE, owner, service_tier="priority", extra_tools=HOSTED)
 
-    body = await sent(pipe, sim, **OURS, extra_tools=HOSTED)
+    body = await sent(desk, **OURS, extra_tools=HOSTED)
 
     assert "service_tier" not in body
     assert "tools" not in body
     assert body["safety_identifier"] == "ours"
 
 
-async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
+async def test_an_administrator_opens_keys(desk: Desk) -> None:
     """For all, or for administrators alone."""
     opened = "service_tier, Web_Search, reasoning.mode, admin:metadata, store"
-    pipe.valves = pipe.valves.model_copy(
-        update={"EXPERT_JSON": expert(caller_may_set=opened)}
-    )
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
     asked: Json = {**OURS, "tools": HOSTED, "reasoning": {"mode": "pro"}}
     asked |= {"store": True, "previous_response_id": "resp_1", "background": True}
     asked |= {"background_options": {"completion_window": "8h"}}
 
-    theirs, admins = [await sent(pipe, sim, user, **asked) for user in (USER, ADMIN)]
+    theirs, admins = [await sent(desk, user, **asked) for user in (USER, ADMIN)]
 
     for body in (theirs, admins):
         assert body["service_tier"] == "priority"
@@ -232,35 +218,32 @@ TYPES = "web_search, code_interpreter, file_search, mcp, image_generation"
     ],
 )
 async def test_an_opened_tool_names_nothing_of_others(
-    pipe: Pipe, sim: Simulator, opened: str, numbers: list[int]
+    desk: Desk, opened: str, numbers: list[int]
 ) -> None:
     """Containers, files, stores, servers and headers need words of their own."""
-    pipe.valves = pipe.valves.model_copy(
-        update={"EXPERT_JSON": expert(caller_may_set=opened)}
-    )
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
     kept = []
     for number, tool in enumerate(CALLERS_TOOLS):
-        before = len(sim.requests)
-        await sent(pipe, sim, tools=[tool])
+        before = len(desk.sim.requests)
+        await sent(desk, tools=[tool])
         # What the server refused is asked again without it.
-        if "tools" in sim.requests[before].body:
+        if "tools" in desk.sim.requests[before].body:
             kept.append(number)
 
     assert kept == numbers
 
 
 async def test_unknown_names_are_reported_to_administrators(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to no one else."""
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
     lines_by_call = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):
-        update = {"EXPERT_JSON": expert(caller_may_set=opened)}
-        pipe.valves = pipe.valves.model_copy(update=update)
+        desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
         for user in (USER, ADMIN, ADMIN):
             given = {"__user__": user, "__metadata__": IDS}
-            lines_by_call.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+            lines_by_call.append(statuses(await desk.ask("Hi", **given)))
 
     [line] = lines_by_call.pop(4)
     assert line.startswith(
@@ -271,13 +254,13 @@ async def test_unknown_names_are_reported_to_administrators(
 
 
 async def test_dropped_parameter_is_logged_once(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For each caller and key, never a value."""
     other = {**USER, "id": "user-2"}
     for user, key in [(USER, "metadata"), (USER, "metadata"), (other, "metadata")]:
-        await sent(pipe, sim, user, **{key: OURS[key]})
-    await sent(pipe, sim, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
+        await sent(desk, user, **{key: OURS[key]})
+    await sent(desk, metadata=OURS["metadata"], tools=[*HOSTED, OWN])
 
     lines = [text for text in caplog.messages if "left out of requests" in text]
     matches = [
@@ -293,13 +276,12 @@ async def test_dropped_parameter_is_logged_once(
 
 
 async def test_log_says_why_each_part_is_dropped(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of a filter's tools, of reasoning, and a length that is too long."""
-    pipe.valves = pipe.valves.model_copy(update={"MAX_OUTPUT_TOKENS": 500})
+    desk.set_valves(MAX_OUTPUT_TOKENS=500)
     await sent(
-        pipe,
-        sim,
+        desk,
         extra_tools=[{"type": "web_search"}, OWN],
         reasoning={"effort": "low", "mode": "pro"},
         max_tokens=501,
@@ -322,34 +304,32 @@ async def test_log_says_why_each_part_is_dropped(
     [("server_url", "authorization"), ("authorization", "server_url")],
 )
 async def test_log_names_the_word_that_is_missing(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture, opened: str, missing: str
+    desk: Desk, caplog: pytest.LogCaptureFixture, opened: str, missing: str
 ) -> None:
     """An administrator who has opened one of two fields does not read of that one."""
-    update = {"EXPERT_JSON": expert(caller_may_set=f"mcp.{opened}")}
-    pipe.valves = pipe.valves.model_copy(update=update)
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=f"mcp.{opened}"))
     server = {"type": "mcp", "server_label": "wiki", "authorization": "token-1"}
     tool = {**server, "server_url": "https://mcp.example"}
     body = {**chat("Hi"), "stream": False, "tools": [tool]}
-    await result_of(pipe, body, __user__=USER)
+    await desk.result(body, __user__=USER)
 
     [line] = [text for text in caplog.messages if "left out of requests" in text]
     assert f"tools mcp.{missing} (names what belongs to somebody)" in line
 
 
-async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
+async def test_task_sets_nothing_that_costs(desk: Desk) -> None:
     """Its parameters come from the same places."""
-    await result_of(
-        pipe,
+    await desk.result(
         {**chat("### Task: a title"), "stream": False, **OURS},
         __user__=USER,
         __metadata__={**IDS, "message_id": None},
         __task__="title_generation",
     )
 
-    assert not OURS.keys() & sim.requests[-1].body.keys()
+    assert not OURS.keys() & desk.sent.keys()
 
 
-async def test_a_caller_names_no_stored_file(pipe: Pipe, sim: Simulator) -> None:
+async def test_a_caller_names_no_stored_file(desk: Desk) -> None:
     """It could be another user's; writing to the cache is billed."""
     stored = {"file_id": "file-1", "prompt_cache_breakpoint": {"mode": "explicit"}}
     parts = [
@@ -361,15 +341,15 @@ async def test_a_caller_names_no_stored_file(pipe: Pipe, sim: Simulator) -> None
         {"type": "input_image", "image_url": "https://a.example/b.png", **stored},
         {"type": "text", "text": "Hi", **stored},
     ]
-    await sent(pipe, sim, messages=[{"role": "user", "content": parts}])
-    body = sim.requests[0].body  # it is refused: the files hold nothing
+    await sent(desk, messages=[{"role": "user", "content": parts}])
+    body = desk.bodies[0]  # it is refused: the files hold nothing
 
     assert "file_id" not in str(body["input"])
     assert "prompt_cache_breakpoint" not in str(body["input"])
     assert len(body["input"][0]["content"]) == len(parts)
 
 
-async def test_a_setting_without_effect_is_told_once(pipe: Pipe) -> None:
+async def test_a_setting_without_effect_is_told_once(desk: Desk) -> None:
     """Above the answer, to its user; plain callers would not see it."""
     own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
     user = {**USER, "valves": own}
@@ -377,7 +357,7 @@ async def test_a_setting_without_effect_is_told_once(pipe: Pipe) -> None:
     places: list[Json] = [{}, IDS, IDS]
     for native in places:
         given = {"__user__": user, "__metadata__": native}
-        lines_by_call.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+        lines_by_call.append(statuses(await desk.ask("Hi", **given)))
 
     assert lines_by_call[0] == lines_by_call[2] == []
     [line] = lines_by_call[1]
@@ -394,20 +374,15 @@ async def test_a_setting_without_effect_is_told_once(pipe: Pipe) -> None:
     ],
 )
 async def test_the_pages_switch_holds_where_the_host_allows_it(
-    pipe: Pipe,
-    sim: Simulator,
-    host: StandInHost,
-    caplog: pytest.LogCaptureFixture,
-    change: Json,
-    searches: bool,
+    desk: Desk, caplog: pytest.LogCaptureFixture, change: Json, searches: bool
 ) -> None:
     """What the client says of it is not enough."""
-    host.settings.values["web.search.enable"] = change.get("enabled", True)
+    desk.host.settings.values["web.search.enable"] = change.get("enabled", True)
     meta = {"capabilities": change.get("capabilities")}
     metadata = {"features": {"web_search": True}, "model": {"info": {"meta": meta}}}
     user = change.get("user", USER)
-    await chunks_of(pipe, chat("Hi"), __user__=user, __metadata__={**IDS, **metadata})
+    await desk.ask("Hi", __user__=user, __metadata__={**IDS, **metadata})
 
-    assert types(sim.requests[-1].body) == (["web_search"] if searches else [])
+    assert types(desk.sent) == (["web_search"] if searches else [])
     is_logged = ": web_search (no permission for web search)" in caplog.text
     assert is_logged is not searches

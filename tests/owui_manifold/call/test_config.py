@@ -113,13 +113,6 @@ async def test_limits_are_those_of_the_expert_settings() -> None:
     assert limits.retries == RetryPolicy(3, 9)
 
 
-@pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
-async def test_pro_may_be_silent_for_long(name: str) -> None:
-    """Several passes give one answer: a stall after five minutes would cut it."""
-    limits = run_limits(PipeExpertKeys(connect_timeout_seconds=5), resolve_model(name))
-    assert limits.timeouts == Timeouts(5, 900, 900, 0)
-
-
 async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
     request = await chosen({"REASONING_SUMMARY": "concise"})

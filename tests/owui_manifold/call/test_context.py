@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, errors, result_of
+from calls.desk import Desk
+from calls.outcomes import errors
 from calls.sample import MODEL, USER, call_of, chat
 from owui_manifold.call.context import Caller, read_caller
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.pipe import Pipe
-from simulator import Simulator
 from simulator.accounts import CANARY_KEY
 
 BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
@@ -117,38 +116,35 @@ def given(key: str) -> dict[str, Any]:
     return {"__user__": user, "__metadata__": {}}
 
 
-def for_users(pipe: Pipe, kind: str, **more: Any) -> None:
+def for_users(desk: Desk, kind: str, **more: Any) -> None:
     """Let users have keys; the pipe's own opens nothing, so that it would be seen."""
-    changed = {"USER_API_KEYS": kind, "API_KEY": "sk-of-nobody", **more}
-    pipe.valves = pipe.valves.model_copy(update=changed)
+    desk.set_valves(USER_API_KEYS=kind, API_KEY="sk-of-nobody", **more)
 
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
-async def test_nothing_is_sent_without_a_required_key(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_nothing_is_sent_without_a_required_key(desk: Desk) -> None:
     """A title is empty then, as after any failure."""
-    for_users(pipe, "required")
-    [error] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
-    title = await result_of(pipe, chat("Hi"), **given(""), __task__="title_generation")
+    for_users(desk, "required")
+    [error] = errors(await desk.ask("Hi", **given("")))
+    title = await desk.result(chat("Hi"), **given(""), __task__="title_generation")
 
     assert error.startswith("This pipe needs your own OpenAI API key.")
     assert title["choices"][0]["message"]["content"] == ""
-    assert sim.requests == []
+    assert desk.sim.requests == []
 
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_wrong_own_key_is_reported_to_its_owner(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not to an administrator, who cannot change it; it is in no line of the log."""
-    for_users(pipe, "allowed", LOG_LEVEL="DEBUG")
-    [own] = errors(await chunks_of(pipe, chat("Hi"), **given("sk-mistyped-4711")))
-    [pipes] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
+    for_users(desk, "allowed", LOG_LEVEL="DEBUG")
+    [own] = errors(await desk.ask("Hi", **given("sk-mistyped-4711")))
+    [pipes] = errors(await desk.ask("Hi", **given("")))
     gone = chat("sim:chat,status=404")
-    [other] = errors(await chunks_of(pipe, gone, **given(CANARY_KEY)))
+    [other] = errors(await desk.chunks(gone, **given(CANARY_KEY)))
 
     assert own.startswith(
         "127.0.0.1 does not accept the API key. It is your own key: check API_KEY in your "

@@ -4,17 +4,14 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, answering, chunks_of, stored
-from calls.sample import IDS, TOOL, call_of, chat, valves_for
+from calls.desk import Desk
+from calls.outcomes import answering, stored
+from calls.sample import IDS, TOOL, chat
 from calls.tools import with_tool
 from calls.turns import row_of
 from openai_responses.requests.replay import strip_for_replay
-from owui_manifold.call.valves import Valves
-from owui_manifold.pipe import Pipe
-from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from stand_in.chats import convert_output, finished_items
-from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -23,8 +20,8 @@ LONG = "rain " * 1000
 
 
 @pytest.fixture(autouse=True)
-def compacting(pipe: Pipe, sim: Simulator) -> None:
-    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000)
+def compacting(desk: Desk) -> None:
+    desk.set_valves(COMPACTION_TOKENS=1000)
 
 
 def sent(sim: Simulator) -> list[str]:
@@ -33,70 +30,52 @@ def sent(sim: Simulator) -> list[str]:
     return [i["role"] if i["type"] == "message" else i["type"] for i in items]
 
 
-async def test_compaction_replaces_what_came_before(pipe: Pipe, sim: Simulator) -> None:
+async def test_compaction_replaces_what_came_before(desk: Desk) -> None:
     """In this turn nothing changes, in the next ones it comes first."""
-    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    first = await desk.ask(LONG, **answering("m-1"))
     texts = [LONG, stored(first), "And now?"]
 
-    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
+    second = await desk.ask(*texts, **answering("m-2"))
 
-    assert sent(sim) == ["compaction", "user"]
-    [*_, output] = [r.response for r in sim.requests[:1]]
+    assert sent(desk.sim) == ["compaction", "user"]
+    [*_, output] = [r.response for r in desk.sim.requests[:1]]
     assert output is not None
     compacted = output["output"][-1]["encrypted_content"]
-    [item, *_] = sim.requests[-1].body["input"]
+    [item, *_] = desk.sent["input"]
     assert item == {"type": "compaction", "encrypted_content": compacted}
     assert compacted not in str(first)
 
-    await chunks_of(pipe, chat(*texts, stored(second), "Go on."), **answering("m-3"))
+    await desk.ask(*texts, stored(second), "Go on.", **answering("m-3"))
 
-    assert sent(sim)[0] == "compaction"
-    assert sent(sim)[1:] == ["user", "reasoning", "assistant", "user"]
-    assert [request.status for request in sim.requests] == [200, 200, 200]
+    assert sent(desk.sim)[0] == "compaction"
+    assert sent(desk.sim)[1:] == ["user", "reasoning", "assistant", "user"]
+    assert [request.status for request in desk.sim.requests] == [200, 200, 200]
 
 
 @pytest.mark.parametrize(
     "change", [{"API_KEY": "sk-simulator-2"}, {"PERSIST_REASONING_TOKENS": "response"}]
 )
 async def test_whole_chat_is_sent_where_nobody_can_read_it(
-    change: Json, pipe: Pipe, sim: Simulator
+    change: Json, desk: Desk
 ) -> None:
     """The host still has every message."""
-    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
-    pipe.valves = valves_for(sim, **change)
+    first = await desk.ask(LONG, **answering("m-1"))
+    desk.set_valves(**change)
 
-    await chunks_of(pipe, chat(LONG, stored(first), "So?"), **answering("m-2"))
+    await desk.ask(LONG, stored(first), "So?", **answering("m-2"))
 
-    assert sent(sim) == ["user", "assistant", "user"]
-
-
-async def test_refused_compaction_is_not_sent_again(pipe: Pipe, sim: Simulator) -> None:
-    """From the next turn on the whole chat is there again."""
-    named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
-    pipe.valves = valves_for(sim, **named)
-    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
-    pipe.valves = valves_for(sim, API_KEY="sk-simulator-2", ORGANIZATION="ours")
-    texts = [LONG, stored(first), "And now?"]
-
-    second = await chunks_of(pipe, chat(*texts), **answering("m-2"))
-    third = chat(*texts, stored(second), "Go on.")
-    await chunks_of(pipe, third, **answering("m-3"))
-
-    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
-    assert sent(sim) == ["user", "assistant", "user", "reasoning", "assistant", "user"]
+    assert sent(desk.sim) == ["user", "assistant", "user"]
 
 
-async def test_own_rounds_and_the_next_turn_go_on_from_there(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_own_rounds_and_the_next_turn_go_on_from_there(desk: Desk) -> None:
     """The next turn sends exactly what the last round sent and received."""
 
     asked = chat(f"sim:tool {LONG}", tools=[TOOL])
-    first = await chunks_of(pipe, asked, **with_tool())
+    first = await desk.chunks(asked, **with_tool())
 
-    last = sim.requests[-1]
+    last = desk.sim.requests[-1]
     assert last.response is not None
-    assert sent(sim) == ["compaction", "function_call", "function_call_output"]
+    assert sent(desk.sim) == ["compaction", "function_call", "function_call_output"]
     _, call, *_ = finished_items(first)
     answer = {"type": "message", "content": [{"text": stored(first)}]}
     output = {
@@ -107,40 +86,29 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
     asked["messages"] += convert_output([call, output, answer])
     asked["messages"].append({"role": "user", "content": "Thanks"})
 
-    await chunks_of(pipe, asked, **answering("m-2"))
+    await desk.chunks(asked, **answering("m-2"))
 
     before = [*last.body["input"], *map(strip_for_replay, last.response["output"])]
-    assert sim.requests[-1].body["input"][:-1] == before
-    assert not (sim.requests[-1].response or {}).get("input_transformations")
+    assert desk.sent["input"][:-1] == before
+    assert not (desk.sim.requests[-1].response or {}).get("input_transformations")
 
 
-async def test_compaction_threshold_is_the_administrators() -> None:
-    """tests/manifold/test_request_settings.py has where none is sent."""
-    call = call_of(chat("Hi"), Valves(API_KEY="k", COMPACTION_TOKENS=200_000))
-    sent_request = (await build_chat_request(call)).request.payload()
-
-    way = {"type": "compaction", "compact_threshold": 200_000}
-    assert sent_request["context_management"] == [way]
-
-
-async def test_the_update_behind_a_compaction_stays_behind_it(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
+async def test_the_update_behind_a_compaction_stays_behind_it(desk: Desk) -> None:
     """The server makes it of the earlier updates, which went with what it compacted."""
-    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
+    desk.set_valves(COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
     words = ("one", LONG, "three", "four")
     texts = list[str]()
     for number, effort in enumerate(("low", "high", "high", "low")):
-        row_of(host, *words[: number + 1])
+        row_of(desk.host, *words[: number + 1])
         texts.append(words[number])
         ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
-        given = {**NATIVE, "__metadata__": {**IDS, **ids}}
+        given = {"__metadata__": {**IDS, **ids}}
         body = chat(*texts, model="f.gpt-6.1-sol", reasoning_effort=effort)
-        texts.append(stored(await chunks_of(pipe, body, **given)))
+        texts.append(stored(await desk.chunks(body, **given)))
 
-    assert [request.status for request in sim.requests] == [200] * 4
-    assert {r.body["reasoning"]["effort"] for r in sim.requests} == {"low"}
-    _, second, third, fourth = (request.body["input"] for request in sim.requests)
+    assert [request.status for request in desk.sim.requests] == [200] * 4
+    assert {r.body["reasoning"]["effort"] for r in desk.sim.requests} == {"low"}
+    _, second, third, fourth = (body["input"] for body in desk.bodies)
     assert [i["type"] for i in second].count("configuration_update") == 1
     compaction, update = third[:2]
     assert compaction["type"] == "compaction"

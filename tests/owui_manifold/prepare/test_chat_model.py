@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import chunks_of, statuses
 from calls.sample import IDS, USER, chat, valves_for
 from openai_responses.errors import InvalidRequest
@@ -21,47 +22,43 @@ SMALL = "gpt-6.1-terra"
 LARGE = "gpt-6.1-sol"
 
 
-async def ask(pipe: Pipe, *texts: str, **metadata: Any) -> list[str]:
+async def ask(desk: Desk, *texts: str, **metadata: Any) -> list[str]:
     """Ask gpt-5-auto; return the status lines."""
     body = {**chat(*texts), "model": "f.gpt-5-auto"}
-    chunks = await chunks_of(
-        pipe, body, __user__=USER, __metadata__={**IDS, **metadata}
-    )
+    chunks = await desk.chunks(body, __user__=USER, __metadata__={**IDS, **metadata})
     return statuses(chunks)
 
 
-async def test_chosen_model_is_explained(pipe: Pipe, sim: Simulator) -> None:
+async def test_chosen_model_is_explained(desk: Desk) -> None:
     """The line names the model and why it was chosen."""
-    short = await ask(pipe, "Hi")
-    with_tools = await ask(pipe, "Hi", chat_id="chat-x", tool_ids=["weather"])
+    short = await ask(desk, "Hi")
+    with_tools = await ask(desk, "Hi", chat_id="chat-x", tool_ids=["weather"])
 
-    assert [request.body["model"] for request in sim.requests] == [SMALL, LARGE]
+    assert [body["model"] for body in desk.bodies] == [SMALL, LARGE]
     assert short == [
         "GPT-6.1 Terra answers: the question is short, without files or tools."
     ]
     assert with_tools == ["GPT-6.1 Sol answers: tools are switched on."]
 
 
-async def test_a_chat_stays_with_its_model(pipe: Pipe, sim: Simulator) -> None:
+async def test_a_chat_stays_with_its_model(desk: Desk) -> None:
     """Also when tools come later: reasoning and cache are the first model's."""
-    await ask(pipe, "sim:chat hello")
-    again = await ask(pipe, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
+    await ask(desk, "sim:chat hello")
+    again = await ask(desk, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
 
-    assert [request.body["model"] for request in sim.requests] == [SMALL, SMALL]
+    assert [body["model"] for body in desk.bodies] == [SMALL, SMALL]
     assert again == ["GPT-6.1 Terra answers: it began this chat."]
 
 
-async def test_the_first_of_its_models_that_answered_goes_on(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_the_first_of_its_models_that_answered_goes_on(desk: Desk) -> None:
     """The user chose the other one by hand for one question."""
-    await ask(pipe, "sim:chat hello", tool_ids=["weather"])
+    await ask(desk, "sim:chat hello", tool_ids=["weather"])
     by_hand = {**chat("sim:chat hello"), "model": f"f.{SMALL}"}
     ids = {**IDS, "message_id": "m-2"}
-    await chunks_of(pipe, by_hand, __user__=USER, __metadata__=ids)
-    again = await ask(pipe, "sim:chat hello", message_id="m-3")
+    await desk.chunks(by_hand, __user__=USER, __metadata__=ids)
+    again = await ask(desk, "sim:chat hello", message_id="m-3")
 
-    sent = [request.body["model"] for request in sim.requests]
+    sent = [body["model"] for body in desk.bodies]
     assert sent == [LARGE, SMALL, LARGE]
     assert again == ["GPT-6.1 Sol answers: it began this chat."]
 

@@ -14,7 +14,7 @@ from manifold.preparation import OfferedTools, offer_tools
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.tools import ToolNames, responses_tools
+from openai_responses.requests.tools import ToolNames
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.model_valves import read_overrides
@@ -78,25 +78,6 @@ def test_hosted_tool_that_a_model_lacks_is_not_offered() -> None:
         "plain": ["function"],
         "silent": others,
     }
-
-
-def test_tools_beyond_the_limit_are_left_out_and_reported() -> None:
-    """OpenAI's stay, then those that people attached, in their order; a line says it."""
-    names = [f"t{number}" for number in range(130)]
-    called = responses_tools([function(name) for name in names])
-    search: Json = {"type": "web_search"}
-
-    whole = offer_tools(None, [search], called[:127], builtin=names)
-    cut = offer_tools(None, [search], called, builtin=names[:5])
-
-    assert (len(whole.items), whole.notice) == (128, "")
-    sent = [tool.get("name") for tool in cut.items]
-    assert sent == [None, *names[5:], *names[:2]]
-    assert cut.names.known == (*names[5:], *names[:2])
-    assert cut.notice == (
-        "Left out: 3 of this chat's 131 tools, because the API takes at most 128. "
-        "Switch off tools that this chat does not need."
-    )
 
 
 LOOK = function("look")
@@ -190,14 +171,6 @@ def test_valve_makes_functions_strict(strict: bool) -> None:
     [tool] = tools.items
     assert tool["strict"] is strict
     assert ("required" in tool["parameters"]) is strict
-
-
-@pytest.mark.parametrize("choice", [None, "required"])
-def test_tool_choice_is_sent_unchanged(choice: str | None) -> None:
-    """They mean the same there."""
-    body = {"tools": [function("look")], "tool_choice": choice}
-
-    assert offered(body).choice == choice
 
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import NATIVE, chunks_of, grown, result_of, statuses
+from calls.desk import Desk
+from calls.outcomes import NATIVE, grown, statuses
 from calls.sample import TOOL, USER, chat
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
-from simulator import Simulator
-from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -28,10 +27,10 @@ def valve(*rows: Any) -> str:
     return json.dumps(list(rows))
 
 
-def with_servers(pipe: Pipe, text: str, **more: Any) -> Pipe:
+def with_servers(desk: Desk, text: str, **more: Any) -> Pipe:
     changed = {"REMOTE_MCP_SERVERS_JSON": text, **more}
-    pipe.valves = pipe.valves.model_copy(update=changed)
-    return pipe
+    desk.set_valves(**changed)
+    return desk.pipe
 
 
 def lines(chunks: list[Json]) -> list[str]:
@@ -42,7 +41,7 @@ def lines(chunks: list[Json]) -> list[str]:
 
 
 def asking_admin(**more: Any) -> Json:
-    return {**NATIVE, "__user__": ADMIN, **more}
+    return {"__user__": ADMIN, **more}
 
 
 class Page:
@@ -57,50 +56,44 @@ class Page:
         return self._answers.pop(0)
 
 
-async def test_servers_are_offered_behind_the_searches(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_servers_are_offered_behind_the_searches(desk: Desk) -> None:
     """In the order of the valve, as they were written there, in front of functions."""
     other = {**CLOCKS, "server_label": "atlas", "require_approval": "never"}
-    with_servers(pipe, valve(CLOCKS, other), ENABLE_WEB_SEARCH=True)
-    await chunks_of(pipe, chat("Hi", tools=[TOOL]), **NATIVE)
+    with_servers(desk, valve(CLOCKS, other), ENABLE_WEB_SEARCH=True)
+    await desk.chunks(chat("Hi", tools=[TOOL]))
 
-    tools = sim.requests[0].body["tools"]
+    tools = desk.bodies[0]["tools"]
     assert [tool["type"] for tool in tools] == ["web_search", "mcp", "mcp", "function"]
     assert tools[1:3] == [{"type": "mcp", **CLOCKS}, {"type": "mcp", **other}]
 
 
-async def test_a_filters_server_takes_the_place_of_ours(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_a_filters_server_takes_the_place_of_ours(desk: Desk) -> None:
     """By its label, where an administrator lets bodies name servers."""
     theirs = {"type": "mcp", **CLOCKS, "authorization": "theirs"}
     body = chat("Hi", extra_tools=[theirs])
-    with_servers(pipe, valve(CLOCKS))
-    await chunks_of(pipe, body, **NATIVE)
+    with_servers(desk, valve(CLOCKS))
+    await desk.chunks(body)
     opened = "mcp.server_url, mcp.authorization"
-    pipe.valves = pipe.valves.model_copy(
-        update={"EXPERT_JSON": expert(caller_may_set=opened)}
-    )
-    await chunks_of(pipe, body, **NATIVE)
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
+    await desk.chunks(body)
 
-    bodies = [request.body["tools"] for request in sim.requests]
+    bodies = [body["tools"] for body in desk.bodies]
     assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
 
 
 async def test_invalid_server_list_is_reported_to_administrators(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At every answer, in the chat and in the log; the chat goes on without.
 
     Only the log has it for users; tasks, of which each chat has several, are silent.
     """
-    with_servers(pipe, valve({"server_url": "https://clocks.example"}))
-    await result_of(pipe, chat("Hi"), **asking_admin(), __task__="title_generation")
+    with_servers(desk, valve({"server_url": "https://clocks.example"}))
+    await desk.result(chat("Hi"), **asking_admin(), __task__="title_generation")
     assert "REMOTE_MCP_SERVERS_JSON" not in caplog.text
 
     shown = [
-        lines(await chunks_of(pipe, chat("Hi"), **given))
+        lines(await desk.ask("Hi", **given))
         for given in (NATIVE, asking_admin(), asking_admin())
     ]
 
@@ -109,17 +102,17 @@ async def test_invalid_server_list_is_reported_to_administrators(
     assert "server 1 is left out, because it has no server_label" in line
     assert again == line
     assert caplog.text.count(line) == caplog.text.count("WARNING") == 3
-    assert [request.status for request in sim.requests] == [200] * 4
-    assert "tools" not in sim.requests[-1].body
+    assert [request.status for request in desk.sim.requests] == [200] * 4
+    assert "tools" not in desk.sent
 
 
 async def test_keys_that_are_not_sent_are_named_once(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in the log, once in a chat of an administrator, never to others."""
-    with_servers(pipe, valve({**CLOCKS, "token": SECRET}))
+    with_servers(desk, valve({**CLOCKS, "token": SECRET}))
     shown = [
-        lines(await chunks_of(pipe, chat("Hi"), **given))
+        lines(await desk.ask("Hi", **given))
         for given in (NATIVE, asking_admin(), asking_admin())
     ]
 
@@ -127,7 +120,7 @@ async def test_keys_that_are_not_sent_are_named_once(
     assert others == again == []
     assert "keys of clocks are not sent: token." in note
     assert caplog.text.count(note) == 1
-    assert "token" not in sim.requests[0].body["tools"][0]
+    assert "token" not in desk.bodies[0]["tools"][0]
 
 
 @pytest.mark.parametrize(
@@ -141,32 +134,26 @@ async def test_keys_that_are_not_sent_are_named_once(
     ],
 )
 async def test_no_secret_is_shown_kept_or_logged(
-    pipe: Pipe,
-    host: StandInHost,
-    caplog: pytest.LogCaptureFixture,
-    text: str,
-    scenario: str,
+    desk: Desk, caplog: pytest.LogCaptureFixture, text: str, scenario: str
 ) -> None:
     """Whatever is wrong, and whatever the server says."""
-    with_servers(pipe, text, EXPERT_JSON=expert(audit_log=True))
-    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **asking_admin())
+    with_servers(desk, text, EXPERT_JSON=expert(audit_log=True))
+    chunks = await desk.ask(f"sim:{scenario}", **asking_admin())
 
     assert chunks
-    for visible in (json.dumps(chunks), caplog.text, json.dumps(host.kept)):
+    for visible in (json.dumps(chunks), caplog.text, json.dumps(desk.host.kept)):
         assert SECRET not in visible
 
 
 @pytest.mark.parametrize("approve", [True, False])
-async def test_the_hosts_card_asks(pipe: Pipe, sim: Simulator, approve: bool) -> None:
+async def test_the_hosts_card_asks(desk: Desk, approve: bool) -> None:
     """As for a tool of its own; the answer goes on in the same message."""
     page = Page(approve)
-    with_servers(pipe, valve(CLOCKS))
-    chunks = await chunks_of(
-        pipe, chat("sim:mcp-approval"), **NATIVE, __event_call__=page
-    )
+    with_servers(desk, valve(CLOCKS))
+    chunks = await desk.ask("sim:mcp-approval", __event_call__=page)
 
     [question] = page.asked
     call = question["data"]["tool_call"]
     assert (call["name"], call["arguments"]) == ("clocks_now", {"zone": "UTC"})
-    assert sim.requests[1].body["input"][-1]["approve"] is approve
+    assert desk.bodies[1]["input"][-1]["approve"] is approve
     assert grown(chunks).endswith("12:00." if approve else "without.")

@@ -5,66 +5,43 @@ from typing import Any
 
 import pytest
 
-from calls.turns import answered, asked_as, row_of
+from calls.turns import StoredChat
 from chats.parts import input_message
 from chats.pictures import PIXEL
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport.connections import Connections
 from owui_chat.messages import StoredMessage, UserMessage
-from owui_manifold.call.context import CheckedCall
-from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.retrieved_text import without_retrieved_text
-from simulator import Simulator
 from stand_in.host import StandInHost, get_source_context
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-CODE_IS_ON = {"ENABLE_CODE_INTERPRETER": True}
 TABLE = b"city,people\nBern,130000\n"
 RULES = "Be brief."
 
 
-def attach(host: StandInHost, question: int, *file_ids: str) -> None:
-    """Let a question of the chat come with these files."""
-    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
-    messages[f"q{question}"]["files"] = [
-        {"type": "file", "id": file_id, "name": host.files.rows[file_id].filename}
-        for file_id in file_ids
-    ]
+@pytest.fixture(autouse=True)
+def code_is_on(chat: StoredChat) -> None:
+    chat.usual = {"ENABLE_CODE_INTERPRETER": True}
 
 
-def asked(sim: Simulator, *texts: str, **given: Any) -> CheckedCall:
-    return asked_as(sim, RULES, *texts, **{**CODE_IS_ON, **given})
-
-
-def uploaded(sim: Simulator, number: int = -1) -> Json:
-    """The contents of the container of a request, by the names of its files."""
-    (tool,) = sim.requests[number].body["tools"]
-    ids = tool["container"].get("file_ids", [])
-    files = [sim.uploads.files[file_id] for file_id in ids]
-    return {file.name: file.content for file in files}
-
-
-def question_texts(sim: Simulator, number: int = -1) -> list[str]:
-    """The texts of the question of a request."""
-    content = sim.requests[number].body["input"][-1]["content"]
+def question_texts(chat: StoredChat) -> list[str]:
+    """The texts of the last question that was sent."""
+    content = chat.sim.requests[-1].body["input"][-1]["content"]
     return [part["text"] for part in content]
 
 
-async def test_attached_files_are_in_the_container(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_attached_files_are_in_the_container(chat: StoredChat) -> None:
     """Under their own names, whatever they are; the model is told their names."""
-    row_of(host, "sim:short How many?")
+    chat.hold("sim:short How many?")
     names = ("sales.csv", "book.xlsx", "all.zip", "song.mp3")
-    ids = [host.files.add(name.encode(), name) for name in names]
-    attach(host, 0, *ids)
+    ids = [chat.host.files.add(name.encode(), name) for name in names]
+    chat.attach(0, *ids)
 
-    await answered(asked(sim, "sim:short How many?"), connections)
+    await chat.ask(RULES, "sim:short How many?")
 
-    assert uploaded(sim) == {name: name.encode() for name in names}
-    note, words = question_texts(sim)
+    assert chat.uploads_of() == {name: name.encode() for name in names}
+    note, words = question_texts(chat)
     assert "sales.csv, book.xlsx, all.zip, song.mp3" in note
     assert words == "sim:short How many?"
 
@@ -79,67 +56,61 @@ async def test_attached_files_are_in_the_container(
     ],
 )
 async def test_names_are_one_line_without_a_folder(
-    given: str, name: str, sim: Simulator, host: StandInHost
+    given: str, name: str, chat: StoredChat
 ) -> None:
     """Whoever sends a request over HTTP chooses them."""
-    row_of(host, "How many?")
-    attach(host, 0, host.files.add(TABLE, given))
+    chat.hold("How many?")
+    chat.attach(0, chat.host.files.add(TABLE, given))
 
-    prepared = await build_chat_request(asked(sim, "How many?"))
+    prepared = await chat.prepare(RULES, "How many?")
 
     assert [file.name for file in prepared.python_files] == [name]
 
 
-async def test_a_file_is_uploaded_once(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
+async def test_a_file_is_uploaded_once(chat: StoredChat) -> None:
     """Later turns name it again, with what came meanwhile; what was said stays."""
-    row_of(host, "sim:short One?", "sim:short Two?")
-    attach(host, 0, host.files.add(TABLE, "a.csv"))
-    attach(host, 1, host.files.add(b"x", "a.csv"))
-    first = asked(sim, "sim:short One?")
-    await answered(first, connections)
-    second = asked(sim, "sim:short One?", "Done.", "sim:short Two?")
+    chat.hold("sim:short One?", "sim:short Two?")
+    chat.attach(0, chat.host.files.add(TABLE, "a.csv"))
+    chat.attach(1, chat.host.files.add(b"x", "a.csv"))
+    first = chat.asked(RULES, "sim:short One?")
+    await chat.finish(first)
+    second = chat.asked(RULES, "sim:short One?", "Done.", "sim:short Two?")
     second = second._replace(memory=first.memory)
 
-    await answered(second, connections)
+    await chat.finish(second)
 
-    assert uploaded(sim) == {"a.csv": TABLE, "a (2).csv": b"x"}
-    assert len(sim.uploads.files) == 2
-    before, after = (request.body["input"] for request in sim.requests)
+    assert chat.uploads_of() == {"a.csv": TABLE, "a (2).csv": b"x"}
+    assert len(chat.sim.uploads.files) == 2
+    before, after = (request.body["input"] for request in chat.sim.requests)
     assert after[: len(before)] == before
-    assert "a.csv, a (2).csv" in question_texts(sim)[0]
+    assert "a.csv, a (2).csv" in question_texts(chat)[0]
 
 
 async def test_code_that_is_switched_on_later_names_files_at_its_question(
-    sim: Simulator, host: StandInHost, connections: Connections
+    chat: StoredChat,
 ) -> None:
     """What was sent before stays as it was."""
-    row_of(host, "sim:short One?", "sim:short Two?")
-    attach(host, 0, host.files.add(TABLE, "a.csv"))
-    off = asked(sim, "sim:short One?", ENABLE_CODE_INTERPRETER=False)
-    await answered(off, connections)
+    chat.hold("sim:short One?", "sim:short Two?")
+    chat.attach(0, chat.host.files.add(TABLE, "a.csv"))
+    await chat.ask(RULES, "sim:short One?", ENABLE_CODE_INTERPRETER=False)
 
-    await answered(asked(sim, "sim:short One?", "Done.", "sim:short Two?"), connections)
+    await chat.ask(RULES, "sim:short One?", "Done.", "sim:short Two?")
 
-    before, after = (request.body["input"] for request in sim.requests)
+    before, after = (request.body["input"] for request in chat.sim.requests)
     assert after[: len(before)] == before
     assert "a.csv" not in str(before)
-    note, _ = question_texts(sim)
+    note, _ = question_texts(chat)
     assert "a.csv" in note
 
 
-async def test_picture_that_is_gone_is_left_to_the_host(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_picture_that_is_gone_is_left_to_the_host(chat: StoredChat) -> None:
     """It puts it into the message itself, or says that it is gone."""
-    row_of(host, "What is it?")
-    messages = host.chats.rows["chat-1"].chat["history"]["messages"]
+    chat.hold("What is it?")
     picture = {"type": "image", "id": "gone", "url": "/api/v1/files/gone/content"}
-    table = {"type": "file", "id": host.files.add(TABLE, "a.csv"), "name": "a.csv"}
-    messages["q0"]["files"] = [{**picture, "name": "a.png"}, table]
+    table = {"type": "file", "id": chat.host.files.add(TABLE, "a.csv"), "name": "a.csv"}
+    chat.messages["q0"]["files"] = [{**picture, "name": "a.png"}, table]
 
-    prepared = await build_chat_request(asked(sim, "What is it?"))
+    prepared = await chat.prepare(RULES, "What is it?")
 
     assert [file.name for file in prepared.python_files] == ["a.csv"]
 
@@ -153,90 +124,86 @@ async def test_picture_that_is_gone_is_left_to_the_host(
     ],
 )
 async def test_without_a_container_nothing_is_read(
-    given: Json, sim: Simulator, host: StandInHost
+    given: Json, chat: StoredChat
 ) -> None:
     """Nor for servers that may know no files."""
-    row_of(host, "How many?")
-    attach(host, 0, host.files.add(TABLE, "a.csv"))
+    chat.hold("How many?")
+    chat.attach(0, chat.host.files.add(TABLE, "a.csv"))
 
-    prepared = await build_chat_request(asked(sim, "How many?", **given))
+    prepared = await chat.prepare(RULES, "How many?", **given)
 
     assert prepared.python_files == ()
     (part,) = prepared.request.input[-1]["content"]
     assert part["text"] == "How many?"
 
 
-async def test_file_of_somebody_else_is_not_read(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_file_of_somebody_else_is_not_read(chat: StoredChat) -> None:
     """Anyone can name a foreign id in a chat."""
-    row_of(host, "How many?")
-    attach(host, 0, host.files.add(TABLE, "a.csv", owner="user-2"))
+    chat.hold("How many?")
+    chat.attach(0, chat.host.files.add(TABLE, "a.csv", owner="user-2"))
 
     with pytest.raises(InvalidRequest, match=r"^a\.csv cannot be read"):
-        await build_chat_request(asked(sim, "How many?"))
-    assert host.files.threads == []
+        await chat.prepare(RULES, "How many?")
+    assert chat.host.files.threads == []
 
 
 async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
-    sim: Simulator, host: StandInHost
+    chat: StoredChat,
 ) -> None:
     """Nor one of somebody else: the others are copied, under their own names.
 
     If it is asked about again, an answer without it would look as if Python had read it.
     """
-    row_of(host, "One?", "Two?")
-    foreign = host.files.add(TABLE, "a.csv", owner="user-2")
-    own = host.files.add(b"x", "a.csv")
-    attach(host, 0, foreign, own)
+    chat.hold("One?", "Two?")
+    foreign = chat.host.files.add(TABLE, "a.csv", owner="user-2")
+    own = chat.host.files.add(b"x", "a.csv")
+    chat.attach(0, foreign, own)
     question = ("One?", "Done.", "Two?")
 
-    prepared = await build_chat_request(asked(sim, *question))
+    prepared = await chat.prepare(RULES, *question)
 
     assert [(f.file_id, f.name) for f in prepared.python_files] == [(own, "a.csv")]
     assert prepared.notices[-1] == ""
-    attach(host, 1, foreign)
+    chat.attach(1, foreign)
     with pytest.raises(InvalidRequest, match=r"a\.csv"):
-        await build_chat_request(asked(sim, *question))
+        await chat.prepare(RULES, *question)
 
 
 async def test_stored_file_that_is_lost_is_told_before_anything_is_sent(
-    sim: Simulator, host: StandInHost, connections: Connections
+    chat: StoredChat,
 ) -> None:
-    row_of(host, "How many?")
-    file_id = host.files.add(TABLE, "a.csv")
-    attach(host, 0, file_id)
-    host.files.lose(file_id)
+    chat.hold("How many?")
+    file_id = chat.host.files.add(TABLE, "a.csv")
+    chat.attach(0, file_id)
+    chat.host.files.lose(file_id)
 
     with pytest.raises(InvalidRequest, match=r"^a\.csv cannot be read"):
-        await answered(asked(sim, "How many?"), connections)
-    assert sim.requests == []
+        await chat.ask(RULES, "How many?")
+    assert chat.sim.requests == []
 
 
 @pytest.mark.parametrize(("size", "is_refused"), [(0, False), (64 * 1024**2 + 1, True)])
 async def test_what_is_uploaded_is_measured_again(
     size: int,
-    sim: Simulator,
-    host: StandInHost,
-    connections: Connections,
+    chat: StoredChat,
     *,
     is_refused: bool,
 ) -> None:
     """The host may not know the size; the API refuses an empty file."""
-    row_of(host, "sim:short One?")
-    file_id = host.files.add(b"", "a.csv", size=0)
-    attach(host, 0, file_id)
-    truncate(host.files.rows[file_id].path, size)
+    chat.hold("sim:short One?")
+    file_id = chat.host.files.add(b"", "a.csv", size=0)
+    chat.attach(0, file_id)
+    truncate(chat.host.files.rows[file_id].path, size)
 
     if is_refused:
         with pytest.raises(
             InvalidRequest, match=r"a\.csv could not be copied .* large"
         ):
-            await answered(asked(sim, "sim:short One?"), connections)
+            await chat.ask(RULES, "sim:short One?")
     else:
-        await answered(asked(sim, "sim:short One?"), connections)
-        assert uploaded(sim) == {}
-    assert sim.uploads.files == {}
+        await chat.ask(RULES, "sim:short One?")
+        assert chat.uploads_of() == {}
+    assert chat.sim.uploads.files == {}
 
 
 MB = 1024**2
@@ -259,18 +226,18 @@ MB = 1024**2
     ],
 )
 async def test_files_that_do_not_fit_are_named_in_one_line(
-    sizes: list[int], left_out: str, sim: Simulator, host: StandInHost
+    sizes: list[int], left_out: str, chat: StoredChat
 ) -> None:
     """What fits is copied all the same."""
-    row_of(host, "How many?")
+    chat.hold("How many?")
     names = [f"{number:02}.csv" for number in range(len(sizes))]
     ids = [
-        host.files.add(TABLE, name, size=size)
+        chat.host.files.add(TABLE, name, size=size)
         for name, size in zip(names, sizes, strict=True)
     ]
-    attach(host, 0, *ids)
+    chat.attach(0, *ids)
 
-    prepared = await build_chat_request(asked(sim, "How many?"))
+    prepared = await chat.prepare(RULES, "How many?")
 
     assert [file.name for file in prepared.python_files] == [
         name for name in names if f"{name} (" not in left_out
@@ -280,20 +247,20 @@ async def test_files_that_do_not_fit_are_named_in_one_line(
 
 
 async def test_temporary_chat_names_the_files_at_every_message(
-    sim: Simulator, host: StandInHost
+    chat: StoredChat,
 ) -> None:
     """Nothing is stored of it: each message names the files up to it, in each turn."""
-    file_ids = [host.files.add(TABLE, name) for name in ("a.csv", "b.csv")]
+    file_ids = [chat.host.files.add(TABLE, name) for name in ("a.csv", "b.csv")]
     files = [{"type": "file", "id": file_id, "name": ""} for file_id in file_ids]
 
     async def notes(*texts: str, own: list[Json], others: list[Json]) -> list[str]:
         metadata = {"files": [*others, *own], "user_message": {"files": own}}
         given = {"metadata": {**metadata, "chat_id": "temporary:1"}}
-        prepared = await build_chat_request(asked(sim, *texts, **given))
+        prepared = await chat.prepare(RULES, *texts, **given)
         questions = [i for i in prepared.request.input if i.get("role") == "user"]
         return [question["content"][0]["text"] for question in questions]
 
-    host.chats.rows.clear()
+    chat.host.chats.rows.clear()
     first = await notes("One?", own=files[:1], others=[])
     second = await notes("One?", "1", "Two?", own=files[1:] * 2, others=files[:1])
 
@@ -303,11 +270,11 @@ async def test_temporary_chat_names_the_files_at_every_message(
 
 
 async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
-    sim: Simulator, host: StandInHost
+    chat: StoredChat,
 ) -> None:
     """The host sends the wish as the last question, and it becomes a verbosity."""
-    row_of(host, "How many?")
-    attach(host, 0, host.files.add(TABLE, "sales.csv"))
+    chat.hold("How many?")
+    chat.attach(0, chat.host.files.add(TABLE, "sales.csv"))
     texts = ("How many?", "One.", "Add Details")
     metadata = {
         "user_message_id": "q0",
@@ -315,7 +282,7 @@ async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
         "regeneration_message_id": "a0",
     }
 
-    prepared = await build_chat_request(asked(sim, *texts, metadata=metadata))
+    prepared = await chat.prepare(RULES, *texts, metadata=metadata)
 
     (question,) = [i for i in prepared.request.input if i.get("role") == "user"]
     note, words = [part["text"] for part in question["content"]]
@@ -324,7 +291,7 @@ async def test_wish_for_a_longer_answer_leaves_the_names_at_the_question(
     assert prepared.request.text == {"verbosity": "high"}
 
     del metadata["regeneration_message_id"]  # nothing is replaced: a person wrote it
-    own = await build_chat_request(asked(sim, *texts, metadata=metadata))
+    own = await chat.prepare(RULES, *texts, metadata=metadata)
     assert own.request.input[-1]["content"][-1]["text"] == "Add Details"
 
 
@@ -337,12 +304,12 @@ def source(file_id: str, name: str, words: str, kind: str = "file") -> Json:
 @pytest.mark.parametrize("system", [False, True])
 @pytest.mark.parametrize("knowledge", [False, True])
 async def test_retrieved_text_of_the_files_is_left_out(
-    knowledge: bool, system: bool, sim: Simulator, host: StandInHost
+    knowledge: bool, system: bool, chat: StoredChat
 ) -> None:
     """The rest of what was found keeps its number."""
-    file_id = host.files.add(TABLE, "a.csv")
-    row_of(host, "How many?")
-    attach(host, 0, file_id)
+    file_id = chat.host.files.add(TABLE, "a.csv")
+    chat.hold("How many?")
+    chat.attach(0, file_id)
     sources = [source(file_id, "a.csv", "Bern,130000")]
     kept = ""
     if knowledge:
@@ -352,9 +319,8 @@ async def test_retrieved_text_of_the_files_is_left_out(
     retrieved = f"Use:\n{get_source_context(sources).strip()}\n"
     rules = f"{RULES}\n{retrieved}" if system else RULES
     question = "How many?" if system else f"{retrieved}\nHow many?"
-    given: Json = {**CODE_IS_ON, "metadata": {"sources": sources}}
 
-    prepared = await build_chat_request(asked_as(sim, rules, question, **given))
+    prepared = await chat.prepare(rules, question, metadata={"sources": sources})
 
     instructions, asked_last = prepared.request.input
     texts = [part["text"] for part in asked_last["content"][1:]]
@@ -367,19 +333,15 @@ async def test_retrieved_text_of_the_files_is_left_out(
         assert texts == [f"{kept}\nHow many?" if kept else "How many?"]
 
 
-async def test_retrieved_text_stays_without_the_file(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_retrieved_text_stays_without_the_file(chat: StoredChat) -> None:
     """A file that is too large is read by the host alone."""
-    file_id = host.files.add(TABLE, "a.csv", size=65 * 1024**2)
-    row_of(host, "How many?")
-    attach(host, 0, file_id)
+    file_id = chat.host.files.add(TABLE, "a.csv", size=65 * 1024**2)
+    chat.hold("How many?")
+    chat.attach(0, file_id)
     sources = [source(file_id, "a.csv", "Bern,130000")]
     question = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
 
-    prepared = await build_chat_request(
-        asked(sim, question, metadata={"sources": sources})
-    )
+    prepared = await chat.prepare(RULES, question, metadata={"sources": sources})
 
     (part,) = prepared.request.input[-1]["content"]
     assert part["text"] == question
@@ -448,20 +410,18 @@ async def test_template_may_repeat_the_question(
     assert part.content == [{"type": "input_text", "text": "In Bern?"}]
 
 
-async def test_retrieved_text_of_documents_is_left_out(
-    sim: Simulator, host: StandInHost
-) -> None:
+async def test_retrieved_text_of_documents_is_left_out(chat: StoredChat) -> None:
     """Of those that the model gets whole."""
-    pdf = host.files.add(b"%PDF-1", "a.pdf")
-    table = host.files.add(TABLE, "b.csv")
-    row_of(host, "How many?")
-    attach(host, 0, pdf, table)
+    pdf = chat.host.files.add(b"%PDF-1", "a.pdf")
+    table = chat.host.files.add(TABLE, "b.csv")
+    chat.hold("How many?")
+    chat.attach(0, pdf, table)
     sources = [source(pdf, "a.pdf", "page 1"), source(table, "b.csv", "Bern,130000")]
     question = f"Use:\n{get_source_context(sources).strip()}\n\nHow many?"
     given = {"FILE_INPUT": "pdf", "metadata": {"sources": sources}}
 
-    prepared = await build_chat_request(
-        asked(sim, question, ENABLE_CODE_INTERPRETER=False, **given)
+    prepared = await chat.prepare(
+        RULES, question, ENABLE_CODE_INTERPRETER=False, **given
     )
 
     document, part = prepared.request.input[-1]["content"]

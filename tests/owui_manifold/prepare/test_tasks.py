@@ -154,8 +154,6 @@ async def test_mode_pro_is_the_models_own_effort() -> None:
     ("caller", "valves", "given", "limit"),
     [
         (SUMMARY, {}, {"max_tokens": 1000}, None),
-        (SUMMARY, {}, {"max_tokens": 1001}, 1001),
-        (SUMMARY, {}, {"max_tokens": 4}, 16),
         (MERGE, {}, {"max_tokens": 1000}, 1000),
         (TITLE, {}, {"max_tokens": 1000}, 1000),
         # The limit of answers holds for other tasks; a lower one of the caller counts.

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, errors, host_events, result_of, statuses
+from calls.desk import Desk
+from calls.outcomes import errors, host_events, statuses
 from calls.sample import IDS, MODEL, TOOL, USER, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request
 from owui_manifold.present.notices import notices_of
-from simulator import Simulator
 from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -24,17 +23,12 @@ Json = dict[str, Any]
 ADMIN = {**USER, "role": "admin"}
 
 
-def set_valves(pipe: Pipe, **valves: Any) -> None:
-    """Set some, as an administrator does."""
-    pipe.valves = pipe.valves.model_copy(update=valves)
-
-
 async def lines(
-    pipe: Pipe, user: Json = ADMIN, body: Json | None = None, **metadata: Any
+    desk: Desk, user: Json = ADMIN, body: Json | None = None, **metadata: Any
 ) -> list[str]:
     """Return the status lines of an answer."""
     given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
-    return statuses(await chunks_of(pipe, body or chat("Hi"), **given))
+    return statuses(await desk.chunks(body or chat("Hi"), **given))
 
 
 RETIRED = "GPT-5.6 Sol was switched off on 2026-01-01."
@@ -42,17 +36,17 @@ RETIRING = '{"gpt-5.6-sol": {"shutdown": "2026-01-01"}}'
 
 
 async def test_shutdown_is_announced_once_in_each_chat(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It hides what an answer took; the log has it once a day."""
-    set_valves(pipe, MODEL_OVERRIDES_JSON=RETIRING)
+    desk.set_valves(MODEL_OVERRIDES_JSON=RETIRING)
 
     shown = [
-        await lines(pipe, USER),
-        await lines(pipe, USER, message_id="m-2"),
-        await lines(pipe, USER, chat_id="chat-2"),
-        await lines(pipe, USER, chat_id="temporary:s-1"),
-        await lines(pipe, USER, chat_id="temporary:s-1", message_id="m-2"),
+        await lines(desk, USER),
+        await lines(desk, USER, message_id="m-2"),
+        await lines(desk, USER, chat_id="chat-2"),
+        await lines(desk, USER, chat_id="temporary:s-1"),
+        await lines(desk, USER, chat_id="temporary:s-1", message_id="m-2"),
     ]
 
     assert shown == [[RETIRED], [], [RETIRED], [RETIRED], []]
@@ -61,121 +55,114 @@ async def test_shutdown_is_announced_once_in_each_chat(
 
 @pytest.mark.parametrize("told", [RETIRED, "GPT-5.6 Sol answers."])
 async def test_chat_that_was_told_before_a_restart_is_not_told_again(
-    told: str, pipe: Pipe, host: StandInHost
+    told: str, desk: Desk
 ) -> None:
     """Open WebUI stores the lines with the answer; a broken row is none."""
-    set_valves(pipe, MODEL_OVERRIDES_JSON=RETIRING)
+    desk.set_valves(MODEL_OVERRIDES_JSON=RETIRING)
     answer = {"role": "assistant", "statusHistory": [None, {"description": told}]}
     messages = {"a1": answer, "a2": None, "a3": {"statusHistory": "x"}}
-    host.chats.rows["chat-1"].chat = {"history": {"messages": messages}}
+    desk.host.chats.rows["chat-1"].chat = {"history": {"messages": messages}}
 
-    assert await lines(pipe, USER) == ([] if told == RETIRED else [RETIRED])
+    assert await lines(desk, USER) == ([] if told == RETIRED else [RETIRED])
 
 
 @pytest.mark.parametrize(
     ("model", "shown"), [({}, "GPT-5"), ({"name": "Ours", "like": "gpt-5"}, "Ours")]
 )
 async def test_of_an_agent_the_model_is_named(
-    model: dict[str, Any], shown: str, pipe: Pipe
+    model: dict[str, Any], shown: str, desk: Desk
 ) -> None:
     """The agent goes on, with another model."""
     overrides = {
         "gpt5_function_calling": {"name": "Our agent"},
         "gpt-5": {**model, "shutdown": "2026-01-01"},
     }
-    settings = {
-        "AGENT_JSON": '{"model": "gpt-5"}',
-        "MODEL_OVERRIDES_JSON": json.dumps(overrides),
-    }
-    set_valves(pipe, **settings)
+    agent = '{"model": "gpt-5"}'
+    desk.set_valves(AGENT_JSON=agent, MODEL_OVERRIDES_JSON=json.dumps(overrides))
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
 
     expected = f"{shown} was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
-    assert (await lines(pipe, USER, body))[-1] == expected
+    assert (await lines(desk, USER, body))[-1] == expected
 
 
 async def test_end_of_the_model_for_tasks_is_in_the_log(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its answers are not seen; what it has logged, the chat has not yet been told."""
-    settings = {"TASK_MODEL": "gpt-5.6-sol", "MODEL_OVERRIDES_JSON": RETIRING}
-    set_valves(pipe, **settings)
+    desk.set_valves(TASK_MODEL="gpt-5.6-sol", MODEL_OVERRIDES_JSON=RETIRING)
     given = {"__user__": USER, "__metadata__": IDS, "__task__": "tags_generation"}
 
     for _ in range(2):
-        await result_of(pipe, chat("Hi"), **given)
+        await desk.result(chat("Hi"), **given)
 
     assert len([m for m in caplog.messages if m.endswith(RETIRED)]) == 1
-    assert await lines(pipe, USER) == [RETIRED]
+    assert await lines(desk, USER) == [RETIRED]
 
 
-async def test_shutdown_date_of_the_server_counts(pipe: Pipe) -> None:
+async def test_shutdown_date_of_the_server_counts(desk: Desk) -> None:
     never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
-    set_valves(pipe, MODEL_OVERRIDES_JSON=never, MODEL_ID="auto")
+    desk.set_valves(MODEL_OVERRIDES_JSON=never, MODEL_ID="auto")
     body = chat("Hi", model="my_pipe.gpt-5")
-    assert await lines(pipe, USER, body) == []
+    assert await lines(desk, USER, body) == []
 
-    await pipe.pipes()
+    await desk.pipe.pipes()
 
-    [status] = await lines(pipe, USER, body)
+    [status] = await lines(desk, USER, body)
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in status
 
 
 async def test_shutdown_of_an_image_model_is_announced_to_administrators(
-    pipe: Pipe,
+    desk: Desk,
 ) -> None:
-    options = {"IMAGE_GENERATION_OPTIONS": '{"model": "gpt-image-1.5-2025-12-16"}'}
-    set_valves(pipe, **options)
+    options = '{"model": "gpt-image-1.5-2025-12-16"}'
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=options)
 
-    assert await lines(pipe, USER) == []
-    [line] = await lines(pipe)
+    assert await lines(desk, USER) == []
+    [line] = await lines(desk)
 
     assert line.startswith("IMAGE_GENERATION_OPTIONS: gpt-image-1.5-2025-12-16 ")
     successors = "Use gpt-image-2.6-sunburst or -flare instead."
     assert f"switched off on 2026-12-01. {successors}" in line
-    assert await lines(pipe) == []
+    assert await lines(desk) == []
 
 
 @pytest.mark.parametrize(
     "options", ["no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
 )
-async def test_other_image_models_are_not_announced(pipe: Pipe, options: str) -> None:
-    given = {"IMAGE_GENERATION_OPTIONS": options}
-    set_valves(pipe, **given)
+async def test_other_image_models_are_not_announced(desk: Desk, options: str) -> None:
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=options)
 
-    assert "switched off" not in str(await lines(pipe))
+    assert "switched off" not in str(await lines(desk))
 
 
-async def test_mistakes_in_valves_are_reported_to_administrators(pipe: Pipe) -> None:
+async def test_mistakes_in_valves_are_reported_to_administrators(desk: Desk) -> None:
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
-    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
-    set_valves(pipe, **wrong)
+    desk.set_valves(USER_MAY_CHANGE="efort", CUSTOM_MODEL_PRICING_JSON=prices)
     wishes = {"version": 99}
 
-    third, second, first = await lines(pipe, openai_responses=wishes)
+    third, second, first = await lines(desk, openai_responses=wishes)
 
     assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
     assert second.startswith("The switches next to the chat input have no effect: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
-    assert await lines(pipe, USER, openai_responses=wishes) == []
+    assert await lines(desk, USER, openai_responses=wishes) == []
 
 
-async def test_unreadable_prices_are_reported(pipe: Pipe) -> None:
+async def test_unreadable_prices_are_reported(desk: Desk) -> None:
     """The table cannot be read, so the notice names the valve alone."""
-    pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
+    desk.set_valves(CUSTOM_MODEL_PRICING_JSON="{")
 
-    [line] = await lines(pipe)
+    [line] = await lines(desk)
 
     assert line.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
 
 
-async def test_unused_option_of_the_search_is_mentioned_once(pipe: Pipe) -> None:
+async def test_unused_option_of_the_search_is_mentioned_once(desk: Desk) -> None:
     options = '{"return_token_budget": "unlimited"}'
-    more = {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_OPTIONS": options}
-    set_valves(pipe, **more)
+    desk.set_valves(ENABLE_WEB_SEARCH=True, WEB_SEARCH_OPTIONS=options)
     body = chat("Hi", model="my_pipe.gpt-4.1")
 
-    first, second = [await lines(pipe, ADMIN, body) for _ in range(2)]
+    first, second = [await lines(desk, ADMIN, body) for _ in range(2)]
 
     told = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
     assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [told]
@@ -199,12 +186,12 @@ TOO_MANY = [{**TOOL, "function": {**FUNCTION, "name": name}} for name in NAMES]
     ids=["mistake of an administrator", "what a user can change"],
 )
 async def test_a_notice_is_the_last_line(
-    pipe: Pipe, user: Any, tools: list[Any], told: str
+    desk: Desk, user: Any, tools: list[Any], told: str
 ) -> None:
     """The page shows that one; the others are there after a click."""
-    set_valves(pipe, USER_MAY_CHANGE="efort")
+    desk.set_valves(USER_MAY_CHANGE="efort")
     given = {"__user__": user, "__metadata__": IDS}
-    chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
+    chunks = await desk.chunks(chat("Hi", tools=tools), **given)
 
     finished, notice = [line["description"] for line in host_events(chunks, "status")]
     assert finished.startswith("Finished in")
@@ -212,7 +199,7 @@ async def test_a_notice_is_the_last_line(
 
 
 async def test_unreadable_rule_for_approvals_is_the_last_line(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No milder notice hides it: the page shows the last one. The log has it, too."""
     wrong = {
@@ -221,37 +208,39 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(
         "REMOTE_MCP_SERVERS_JSON": "{",
         "MODEL_OVERRIDES_JSON": RETIRING,
     }
-    set_valves(pipe, **wrong)
+    desk.set_valves(**wrong)
 
-    [*others, last] = await lines(pipe)
+    [*others, last] = await lines(desk)
 
     assert len(others) > 2
     assert last.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
     assert "in the valves of this pipe" in last
     assert last in caplog.text
-    assert await lines(pipe, USER, chat_id="chat-2") == [RETIRED]
+    assert await lines(desk, USER, chat_id="chat-2") == [RETIRED]
 
 
-async def test_stored_valves_without_effect_are_told_once(pipe: Pipe) -> None:
+async def test_stored_valves_without_effect_are_told_once(desk: Desk) -> None:
     """An administrator has to set others, and no answer suffers until then."""
     stored = {"ENABLE_WEB_SEARCH_TOOL": True, "MODEL_ICON_URL": "https://a.example"}
-    pipe.valves = Valves.model_validate(stored).model_copy(update=dict(pipe.valves))
+    desk.pipe.valves = Valves.model_validate(stored).model_copy(
+        update=dict(desk.pipe.valves)
+    )
 
-    [notice] = await lines(pipe)
+    [notice] = await lines(desk)
 
     assert notice.startswith("`/check` explains ")  # the page shows one line of it
     assert notice.endswith("effect: ENABLE_WEB_SEARCH_TOOL, MODEL_ICON_URL.")
-    assert await lines(pipe) == []
+    assert await lines(desk) == []
 
 
 async def test_refused_setting_leaves_the_last_line(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is told once, above what the answer took."""
-    set_valves(pipe, USER_MAY_CHANGE="nothing")
+    desk.set_valves(USER_MAY_CHANGE="nothing")
     user = {**USER, "valves": UserValves(VERBOSITY="low")}
     given = {"__user__": user, "__metadata__": IDS}
-    chunks = await chunks_of(pipe, chat("Hi"), **given)
+    chunks = await desk.ask("Hi", **given)
 
     refused, finished = [line["description"] for line in host_events(chunks, "status")]
     assert refused.startswith("No effect, because only administrators may change it")
@@ -260,7 +249,7 @@ async def test_refused_setting_leaves_the_last_line(
 
 
 async def test_invalid_values_are_not_sent_and_logged_once(
-    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """They never leave; the log says it once for each user and value."""
     wrong: dict[str, Any] = {
@@ -271,63 +260,17 @@ async def test_invalid_values_are_not_sent_and_logged_once(
     body = chat("Hi", model="f.gpt-5.2", **wrong)
 
     for _ in range(2):
-        assert not errors(await chunks_of(pipe, body, __user__=USER))
+        assert not errors(await desk.chunks(body, __user__=USER))
 
     logged = [line for line in caplog.messages if "cannot be sent" in line]
     assert len(logged) == len(wrong)
     assert all(f"user {USER['id']}: The setting " in line for line in logged)
     assert "hot" not in caplog.text
-    assert [request.status for request in sim.requests] == [200, 200]
+    assert [request.status for request in desk.sim.requests] == [200, 200]
 
 
 # An administrator learns of models whose tools are called in the older way.
 WORKSPACE = "my-gpt"
-
-
-class Params:
-    """The parameters of a record; its other keys are anybody's."""
-
-    def __init__(self, **params: Any) -> None:
-        self.params = params
-
-    def model_dump(self) -> Json:
-        return dict(self.params)
-
-
-class Models:
-    """The host's table of models, with one row."""
-
-    id = WORKSPACE
-
-    def __init__(self, **params: Any) -> None:
-        self.params = Params(**params)
-        self.updates: list[tuple[str, Any]] = []
-
-    async def get_model_by_id(self, id: str) -> Any:
-        """Return the row (models/models.py)."""
-        return self if id == self.id else None
-
-    def model_dump(self, include: set[str]) -> Json:
-        row: Json = {
-            "id": self.id,
-            "name": "One",
-            "meta": {"tags": []},
-            "version_id": "1",
-        }
-        row |= {"base_model_id": None, "is_active": False, "access_grants": ["all"]}
-        return {key: row[key] for key in row if key in include}
-
-    async def update_model_by_id(self, id: str, model: Any) -> Any:
-        """Take note of what would be written."""
-        self.updates.append((id, model))
-        return model
-
-
-def with_table(host: StandInHost, **params: Any) -> Models:
-    """The host's table, in which the model has these parameters."""
-    models = Models(**params)
-    host.provide("models.models", Models=models, ModelForm=SimpleNamespace)
-    return models
 
 
 def asking(
@@ -359,7 +302,7 @@ async def notices_for(call: CheckedCall) -> list[str]:
 async def test_legacy_tools_are_reported_to_an_administrator_once(
     host: StandInHost,
 ) -> None:
-    models = with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     call = asking()
 
     first = await notices_for(call)
@@ -370,7 +313,7 @@ async def test_legacy_tools_are_reported_to_an_administrator_once(
     assert "Native" in notice
     assert second == []
     assert call.log.text().count("legacy way") == 1
-    assert models.updates == []
+    assert host.models.updates == []
 
 
 async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
@@ -380,7 +323,7 @@ async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
 
 async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
     """A user can change nothing; a title has no status line."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     user = asking(admin=False)
     task = asking(task="title_generation")
 
@@ -393,7 +336,7 @@ async def test_auto_native_tools_changes_only_function_calling(
     admin: bool, host: StandInHost
 ) -> None:
     """Whoever asks; all else of the record goes back as it was, grants untouched."""
-    models = with_table(host, function_calling="legacy", temperature=0.5)
+    host.models.add(WORKSPACE, "admin", function_calling="legacy", temperature=0.5)
 
     notices = await notices_for(asking(admin=admin, AUTO_NATIVE_TOOLS=True))
 
@@ -405,7 +348,7 @@ async def test_auto_native_tools_changes_only_function_calling(
         is_active=False,
         params={"function_calling": "native", "temperature": 0.5},
     )
-    assert models.updates == [(WORKSPACE, form)]
+    assert host.models.updates == [(WORKSPACE, form)]
     assert ["set it to Native" in notice for notice in notices] == [True] * admin
 
 
@@ -421,11 +364,10 @@ async def test_a_users_own_choice_is_left_alone(
     model_id: str, params: Json, host: StandInHost
 ) -> None:
     """They set it in the controls of their chat; the record says otherwise."""
-    models = with_table(host, **params)
-    models.id = model_id
+    host.models.add(model_id, "admin", **params)
 
     assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
-    assert models.updates == []
+    assert host.models.updates == []
 
 
 async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:
@@ -436,7 +378,7 @@ async def test_host_without_the_models_table_is_reported(host: StandInHost) -> N
 
 async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
     """Once in a chat, to whoever switched it on, and in the log."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
     call = asking(admin=False, code=True)
     later = asking(admin=False, code=True, chat_id="chat-2")
     later = later._replace(memory=call.memory)
@@ -455,6 +397,6 @@ async def test_other_chats_have_no_notice_about_code(
     way: str, code: bool, host: StandInHost
 ) -> None:
     """The switch is off, or the host offers a tool instead of tags."""
-    with_table(host, function_calling="legacy")
+    host.models.add(WORKSPACE, "admin", function_calling="legacy")
 
     assert await notices_for(asking(way, admin=False, code=code)) == []

@@ -8,15 +8,15 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from calls.outcomes import advice, chunks_of, errors, grown, result_of, statuses, stored
+import calls.desk
+from calls.outcomes import advice, errors, grown, statuses, stored
 from calls.sample import IDS, USER, chat
 from calls.turns import row_of
 from calls.valves import expert
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in.host import StandInHost, host_request
+from stand_in.host import host_request
 from upstream.server import Upstream, free_port, replying
 
 pytestmark = pytest.mark.asyncio
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.asyncio
 Json = dict[str, Any]
 FILTER_ID = "openai_responses_administration"
 NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
-PLAIN: Json = {**NATIVE, "__metadata__": {}}
-ADMIN: Json = {**NATIVE, "__user__": {**USER, "role": "admin"}}
+PLAIN: Json = {"__metadata__": {}}
+ADMIN: Json = {"__user__": {**USER, "role": "admin"}}
 LOST = "The earlier reasoning of this chat belongs to another server or account."
 NEXT = "answer: asking the next one."
 
@@ -44,41 +44,31 @@ def at(sim: Simulator | Upstream, *groups: str, **more: Any) -> Json:
     return {"groups": [*groups], "base_url": sim.base_url, "api_key": key, **more}
 
 
-class Desk:
+class Desk(calls.desk.Desk):
     """A pipe with the filter, whose administrator has entries for two servers.
 
     The `other` is one of another organization.
     """
 
-    def __init__(
-        self, pipe: Pipe, sim: Simulator, other: Simulator, host: StandInHost
-    ) -> None:
-        self.pipe = pipe
-        self.sim = sim
+    usual = NATIVE
+
+    def __init__(self, desk: calls.desk.Desk, other: Simulator) -> None:
+        super().__init__(desk.pipe, desk.sim, desk.host)
         self.other = other
-        self.host = host
-        self.filter = host.filters.active[FILTER_ID] = Filter()
+        self.filter = self.host.filters.active[FILTER_ID] = Filter()
 
     def set_entries(self, *given: Json) -> None:
         """Set the entries as an administrator does."""
         self.host.filters.valves = {FILTER_ID: {"ENDPOINTS_JSON": json.dumps(given)}}
 
-    def set_valves(self, **valves: Any) -> None:
-        self.pipe.valves = self.pipe.valves.model_copy(update=valves)
-
-    async def ask(self, *texts: str, **given: Any) -> list[Json]:
-        """What the pipe gives for a chat, in the page unless `given` says more."""
-        return await chunks_of(self.pipe, chat(*texts), **{**NATIVE, **given})
-
     async def ask_for_title(self) -> None:
-        given = {**NATIVE, "__task__": "title_generation"}
-        await result_of(self.pipe, chat("A title"), **given)
+        await self.result(chat("A title"), __task__="title_generation")
 
 
 @pytest.fixture
-def desk(pipe: Pipe, sim: Simulator, other: Simulator, host: StandInHost) -> Desk:
+def desk(desk: calls.desk.Desk, other: Simulator) -> Desk:
     """A desk without an entry."""
-    return Desk(pipe, sim, other, host)
+    return Desk(desk, other)
 
 
 class Refusing:
@@ -111,13 +101,11 @@ async def test_each_group_has_its_server(
     desk.host.groups.members = {"staff": {"user-1"}, "pupils": {"user-2"}}
     desk.set_valves(API_KEY="sk-wrong")
     desk.set_entries(at(desk.sim, "staff"), at(desk.other, "id of pupils"))
-    pupil = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
 
     shown = await desk.ask("I am staff")
     await desk.ask_for_title()
-    shown += await desk.ask("I am a pupil", **pupil)
-    nobody = {**NATIVE, "__user__": {**USER, "id": "user-3"}}
-    refused = await desk.ask("I am nobody", **nobody)
+    shown += await desk.ask("I am a pupil", __user__={**USER, "id": "user-2"})
+    refused = await desk.ask("I am nobody", __user__={**USER, "id": "user-3"})
 
     assert [r.status for r in desk.sim.requests] == [200, 200, 401]
     assert [r.status for r in desk.other.requests] == [200]
@@ -190,8 +178,7 @@ async def test_what_a_failed_account_was_sent_is_not_kept_as_its_answer(
 
     Nor does a notice, such as one about valves. The last one's failure is the answer.
     """
-    update = {"HISTORY_CARRIER": carrier, "TOOL_TIMEOUTS": timeouts}
-    desk.set_valves(**update)
+    desk.set_valves(HISTORY_CARRIER=carrier, TOOL_TIMEOUTS=timeouts)
     body = chat("Hi", model="my_pipe.gpt-6.1-sol")
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
     row_of(desk.host, "Hi")
@@ -199,7 +186,7 @@ async def test_what_a_failed_account_was_sent_is_not_kept_as_its_answer(
     async with Upstream(replying("{}", status=500)) as down:
         for others in ((at(desk.sim),), ()):
             desk.set_entries(at(down), *others)
-            shown = await chunks_of(desk.pipe, body, **{**ADMIN, "__metadata__": ids})
+            shown = await desk.chunks(body, **{**ADMIN, "__metadata__": ids})
 
             assert bool(errors(shown)) is not bool(others)
             assert ("This is turn 1." in grown(shown)) is bool(others)
@@ -307,7 +294,7 @@ async def test_own_key_goes_to_the_address_of_the_valves(desk: Desk) -> None:
     desk.set_valves(USER_API_KEYS="allowed")
     desk.set_entries(at(desk.other))
     own = UserValves(API_KEY="sk-canary-3f9b1c7e5a2d8046")
-    given = {**NATIVE, "__user__": {**USER, "valves": own, "role": "admin"}}
+    given = {"__user__": {**USER, "valves": own, "role": "admin"}}
 
     assert not errors(await desk.ask("Hi", **given))
     assert not errors(await desk.ask("/check", **given))

@@ -1,27 +1,23 @@
 """What the money bought, added up another way from what the API reported."""
 
 import json
-from typing import Any
 
 import pytest
 
-from calls.outcomes import chunks_of, result_of
-from calls.sample import IDS, USER, chat, valves_for
+from calls.desk import Desk
+from calls.outcomes import NATIVE
+from calls.sample import IDS, chat
 from openai_responses.clock import utc_today
 from owui_administration.filter import Filter
 from owui_administration.usage_table import UsageRow
-from owui_manifold.pipe import Pipe
 from shells.administration import Purchases
-from simulator import Simulator
-from stand_in.host import StandInHost, host_request
+from stand_in.host import host_request
 from stand_in.usage_database import UsageDatabase
 from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
-Json = dict[str, Any]
 ID = "openai_responses_administration"
-NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
 DAY = utc_today().isoformat()
 LONG = "A long beginning, that the server keeps. " * 400
 PRICES = {"input": 4.0, "cached": 0.4, "cache_write": 5.0, "output": 20.0}
@@ -31,12 +27,13 @@ CONTAINER = 0.03
 
 
 @pytest.fixture
-def administration(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> Filter:
+def administration(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Filter:
     """The filter, active; it only counts."""
-    UsageDatabase(monkeypatch, host)
+    UsageDatabase(monkeypatch, desk.host)
+    desk.usual = {**NATIVE, "__request__": host_request()}
     made = Filter()
-    host.filters.active = {ID: made}
-    host.filters.valves = {ID: {"USER_LIMITS_JSON": "[]"}}
+    desk.host.filters.active = {ID: made}
+    desk.host.filters.valves = {ID: {"USER_LIMITS_JSON": "[]"}}
     return made
 
 
@@ -50,20 +47,22 @@ async def counted(made: Filter) -> tuple[UsageRow, Purchases]:
 
 
 async def test_parts_are_those_of_the_price_list(
-    pipe: Pipe, administration: Filter, sim: Simulator
+    desk: Desk, administration: Filter
 ) -> None:
     """Of three turns: the second reads from the cache what the first wrote to it."""
-    ids = {"__metadata__": {**IDS, "chat_id": "local:1"}}
+    ids = {**IDS, "chat_id": "local:1"}
     for body in (
         chat(f"{LONG} sim:chat"),
         chat(f"{LONG} sim:chat", "Yes.", "sim:chat more"),
     ):
-        await chunks_of(pipe, body, **{**NATIVE, **ids})
-    await result_of(pipe, chat("Hi"), **NATIVE, __task__="title_generation")
+        await desk.chunks(body, __metadata__=ids)
+    await desk.result(chat("Hi"), __task__="title_generation")
 
     row, bought = await counted(administration)
 
-    usages = [request.response["usage"] for request in sim.requests if request.response]
+    usages = [
+        request.response["usage"] for request in desk.sim.requests if request.response
+    ]
     inputs = [usage["input_tokens"] for usage in usages]
     reads = [usage["input_tokens_details"]["cached_tokens"] for usage in usages]
     writes = [usage["input_tokens_details"]["cache_write_tokens"] for usage in usages]
@@ -91,20 +90,18 @@ async def test_parts_are_those_of_the_price_list(
     assert read == pytest.approx(by_price_list, abs=6)
 
 
-async def test_fees_of_tools_are_told_apart(
-    pipe: Pipe, administration: Filter, sim: Simulator
-) -> None:
+async def test_fees_of_tools_are_told_apart(desk: Desk, administration: Filter) -> None:
     """Searches, and a container for Python, which is paid for once."""
-    pipe.valves = valves_for(sim, ENABLE_CODE_INTERPRETER=True, ENABLE_WEB_SEARCH=True)
-    await chunks_of(pipe, chat("sim:count how many?"), **NATIVE)
-    other = {**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
-    await chunks_of(pipe, chat("sim:web-search what?"), **other)
+    desk.set_valves(ENABLE_CODE_INTERPRETER=True, ENABLE_WEB_SEARCH=True)
+    await desk.ask("sim:count how many?")
+    other = {**IDS, "message_id": "m-2"}
+    await desk.ask("sim:web-search what?", __metadata__=other)
 
     row, bought = await counted(administration)
 
     searches = sum(
         item["type"] == "web_search_call"
-        for request in sim.requests
+        for request in desk.sim.requests
         for item in (request.response or {}).get("output", ())
     )
     assert searches > 0
@@ -115,11 +112,11 @@ async def test_fees_of_tools_are_told_apart(
 
 
 async def test_images_are_a_part_of_their_own(
-    pipe: Pipe, administration: Filter, sim: Simulator
+    desk: Desk, administration: Filter
 ) -> None:
     """The stand-in tells no tokens for them, which are low ones of 1024 x 1024."""
-    pipe.valves = valves_for(sim, ENABLE_IMAGE_GENERATION=True)
-    await chunks_of(pipe, chat("sim:draw"), **NATIVE)
+    desk.set_valves(ENABLE_IMAGE_GENERATION=True)
+    await desk.ask("sim:draw")
     row, bought = await counted(administration)
 
     assert bought.images >= 1
@@ -129,10 +126,10 @@ async def test_images_are_a_part_of_their_own(
 
 @pytest.mark.parametrize("task", [None, "title_generation"])
 async def test_nothing_is_itemized_without_a_price(
-    task: str | None, pipe: Pipe, administration: Filter, sim: Simulator
+    task: str | None, desk: Desk, administration: Filter
 ) -> None:
-    pipe.valves = valves_for(sim, CUSTOM_MODEL_PRICING_JSON="{")
-    await chunks_of(pipe, chat("sim:short"), **NATIVE, __task__=task)
+    desk.set_valves(CUSTOM_MODEL_PRICING_JSON="{")
+    await desk.ask("sim:short", __task__=task)
 
     row, bought = await counted(administration)
 
@@ -142,11 +139,11 @@ async def test_nothing_is_itemized_without_a_price(
 
 
 async def test_agents_are_a_view_of_their_own(
-    pipe: Pipe, administration: Filter, sim: Simulator
+    desk: Desk, administration: Filter
 ) -> None:
-    pipe.valves = valves_for(sim, AGENT_JSON='{"model": "gpt-5.6-sol"}')
+    desk.set_valves(AGENT_JSON='{"model": "gpt-5.6-sol"}')
     body = {**chat("sim:short"), "model": "my_pipe.gpt5_function_calling"}
-    await chunks_of(pipe, body, **NATIVE)
+    await desk.chunks(body)
 
     row, bought = await counted(administration)
 
@@ -156,7 +153,7 @@ async def test_agents_are_a_view_of_their_own(
 
 
 async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
-    pipe: Pipe, administration: Filter, sim: Simulator
+    desk: Desk, administration: Filter
 ) -> None:
     """That cannot be taken apart; reasoning beyond the output is no answer either."""
     text = {"type": "output_text", "text": "Yes.", "annotations": []}
@@ -170,8 +167,8 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
     whole = {"id": "resp_1", "object": "response", "status": "completed"}
     answer = replying(json.dumps({**whole, "output": [message], "usage": usage}))
     async with Upstream(answer) as upstream:
-        pipe.valves = valves_for(sim, BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        await chunks_of(pipe, chat("Hi"), **NATIVE)
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await desk.ask("Hi")
 
     row, bought = await counted(administration)
     assert row.money == 7_000_000

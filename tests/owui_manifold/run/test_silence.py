@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from calls.desk import Desk
 from calls.outcomes import NATIVE, RESPONDED, advice, chunks_of, closings, host_events
-from calls.sample import TOOL, chat, valves_for
+from calls.sample import TOOL, chat
 from calls.valves import expert
 from owui_manifold.pipe import Pipe
-from simulator import Simulator
 from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
@@ -38,13 +38,11 @@ class Page:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-async def test_silence_is_reported_each_minute(
-    streams: bool, pipe: Pipe, sim: Simulator
-) -> None:
-    pipe.valves = valves_for(sim, ENABLE_STREAM=streams)
+async def test_silence_is_reported_each_minute(streams: bool, desk: Desk) -> None:
+    desk.set_valves(ENABLE_STREAM=streams)
     page = Page()
 
-    chunks = await page.answer(pipe, "sim:chat,wait=130000")
+    chunks = await page.answer(desk.pipe, "sim:chat,wait=130000")
 
     assert page.lines == [SILENT.format(time) for time in ("20 s", "1 min", "2 min")]
     responded, last = host_events(chunks, "status")
@@ -53,11 +51,11 @@ async def test_silence_is_reported_each_minute(
     assert "note" not in last["description"]
 
 
-async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
+async def test_endless_silence_hides_its_line_at_the_end(desk: Desk) -> None:
     """The line goes with the answer, which has a message of its own."""
     page = Page()
 
-    chunks = await page.answer(pipe, "sim:stall")
+    chunks = await page.answer(desk.pipe, "sim:stall")
 
     times = ("20 s", "1 min", "2 min", "3 min", "4 min")
     assert page.lines == [SILENT.format(time) for time in times]
@@ -65,10 +63,10 @@ async def test_endless_silence_hides_its_line_at_the_end(pipe: Pipe) -> None:
     assert host_events(chunks, "status")[-2]["hidden"]
 
 
-async def test_failure_hides_that_a_silence_has_ended(pipe: Pipe) -> None:
+async def test_failure_hides_that_a_silence_has_ended(desk: Desk) -> None:
     page = Page()
 
-    chunks = await page.answer(pipe, "sim:failed,wait=30000")
+    chunks = await page.answer(desk.pipe, "sim:failed,wait=30000")
 
     assert page.lines == [SILENT.format("20 s")]
     responded, hiding, *_ = host_events(chunks, "status")
@@ -76,11 +74,9 @@ async def test_failure_hides_that_a_silence_has_ended(pipe: Pipe) -> None:
     assert hiding["hidden"]
 
 
-async def test_time_of_tools_and_of_waits_is_no_silence(
-    pipe: Pipe, sim: Simulator
-) -> None:
+async def test_time_of_tools_and_of_waits_is_no_silence(desk: Desk) -> None:
     """The server has nothing to say meanwhile."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
+    desk.set_valves(EXPERT_JSON=expert(max_retries=1))
     page = Page()
 
     async def slow(city: str) -> str:
@@ -88,8 +84,8 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
         return city
 
     tool = {"callable": host_callable(slow), "spec": TOOL["function"]}
-    await page.answer(pipe, "sim:tool", __tools__={"get_weather": tool})
-    chunks = await page.answer(pipe, "sim:chat,status=503,times=1,retry-after=50")
+    await page.answer(desk.pipe, "sim:tool", __tools__={"get_weather": tool})
+    chunks = await page.answer(desk.pipe, "sim:chat,status=503,times=1,retry-after=50")
 
     assert page.lines == []
     retry, *rest = [line["description"] for line in host_events(chunks, "status")]
@@ -97,22 +93,22 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
     assert rest == [RESPONDED, *closings(chunks)]
 
 
-async def test_failure_leaves_no_empty_line(pipe: Pipe, sim: Simulator) -> None:
+async def test_failure_leaves_no_empty_line(desk: Desk) -> None:
     """The page would draw it as a bullet without text; the last line hides the rest."""
-    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
+    desk.set_valves(EXPERT_JSON=expert(max_retries=1))
     page = Page()
 
-    chunks = await page.answer(pipe, "sim:chat,status=503,retry-after=1")
+    chunks = await page.answer(desk.pipe, "sim:chat,status=503,retry-after=1")
 
     retry, last = [line["description"] for line in host_events(chunks, "status")]
     assert retry.endswith("Trying again in 1 s.")
     assert last == "Failed after 2 attempts"
 
 
-async def test_stop_hides_the_line(pipe: Pipe) -> None:
+async def test_stop_hides_the_line(desk: Desk) -> None:
     """The answer has ended, and no one waits any more."""
     page = Page()
-    answer = asyncio.create_task(page.answer(pipe, "sim:stall"))
+    answer = asyncio.create_task(page.answer(desk.pipe, "sim:stall"))
     await asyncio.wait_for(page.changed.wait(), 60)
     page.changed.clear()
 
@@ -123,11 +119,11 @@ async def test_stop_hides_the_line(pipe: Pipe) -> None:
     assert page.hidden
 
 
-async def test_silence_of_a_task_is_not_reported(pipe: Pipe) -> None:
+async def test_silence_of_a_task_is_not_reported(desk: Desk) -> None:
     """A title is no answer that somebody waits for."""
     page = Page()
     body = chat("sim:chat,wait=30000")
-    await pipe.pipe(body, **NATIVE, __task__="title_generation", __event_emitter__=page)
+    await desk.answer(body, __task__="title_generation", __event_emitter__=page)
 
     assert page.lines == []
     assert not page.hidden

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+import calls.desk
 from calls.outcomes import (
     chunks_of,
     closings,
     errors,
     grown,
-    result_of,
     split_id,
     statuses,
 )
-from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.sample import IDS, TOOL, USER, chat
+from calls.tools import with_tool
 from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
@@ -34,7 +35,7 @@ from owui_manifold.run.spending import event_words
 from runs.tools import calling
 from shells.administration import EventWords
 from simulator import Simulator
-from stand_in.host import StandInHost, host_callable, host_request
+from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
@@ -44,7 +45,7 @@ Json = dict[str, Any]
 ID = "openai_responses_administration"
 NATIVE: Json = {"__user__": USER, "__metadata__": IDS, "__request__": host_request()}
 DAY = utc_today().isoformat()
-ADMIN: Json = {**NATIVE, "__user__": {**USER, "id": "admin", "role": "admin"}}
+ADMIN: Json = {"__user__": {**USER, "id": "admin", "role": "admin"}}
 FREE = {"money": 1000, "per": "month", "show": True}
 SPENT = UsageRow("user-1", DAY, "gpt-5.2", 1, 500, 0, 500, 2_000_000)
 
@@ -55,35 +56,21 @@ def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabas
     return UsageDatabase(monkeypatch, host)
 
 
-class Desk:
+class Desk(calls.desk.Desk):
     """A pipe with its filter, which has a limit that is far away."""
 
-    def __init__(
-        self, pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
-    ) -> None:
-        self.pipe = pipe
-        self.sim = sim
-        self.host = host
+    usual = NATIVE
+
+    def __init__(self, desk: calls.desk.Desk, database: UsageDatabase) -> None:
+        super().__init__(desk.pipe, desk.sim, desk.host)
         self.database = database
         self.filter = Filter()
-        host.filters.active = {ID: self.filter}
+        self.host.filters.active = {ID: self.filter}
         self.limit(FREE)
 
     def limit(self, *rules: Json) -> None:
         """Set the rules as an administrator does."""
         self.host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
-
-    def set_valves(self, **valves: Any) -> None:
-        self.pipe.valves = valves_for(self.sim, **valves)
-
-    async def answer(self, body: Json, **given: Any) -> Any:
-        return await self.pipe.pipe(body, **{**NATIVE, **given})
-
-    async def chunks(self, body: Json, **given: Any) -> list[Json]:
-        return await chunks_of(self.pipe, body, **{**NATIVE, **given})
-
-    async def result(self, body: Json, **given: Any) -> Json:
-        return await result_of(self.pipe, body, **{**NATIVE, **given})
 
     async def refusal(self, body: Json | None = None, **given: Any) -> str:
         """The message in place of an answer."""
@@ -106,11 +93,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(
-    pipe: Pipe, sim: Simulator, host: StandInHost, database: UsageDatabase
-) -> Desk:
-    """One whose pipe talks to the simulator."""
-    return Desk(pipe, sim, host, database)
+def desk(desk: calls.desk.Desk, database: UsageDatabase) -> Desk:
+    return Desk(desk, database)
 
 
 async def spent(row: UsageRow) -> None:
@@ -126,21 +110,6 @@ async def stop_at(is_last: Callable[[Json], object], answer: Any) -> None:
         if is_last(chunk):
             break
     await answer.aclose()
-
-
-def tool_row(function: Any = None) -> Json:
-    """A tool of the host."""
-
-    async def get_weather(city: str = "") -> str:
-        """Tell the weather."""
-        return "Rain."
-
-    return {
-        "tool_id": "weather",
-        "callable": host_callable(function or get_weather),
-        "spec": TOOL["function"],
-        "type": "function",
-    }
 
 
 @pytest.mark.parametrize(
@@ -182,9 +151,9 @@ async def test_nothing_is_counted_without_the_valve(
 
 
 async def test_answers_add_up_in_one_row(desk: Desk) -> None:
-    await desk.chunks(chat("Hi"))
+    await desk.ask("Hi")
     second = {**IDS, "message_id": "m-2"}
-    chunks = await desk.chunks(chat("Hi"), __metadata__=second)
+    chunks = await desk.ask("Hi", __metadata__=second)
 
     row = await desk.row()
     assert row[:4] == ("user-1", DAY, "gpt-5.6-sol", 2)
@@ -196,15 +165,13 @@ async def test_answers_add_up_in_one_row(desk: Desk) -> None:
 
 async def test_every_round_of_tools_and_every_task_counts(desk: Desk) -> None:
     """Rounds and tasks that the page does not show cost money, too."""
-    tools = {"get_weather": tool_row()}
-    await desk.chunks(chat("sim:tool", tools=[TOOL]), __tools__=tools)
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
     await desk.result(chat("Hi"), __task__="title_generation")
 
     rows = await desk.counted()
     assert sum(row.requests for row in rows) == 3 == len(desk.usages)
-    assert sum(row.input for row in rows) == sum(
-        usage["input_tokens"] for usage in desk.usages
-    )
+    inputs = [usage["input_tokens"] for usage in desk.usages]
+    assert sum(row.input for row in rows) == sum(inputs)
 
 
 async def test_stopped_answer_is_estimated(desk: Desk) -> None:
@@ -250,9 +217,8 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) ->
 
 async def test_later_round_that_is_stopped_is_estimated(desk: Desk) -> None:
     """While it thinks, too: all of the rounds before it was sent again."""
-    tools = {"get_weather": tool_row()}
     body = chat("sim:tool-forever", tools=[TOOL])
-    answer = await desk.answer(body, __tools__=tools)
+    answer = await desk.answer(body, **with_tool())
     thoughts = 0
 
     def thinks_again(chunk: Json) -> bool:
@@ -331,8 +297,7 @@ async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> No
 async def test_response_that_begins_with_a_call_is_counted(desk: Desk) -> None:
     """Its arguments are the first that comes of it."""
     body = chat("sim:tool-twice", tools=[TOOL], reasoning_effort="none")
-    tools = {"get_weather": tool_row()}
-    assert not errors(await desk.chunks(body, __tools__=tools))
+    assert not errors(await desk.chunks(body, **with_tool()))
 
     row = await desk.row()
     assert row.requests == len(desk.sim.requests) == 3
@@ -344,7 +309,7 @@ async def test_own_key_at_a_gateway_counts(desk: Desk) -> None:
     desk.set_valves(USER_API_KEYS="allowed")
     user = {**USER, "valves": UserValves(API_KEY=desk.sim.api_key)}
 
-    chunks = await desk.chunks(chat("Hi"), __user__=user)
+    chunks = await desk.ask("Hi", __user__=user)
 
     assert "limit of $0" in errors(chunks)[0]
 
@@ -355,7 +320,7 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     await spent(SPENT)
     desk.limit({"group": "students", "money": 2, "per": "day"})
 
-    assert not errors(await desk.chunks(chat("Hi")))
+    assert not errors(await desk.ask("Hi"))
     desk.host.groups.members["students"] = {"user-1"}
     sent = len(desk.sim.requests)
     message = await desk.refusal()
@@ -365,18 +330,17 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     assert "resets on" in message
     assert title["choices"][0]["message"]["content"] == ""
     assert len(desk.sim.requests) == sent
-    other = {**NATIVE, "__user__": {**USER, "id": "user-2"}}
-    assert not errors(await desk.chunks(chat("Hi"), **other))
+    other = {**USER, "id": "user-2"}
+    assert not errors(await desk.ask("Hi", __user__=other))
 
 
 async def test_answer_ends_between_rounds_a_tenth_above(desk: Desk) -> None:
     """Its text and its calls are kept, each call has an output, and it says why."""
     desk.limit({"tokens": 1100, "per": "day"})
     await spent(SPENT)
-    tools = {"get_weather": tool_row()}
 
     body = chat("sim:tool-twice " + "word " * 400, tools=[TOOL])
-    chunks = await desk.chunks(body, __tools__=tools)
+    chunks = await desk.chunks(body, **with_tool())
 
     [message] = errors(chunks)
     assert "Your limit of 1,100 tokens a day is used up" in message
@@ -395,7 +359,7 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
     body = chat("Hi", reasoning_effort="high")
 
     assert not errors(await desk.chunks(body))
-    sent = desk.sim.requests[-1].body
+    sent = desk.sent
     assert sent["reasoning"]["effort"] == "low"
     assert "web_search" not in str(sent.get("tools"))
     message = await desk.refusal(**ADMIN)
@@ -407,8 +371,8 @@ async def test_log_says_what_limits_took(
 ) -> None:
     desk.limit({"efforts": ["none", "low"], "tools": ["file_search"]})
     search = UserValves(WEB_SEARCH="on")
-    given = {**NATIVE, "__user__": {**USER, "valves": search}}
-    desk.pipe.valves = desk.pipe.valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+    given = {"__user__": {**USER, "valves": search}}
+    desk.set_valves(USER_MAY_CHANGE="all")
 
     for _ in range(2):
         await desk.chunks(chat("Hi", reasoning_effort="high"), **given)
@@ -427,7 +391,7 @@ async def test_effort_of_a_merge_is_lowered_too(desk: Desk) -> None:
 
     await desk.chunks(body, __task__="moa_response_generation")
 
-    assert desk.sim.requests[-1].body["reasoning"] == {"effort": "low"}
+    assert desk.sent["reasoning"] == {"effort": "low"}
 
 
 async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
@@ -474,16 +438,7 @@ async def test_title_of_a_research_chat_is_no_research(desk: Desk) -> None:
 
     await desk.result(body, __task__="title_generation")
 
-    assert desk.sim.requests[0].body["model"] == "gpt-6-luna"
-
-
-async def test_money_needs_a_price(desk: Desk) -> None:
-    body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
-
-    message = await desk.refusal(body)
-
-    assert "the price of unheard-of is not known" in message
-    assert desk.sim.requests == []
+    assert desk.bodies[0]["model"] == "gpt-6-luna"
 
 
 async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
@@ -491,7 +446,7 @@ async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     desk.limit({"mony": 5})
 
     assert "A rule of USER_LIMITS_JSON that applies to you is" in await desk.refusal()
-    chunks = await desk.chunks(chat("Hi"), **ADMIN)
+    chunks = await desk.ask("Hi", **ADMIN)
     assert not errors(chunks)
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
 
@@ -501,10 +456,10 @@ async def test_unwritten_usage_is_written_with_the_next_answer(desk: Desk) -> No
     desk.limit()
     desk.database.failing = 2  # the pipe looks at the chat's messages before
 
-    assert not errors(await desk.chunks(chat("Hi"), **ADMIN))
+    assert not errors(await desk.ask("Hi", **ADMIN))
     await until_written(desk.filter)
     desk.database.failing = 2  # the pipe looks at the chat's messages before
-    chunks = await desk.chunks(chat("Hi"), **ADMIN)
+    chunks = await desk.ask("Hi", **ADMIN)
 
     assert any("Usage is not counted" in line for line in statuses(chunks))
     await until_written(desk.filter)
@@ -523,7 +478,7 @@ async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
     await spent(SPENT)
     await spent(SPENT._replace(user_id="user-2", model="secret"))
 
-    text = grown(await desk.chunks(chat("/usage 7d")))
+    text = grown(await desk.ask("/usage 7d"))
 
     assert desk.sim.requests == []
     assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
@@ -535,7 +490,7 @@ async def test_usage_tells_people_their_own_sums(desk: Desk) -> None:
 async def test_tasks_about_usage_ask_no_model(desk: Desk) -> None:
     """The host takes the command itself as the title."""
     metadata = {"task_body": {"messages": chat("/usage 7d csv")["messages"]}}
-    given: dict[str, Any] = {**NATIVE, "__metadata__": metadata}
+    given: dict[str, Any] = {"__metadata__": metadata}
     body = {**chat("Write a title."), "stream": False}
     result: Any = await desk.answer(body, **given, __task__="title_generation")
 
@@ -547,7 +502,7 @@ async def test_tasks_about_usage_ask_no_model(desk: Desk) -> None:
 async def test_usage_is_told_to_no_model(form: str, desk: Desk) -> None:
     """The next request is as if it had never been asked for."""
     await spent(SPENT._replace(user_id="ann@school.example"))
-    told = grown(await desk.chunks(chat("/usage"), **ADMIN))
+    told = grown(await desk.ask("/usage", **ADMIN))
     assert "ann@school.example" in told
     if form == "chat":
         later = chat("Hi", "Hello.", "/usage", told, "And now?")
@@ -580,8 +535,8 @@ async def test_page_gets_usage_in_a_file(
     """It is the user's own, and goes with a chat that the host stores."""
     desk.host.files.most_bytes = most_bytes
     await spent(SPENT)
-    given = {**NATIVE, "__metadata__": {**IDS, "chat_id": chat_id}}
-    told = grown(await desk.chunks(chat("/usage 90d csv"), **given))
+    given = {"__metadata__": {**IDS, "chat_id": chat_id}}
+    told = grown(await desk.ask("/usage 90d csv", **given))
 
     assert words in told
     assert "None" not in told
@@ -650,8 +605,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     body = chat("sim:tool-twice", tools=[TOOL])
-    tools = {"get_weather": tool_row(weather)}
-    given = {**NATIVE, "__user__": asks, "__tools__": tools}
+    given = {**with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and found is None
@@ -664,8 +618,8 @@ async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
     desk.limit({"money": 0.03, "per": "day"})
     desk.set_valves(ENABLE_IMAGE_GENERATION=True, SHOW_COST=True)
 
-    [closing] = closings(await desk.chunks(chat("sim:draw")))
-    await desk.chunks(chat("sim:draw"))
+    [closing] = closings(await desk.ask("sim:draw"))
+    await desk.ask("sim:draw")
 
     assert closing.endswith("tokens · about $0.017")
     row = await desk.row()
@@ -682,7 +636,7 @@ RAN: Json = {
     "container_id": "cntr_1",
     "outputs": [],
 }
-CALLED = calling("get_weather", arguments="{}")
+CALLED = calling("get_weather")
 ANSWER: Json = {
     "type": "message",
     "id": "msg_1",
@@ -698,24 +652,22 @@ def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
     return replying(json.dumps({**whole, "output": output, "usage": usage}))
 
 
-async def test_answer_of_a_server_without_usage_is_estimated(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("output", "requests", "least", "most"),
+    [([ANSWER], 1, 400, 800), ([], 0, 0, 0)],
+    ids=["words", "nothing came of it"],
+)
+async def test_answer_of_a_server_without_usage_is_estimated(
+    output: list[Json], requests: int, least: int, most: int, desk: Desk
+) -> None:
     """Else a limit in tokens is none there."""
-    async with Upstream(response_of(ANSWER, usage=None)) as upstream:
+    async with Upstream(response_of(*output, usage=None)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.chunks(chat("word " * 400))
 
-    row = await desk.row()
-    assert row.requests == 1
-    assert 400 <= row.input <= 800
-
-
-async def test_answer_without_usage_and_words_costs_nothing(desk: Desk) -> None:
-    """Nothing came of it."""
-    async with Upstream(response_of(usage=None)) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        await desk.chunks(chat("word " * 400))
-
-    assert all(row.requests == 0 for row in await desk.counted())
+    rows = await desk.counted()
+    assert sum(row.requests for row in rows) == requests
+    assert least <= sum(row.input for row in rows) <= most
 
 
 async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
@@ -726,16 +678,13 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         asked.set()
         await asyncio.Event().wait()
 
-    async def weather(city: str = "") -> str:
+    async def weather(city: str) -> str:
         return "rain " * 8_000
 
-    tools = {"get_weather": tool_row(weather)}
     body = chat("Hi", tools=[TOOL])
     async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        given = {**NATIVE, "__metadata__": {**IDS, "user_id": "user-1"}}
-        answer = desk.chunks(body, **given, __tools__=tools)
-        answering = asyncio.create_task(answer)
+        answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
         answering.cancel()
         await asyncio.wait([answering])
@@ -756,9 +705,8 @@ async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
             ENABLE_STREAM=False,
             ENABLE_CODE_INTERPRETER=True,
         )
-        tools = {"get_weather": tool_row()}
         body = chat("Hi", tools=[TOOL])
-        assert not errors(await desk.chunks(body, __tools__=tools))
+        assert not errors(await desk.chunks(body, **with_tool()))
 
     await desk.counted()
     bought, _ = await desk.filter._usage.purchases("2026", "user-1")
@@ -789,9 +737,8 @@ async def test_what_a_stopped_answer_made_counts(
     asked: str, options: Json, sign: str, least: int, desk: Desk
 ) -> None:
     """The API tells nothing of an answer whose end is not read."""
-    hosted = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
-    update = {**hosted, "IMAGE_GENERATION_OPTIONS": json.dumps(options)}
-    desk.pipe.valves = desk.pipe.valves.model_copy(update=update)
+    desk.set_valves(ENABLE_IMAGE_GENERATION=True, ENABLE_CODE_INTERPRETER=True)
+    desk.set_valves(IMAGE_GENERATION_OPTIONS=json.dumps(options))
     answer = await desk.answer(chat(f"sim:{asked},delay=200"))
     await stop_at(lambda chunk: sign in str(chunk), answer)
 

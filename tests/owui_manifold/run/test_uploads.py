@@ -1,22 +1,17 @@
 """Files for code are uploaded once, and again where the API lost them."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from calls.turns import asked_as, row_of
+from calls.turns import StoredChat
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
-from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
-from simulator import Simulator
-from stand_in.host import StandInHost
 from upstream.server import Upstream, replying, started
 
 pytestmark = pytest.mark.asyncio
@@ -26,50 +21,12 @@ TABLE = b"city,people\nBern,130000\n"
 QUESTION = "sim:short How many?"
 
 
-@dataclass(eq=False)
-class Desk:
-    """A chat with one question, to which files are attached for code."""
-
-    sim: Simulator
-    host: StandInHost
-    connections: Connections
-
-    def attach(self, **files: bytes) -> None:
-        """Let the question come with these files, which are CSV."""
-        row_of(self.host, QUESTION)
-        messages = self.host.chats.rows["chat-1"].chat["history"]["messages"]
-        messages["q0"]["files"] = [
-            {"type": "file", "id": self.host.files.add(content, f"{name}.csv")}
-            | {"name": f"{name}.csv"}
-            for name, content in files.items()
-        ]
-
-    def asked(self, **valves: Any) -> CheckedCall:
-        return asked_as(
-            self.sim, "Be brief.", QUESTION, ENABLE_CODE_INTERPRETER=True, **valves
-        )
-
-    async def answer(self, call: CheckedCall, timeouts: Timeouts | None = None) -> None:
-        prepared = await build_chat_request(call)
-        if timeouts:
-            limits = prepared.limits._replace(timeouts=timeouts)
-            prepared = prepared._replace(limits=limits)
-        async for _ in answer_events(prepared, self.connections):
-            pass
-
-    @property
-    def uploaded(self) -> Json:
-        """The contents of the container of the last request, by names of files."""
-        [tool] = self.sim.requests[-1].body["tools"]
-        ids = tool["container"]["file_ids"]
-        files = [self.sim.uploads.files[file_id] for file_id in ids]
-        return {file.name: file.content for file in files}
-
-
-@pytest.fixture
-def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
-    """A desk whose model is the simulator."""
-    return Desk(sim, host, connections)
+def attach(chat: StoredChat, **files: bytes) -> None:
+    """Let the question come with these files, which are CSV."""
+    chat.hold(QUESTION)
+    chat.usual = {"ENABLE_CODE_INTERPRETER": True}
+    ids = [chat.host.files.add(files[name], f"{name}.csv") for name in files]
+    chat.attach(0, *ids)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +38,15 @@ def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
     ],
 )
 async def test_failed_upload_says_which_file(
-    status: int, problem: str, is_planned_again: bool, desk: Desk
+    status: int, problem: str, is_planned_again: bool, chat: StoredChat
 ) -> None:
     """Nothing is asked without it; who may never upload is not asked again."""
-    desk.attach(a=TABLE)
+    attach(chat, a=TABLE)
     async with Upstream(replying(b"{}", status=status)) as upstream:
-        call = desk.asked(BASE_URL=upstream.endpoint.base_url)
+        call = chat.asked("Be brief.", QUESTION, BASE_URL=upstream.endpoint.base_url)
 
         with pytest.raises(InvalidRequest, match=problem):
-            await desk.answer(call)
+            await chat.finish(call)
 
         assert len(upstream.requests) == 1
     again = await build_chat_request(call)
@@ -101,26 +58,26 @@ async def test_failed_upload_says_which_file(
     assert not refused.holds(account, "user-2")
 
 
-async def test_lost_uploads_are_repeated_at_the_next_try(desk: Desk) -> None:
+async def test_lost_uploads_are_repeated_at_the_next_try(chat: StoredChat) -> None:
     """Somebody deleted them at OpenAI; which ones, the refusal does not say."""
-    desk.attach(a=TABLE, b=b"b")
-    call = desk.asked()
-    await desk.answer(call)
-    desk.sim.uploads.forget()
+    attach(chat, a=TABLE, b=b"b")
+    call = chat.asked("Be brief.", QUESTION)
+    await chat.finish(call)
+    chat.sim.uploads.forget()
 
-    await desk.answer(call)
-    await desk.answer(call)
+    await chat.finish(call)
+    await chat.finish(call)
 
-    statuses = [request.status for request in desk.sim.requests]
+    statuses = [request.status for request in chat.sim.requests]
     assert (statuses[1], statuses[-1]) == (404, 200)
-    assert desk.uploaded == {"a.csv": TABLE, "b.csv": b"b"}
+    assert chat.uploads_of() == {"a.csv": TABLE, "b.csv": b"b"}
 
 
 @pytest.mark.parametrize(
     "timeouts", [Timeouts(first_event=0.3), Timeouts(first_event=60, total=0.3)]
 )
 async def test_upload_whose_answer_comes_in_drops(
-    timeouts: Timeouts, desk: Desk
+    timeouts: Timeouts, chat: StoredChat
 ) -> None:
     """It ends at its limit, however many bytes come."""
 
@@ -130,34 +87,39 @@ async def test_upload_whose_answer_comes_in_drops(
             await asyncio.sleep(0.02)
             await body.write(b" ")
 
-    desk.attach(a=TABLE)
+    attach(chat, a=TABLE)
     async with asyncio.timeout(50), Upstream(drops) as upstream:
-        call = desk.asked(BASE_URL=upstream.endpoint.base_url)
+        call = chat.asked("Be brief.", QUESTION, BASE_URL=upstream.endpoint.base_url)
+
+        prepared = await build_chat_request(call)
+        limits = prepared.limits._replace(timeouts=timeouts)
+        answer = answer_events(prepared._replace(limits=limits), chat.connections)
 
         with pytest.raises(InvalidRequest, match="did not answer in time"):
-            await desk.answer(call, timeouts)
+            async for _ in answer:
+                pass
 
 
 async def test_file_of_the_size_that_may_be_uploaded(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    chat: StoredChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One byte more is too many: it may have grown since it was chosen."""
-    desk.attach(a=TABLE)
+    attach(chat, a=TABLE)
     monkeypatch.setattr(uploads, "MAX_FILE_BYTES", len(TABLE) - 1)
     with pytest.raises(InvalidRequest, match="too large"):
-        await desk.answer(desk.asked())
-    assert not desk.sim.requests
+        await chat.ask("Be brief.", QUESTION)
+    assert not chat.sim.requests
 
     monkeypatch.setattr(uploads, "MAX_FILE_BYTES", len(TABLE))
-    await desk.answer(desk.asked())
-    assert desk.uploaded == {"a.csv": TABLE}
+    await chat.ask("Be brief.", QUESTION)
+    assert chat.uploads_of() == {"a.csv": TABLE}
 
 
-async def test_empty_file_is_left_out(desk: Desk) -> None:
+async def test_empty_file_is_left_out(chat: StoredChat) -> None:
     """The API refuses one; the question is answered all the same."""
-    desk.attach(a=b"")
+    attach(chat, a=b"")
 
-    await desk.answer(desk.asked())
+    await chat.ask("Be brief.", QUESTION)
 
-    [request] = desk.sim.requests
+    [request] = chat.sim.requests
     assert request.status == 200

@@ -1,6 +1,5 @@
 """What a run makes is stored before it is shown."""
 
-import asyncio
 import base64
 import json
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from aiohttp import web
 from calls.sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.deadlines import Timeouts
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
 from owui_chat.render.completions import ChunkRenderer
@@ -29,7 +27,7 @@ from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
 from stand_in.signing import SIGN
-from upstream.server import Answerer, Upstream, replying, started
+from upstream.server import Answerer, Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -434,30 +432,6 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
 
     kinds = [item.get("role", item["type"]) for item in prepared.request.input]
     assert kinds == ["user", "reasoning", "assistant", "user"]
-
-
-async def test_file_that_comes_in_drops_does_not_hold_the_answer_up(desk: Desk) -> None:
-    """The stream is not read while a file is fetched: half of a silence is the most."""
-
-    async def drops(request: web.Request) -> web.StreamResponse:
-        body = await started(request)
-        while True:
-            await asyncio.sleep(0.02)
-            await body.write(b"x")
-
-    answers = {"POST": replying(transcript("count.sse")), "GET": drops}
-    async with (
-        asyncio.timeout(60),
-        Upstream(lambda request: answers[request.method](request)) as upstream,
-    ):
-        prepared = await desk.prepared("Count.", BASE_URL=upstream.base_url)
-        limits = prepared.limits._replace(timeouts=Timeouts(idle=0.4))
-        events = await desk.answer(prepared._replace(limits=limits))
-        await upstream.left.wait()
-
-    (card,) = cards(events)
-    assert "could not be fetched" in str(card)
-    assert desk.files == []
 
 
 async def test_files_of_one_text_are_limited(desk: Desk) -> None:
