@@ -440,3 +440,22 @@ async def test_limit_between_events_ends_a_silent_stream(
             with pytest.raises(TimedOut) as late:
                 await answer.read_any()
         assert late.value.kind == "idle_timeout"
+
+
+async def test_id_of_an_answer_is_none_if_more_is_in_its_header(
+    connections: Connections,
+) -> None:
+    """The log shows the id."""
+    headers = {"X-Request-Id": f"req_1 {CANARY}"}
+    refused = await error_of(
+        connections, ApiRefused, replying("", 503, headers=headers)
+    )
+    assert refused.request_id == ""
+
+
+@pytest.mark.parametrize("code", [0, "0", 200, "200", "", None])
+async def test_code_of_a_portal_that_is_no_failure(
+    connections: Connections, code: object
+) -> None:
+    body = json.dumps({"code": code, "msg": "success", "data": {}})
+    await error_of(connections, UnreadableAnswer, replying(body))
