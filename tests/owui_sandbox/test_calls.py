@@ -192,3 +192,21 @@ async def test_server_goes_on_while_a_file_is_read(
     assert await giving == []
     assert told == [True]
     assert page.shown == ["a.txt"]
+
+
+async def test_file_that_is_known_to_be_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = StandInHost(monkeypatch, tmp_path)
+    file_id = host.files.add(b"a", "a.txt", owner="u", size=2**40)
+    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
+    metadata = {**SAVED, **attached}
+    call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
+
+    [told] = await receive_attached(sandbox, call)
+    await sandbox.close()
+
+    assert "is larger than" in told
+    assert host.files.threads == []

@@ -93,3 +93,5 @@ def test_endpoint_has_what_the_valves_say() -> None:
         proxy="http://p",
         compatibility="strict",
     )
+    checked = valves.model_copy(update={"VERIFY_SSL": True})
+    assert endpoint_of_valves(checked, api_key="", proxy="", headers={}).verify_ssl

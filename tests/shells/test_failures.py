@@ -205,3 +205,11 @@ def test_server_that_said_nothing_is_reported_by_our_message() -> None:
     [(_, line)] = log.written
     assert line.endswith("param None, request id . Not found.")
     assert line.startswith("unreachable: HTTP None, code dns, ")
+
+
+def test_end_of_the_words_of_a_server_is_no_half_of_a_secret() -> None:
+    """The cut comes after the secrets are hidden."""
+    log = Lines()
+    log.hide("Zq7-very-secret-value-0123456789")
+    said = server_message(log, "p" * 490 + "Zq7-very-secret-value-0123456789")
+    assert said.endswith("p[redacted]")

@@ -33,6 +33,10 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [CHRONICLE, ContextSource("Context 2", "Plain.")],
         ),
         (
+            [RETRIEVED, dict(RETRIEVED), "Plain."],
+            [CHRONICLE, ContextSource("Context 2", "Plain.")],
+        ),
+        (
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],
             [ContextSource("a.pdf", "A.")],
         ),

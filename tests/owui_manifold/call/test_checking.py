@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from calls.sample import USER, arrived_call, chat
-from openai_responses.errors import InvalidRequest
+from calls.sample import MODEL, USER, arrived_call, chat
+from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from owui_manifold.call.checking import call_facts, check_call
 from owui_manifold.call.config import read_config
+from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from stand_in.host import StandInHost
 
@@ -202,3 +203,24 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
     config = read_config(call.config.valves, user)
 
     assert call_facts(call._replace(config=config))["user_pays"] is pays
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+async def test_words_of_the_identity_provider_are_for_administrators(
+    *, is_admin: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They may name tenants and hosts; the log has them."""
+    problem = f"No token was issued.{REASON_GIVEN}tenant-7 is unknown"
+
+    async def entra_token(base_url: str, scope: str) -> tuple[str, str]:
+        return "", problem
+
+    account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
+    who = Caller(MODEL, "user-1", "chat-1", "m-1", is_admin=is_admin)
+    call = arrived_call(chat("Hi"), Valves(AUTH="entra_id"), who)
+
+    with pytest.raises(InvalidRequest) as refused:
+        await check_call(call._replace(account=account))
+
+    assert str(refused.value) == (problem if is_admin else "No token was issued.")
+    assert "tenant-7 is unknown" in caplog.text

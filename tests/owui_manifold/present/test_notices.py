@@ -458,3 +458,14 @@ async def test_other_chats_have_no_notice_about_code(
     with_table(host, function_calling="legacy")
 
     assert await notices_for(asking(way, admin=False, code=code)) == []
+
+
+async def test_program_that_shows_no_lines_takes_none_from_the_page(pipe: Pipe) -> None:
+    """Whoever asks by API first is told of a refused setting later, on the page."""
+    set_valves(pipe, USER_MAY_CHANGE="nothing")
+    user = {**USER, "valves": UserValves(VERBOSITY="low")}
+
+    await chunks_of(pipe, chat("Hi"), __user__=user)
+
+    refused, *_ = await lines(pipe, user)
+    assert refused.startswith("No effect, because only administrators may change it")
