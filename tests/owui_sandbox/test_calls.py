@@ -126,6 +126,7 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
 
 TOO_OLD = "This Open WebUI has no models.users.Users."
 LOCKED = "Open WebUI reports a LookupError."
+GONE = "Open WebUI reports a OSError."
 
 
 @pytest.mark.parametrize(
@@ -133,8 +134,9 @@ LOCKED = "Open WebUI reports a LookupError."
     [
         (LookupError("SELECT secret"), f"It cannot be read: {LOCKED}", LOCKED),
         (HostTooOld(TOO_OLD), TOO_OLD, TOO_OLD),
+        (OSError("secret"), f"It cannot be read: {GONE}", GONE),
     ],
-    ids=["locked", "too old"],
+    ids=["locked", "too old", "gone"],
 )
 async def test_database_that_is_away_costs_neither_run_nor_output(
     tmp_path: Path,

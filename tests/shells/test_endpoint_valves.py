@@ -51,7 +51,8 @@ def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
     ],
 )
 def test_missing_key_says_where_to_set_it(shell: Shell, message: str) -> None:
-    assert str(missing_key_error(shell)) == message
+    error = missing_key_error(shell)
+    assert (str(error), error.remedy) == (message, "setup")
 
 
 def test_key_of_the_environment_has_no_white_space(

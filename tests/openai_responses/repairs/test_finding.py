@@ -1078,3 +1078,9 @@ def test_input_that_leaves_no_room_lowers_nothing() -> None:
     ):
         tried = tried_after(words(numbers), max_output_tokens=99_999)
         assert tried is None or not isinstance(tried.repair, LowerLimit)
+
+
+def test_function_is_left_out_by_its_name_alone() -> None:
+    """A server that takes no functions names their type, which all of them have."""
+    tried = tried_after(words("Tool type 'function' is not supported"))
+    assert tried is None or not isinstance(tried.repair, LeaveOutTool)
