@@ -231,3 +231,13 @@ async def test_folder_that_goes_before_it_is_locked_is_made_again(
 
     assert gone[0].is_dir()
     assert count_open_files() == before
+
+
+async def test_half_a_list_of_received_files_is_none(tmp_path: Path) -> None:
+    """The disk was full when it was written: the files are given once more."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"state", "f-1")
+    [path] = found(tmp_path, "received*")
+    path.write_text('["f-', "utf-8")
+
+    assert await stored(tmp_path) == (b"state", [])

@@ -35,8 +35,10 @@ async def test_unusable_setting_refuses_the_call(
     """The message says who has to change what."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
 
-    with pytest.raises(InvalidRequest, match=message):
+    with pytest.raises(InvalidRequest, match=message) as refused:
         await check_call(arrived_call(chat("Hi"), valves))
+    is_own = "USER_API_KEYS" in given
+    assert refused.value.remedy == ("request" if is_own else "setup")
     assert host.chats.writes == []
 
 

@@ -12,6 +12,7 @@ from calls.outcomes import (
     closings,
     errors,
     grown,
+    refused_with,
     result_of,
     split_id,
     statuses,
@@ -796,3 +797,14 @@ async def test_what_a_stopped_answer_made_counts(
     row = await desk.row()
     assert row.output < 100
     assert least <= row.money < 2 * least
+
+
+async def test_program_learns_that_a_rule_forbids_its_request(desk: Desk) -> None:
+    """Not that it has a mistake."""
+    desk.limit({"models": ["gpt-6-*"]})
+    given = {"__user__": USER, "__request__": host_request()}
+
+    status, error = await refused_with(desk.pipe, chat("Hi"), **given)
+
+    assert status == 403
+    assert "You may use: gpt-6-*." in error["message"]
