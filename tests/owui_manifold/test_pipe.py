@@ -747,3 +747,16 @@ async def test_end_of_a_stream_asks_the_database_once(
     await chunks_of(pipe, chat("sim:chat hello"), **given)
 
     assert host.chats.asked == asked
+
+
+async def test_title_of_a_check_that_cannot_be_made_is_none(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """What is wrong stands in the chat."""
+    pipe.valves = valves_for(sim, API_KEY="")
+    given: Json = {"__user__": {**USER, "role": "admin"}, "__metadata__": IDS}
+    task = {"__task__": "title_generation"}
+
+    result = await result_of(pipe, chat("/check"), **given, **task)
+
+    assert result["choices"][0]["message"]["content"] == ""

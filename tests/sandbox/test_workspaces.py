@@ -17,6 +17,7 @@ from sandbox.workspaces import (
     Workspace,
     WorkspaceKey,
     WorkspacePool,
+    lock_folder,
     remove_folder,
 )
 
@@ -321,3 +322,11 @@ def test_only_an_archive_of_its_own_is_removed(tmp_path: Path, place: str) -> No
 
     assert workspace.archive is None
     assert kept.exists() == (place != "own")
+
+
+def test_link_to_a_folder_is_not_locked(folder: Path) -> None:
+    """In a folder of temporary files others could have made it."""
+    (folder / "theirs").mkdir()
+    (folder / "link").symlink_to(folder / "theirs")
+    with pytest.raises(OSError):  # noqa: PT011 - the number depends on the system
+        lock_folder(folder / "link")

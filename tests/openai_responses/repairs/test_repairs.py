@@ -840,3 +840,8 @@ def test_schema_keeps_ten_levels() -> None:
         schema = {"properties": {"a": {"items": schema}}}
         has_all = "integer" in json.dumps(plain_parameters(schema))
         assert has_all == (levels <= 10)
+
+
+def test_name_of_a_field_is_told_briefly() -> None:
+    """The server chose it."""
+    assert len(LeaveOutField("message", ("x" * 5_000,)).message) < 200
