@@ -212,3 +212,20 @@ async def test_file_that_is_known_to_be_too_large_is_not_read(
 
     assert "is larger than" in told
     assert host.files.threads == []
+
+
+async def test_file_of_another_user_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = StandInHost(monkeypatch, tmp_path)
+    file_id = host.files.add(b"a", "a.txt")
+    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
+    metadata = {**SAVED, **attached}
+    call = read_sandbox_call({"id": "user-2"}, metadata, host_request(), Page().emit)
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = SandboxTools(make_backends=lambda _: [Pretended(answer)])
+
+    received = await receive_attached(sandbox, call)
+    await sandbox.close()
+
+    assert received == ["a.txt is not in the workspace. It cannot be read."]

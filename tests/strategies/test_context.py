@@ -40,6 +40,10 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],
             [ContextSource("a.pdf", "A.")],
         ),
+        (
+            {"title": "A", "text": "A.", "metadata": {"title": "B", "name": "C"}},
+            [ContextSource("A", "A.")],
+        ),
         ({"a": "ü"}, [ContextSource("Context 1", '{"a": "ü"}')]),
         ([7], [ContextSource("Context 1", "7")]),
         ({"title": 3, "content": "A."}, [ContextSource("Context 1", "A.")]),

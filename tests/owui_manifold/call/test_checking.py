@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from calls.sample import MODEL, USER, arrived_call, chat
-from openai_responses.errors import REASON_GIVEN, InvalidRequest
+from calls.sample import USER, arrived_call, chat
+from openai_responses.errors import InvalidRequest
 from owui_manifold.call.checking import call_facts, check_call
 from owui_manifold.call.config import read_config
-from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from stand_in.host import StandInHost
 
@@ -207,22 +206,13 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
     assert call_facts(call._replace(config=config))["user_pays"] is pays
 
 
-@pytest.mark.parametrize("is_admin", [True, False])
-async def test_words_of_the_identity_provider_are_for_administrators(
-    *, is_admin: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """They may name tenants and hosts; the log has them."""
-    problem = f"No token was issued.{REASON_GIVEN}tenant-7 is unknown"
+async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None:
+    """The filter says what is wrong; nothing is sent to the valves' own server."""
+    endpoints = SimpleNamespace(problem="ENDPOINTS_JSON cannot be read.")
+    account: Any = SimpleNamespace(endpoints=endpoints)
+    call = arrived_call(chat("Hi"), Valves(API_KEY="sk-1"))._replace(account=account)
 
-    async def entra_token(base_url: str, scope: str) -> tuple[str, str]:
-        return "", problem
+    with pytest.raises(InvalidRequest, match="ENDPOINTS_JSON cannot") as refused:
+        await check_call(call)
 
-    account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
-    who = Caller(MODEL, "user-1", "chat-1", "m-1", is_admin=is_admin)
-    call = arrived_call(chat("Hi"), Valves(AUTH="entra_id"), who)
-
-    with pytest.raises(InvalidRequest) as refused:
-        await check_call(call._replace(account=account))
-
-    assert str(refused.value) == (problem if is_admin else "No token was issued.")
-    assert "tenant-7 is unknown" in caplog.text
+    assert refused.value.remedy == "setup"

@@ -77,8 +77,9 @@ async def test_another_contract_is_a_sentence(
     other = Administration()
     other.CONTRACT = contract
     host.filters.active = {ID: other}
-    with pytest.raises(InvalidRequest, match=older):
+    with pytest.raises(InvalidRequest, match=older) as refused:
         await active_administration(host_request())
+    assert refused.value.remedy == "setup"
 
 
 async def test_entra_id_error_reaches_the_chat(
