@@ -241,3 +241,20 @@ async def test_half_a_list_of_received_files_is_none(tmp_path: Path) -> None:
     path.write_text('["f-', "utf-8")
 
     assert await stored(tmp_path) == (b"state", [])
+
+
+async def test_user_with_most_workspaces_loses_the_oldest(tmp_path: Path) -> None:
+    """The chats of one user push out none of another's."""
+    workspaces = StoredWorkspaces(tmp_path, SharedLimits(workspaces=3))
+    ben = WorkspaceKey("ben", "chat")
+    keys = [ben, *(WorkspaceKey("ada", name) for name in "abc")]
+    for number, key in enumerate(keys):
+        async with workspaces.acquire(key) as workspace:
+            end_run(workspace, b"state")
+            assert workspace.archive
+            age(workspace.archive.path.parent.parent, 100 - number)
+
+    async with workspaces.acquire(WorkspaceKey("ada", "c")):
+        pass
+
+    assert [workspaces.has_workspace(key) for key in keys] == [True, False, True, True]

@@ -469,3 +469,11 @@ async def test_program_that_shows_no_lines_takes_none_from_the_page(pipe: Pipe) 
 
     refused, *_ = await lines(pipe, user)
     assert refused.startswith("No effect, because only administrators may change it")
+
+
+async def test_each_user_is_told_of_a_refused_setting(pipe: Pipe) -> None:
+    set_valves(pipe, USER_MAY_CHANGE="nothing")
+    for user_id in ("user-1", "user-2"):
+        user = {**USER, "id": user_id, "valves": UserValves(VERBOSITY="low")}
+        told = await lines(pipe, user)
+        assert [line for line in told if line.startswith("No effect")], user_id

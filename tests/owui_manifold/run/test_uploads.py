@@ -161,3 +161,18 @@ async def test_empty_file_is_left_out(desk: Desk) -> None:
 
     [request] = desk.sim.requests
     assert request.status == 200
+
+
+async def test_file_that_was_replaced_is_uploaded_again(desk: Desk) -> None:
+    """Under its old id, of the same size: its place in the storage is another."""
+    desk.attach(a=TABLE)
+    call = desk.asked()
+    await desk.answer(call)
+    [row] = desk.host.files.rows.values()
+    newer = desk.host.files.folder / "newer"
+    newer.write_bytes(TABLE.swapcase())
+    row.path = str(newer)
+
+    await desk.answer(call)
+
+    assert desk.uploaded == {"a.csv": TABLE.swapcase()}
