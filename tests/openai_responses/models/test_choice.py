@@ -282,3 +282,9 @@ def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> Non
 def test_a_refused_model_without_a_known_successor(model: str) -> None:
     assert name_asked_model(f"No {ASKED_MODEL} here.", model) == f"No {model} here."
     assert name_asked_model("Try again.", "o3-mini") == "Try again."
+
+
+def test_sizes_of_a_thousand_models_are_read() -> None:
+    """A gateway writes the list."""
+    listed = [{"id": f"m-{n}", "meta": {"n_ctx": 512}} for n in range(1001)]
+    assert len(read_context_windows({"data": listed})) == 1000

@@ -187,3 +187,5 @@ def test_prices_that_cannot_be_meant_are_unknown(row: str) -> None:
     assert prices["right"] == ModelPrices(2, None, None, 8)
     assert problem.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for wrong")
     assert "example" in problem
+    long = read_prices(json.dumps({"m" * 5_000: 1}))[1]
+    assert len(long) < 500
