@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpt5_agent import pictures
-from gpt5_agent.pictures import PictureMemory
+from gpt5_agent.pictures import PictureMemory, seen_pictures
 from measures.kept_memory import kept_container
 
 ANSWER = "u-1/c-1/m-1"
@@ -93,3 +93,10 @@ def test_pictures_of_an_answer_that_never_goes_on_go() -> None:
     memory.keep(ANSWER, drawn("call_2"))
 
     assert [kept.answer for kept in kept_container(memory)] == [ANSWER, ANSWER]
+
+
+def test_only_pictures_of_the_current_answer_are_seen() -> None:
+    """Those of an earlier one were shown there."""
+    question = {"type": "message", "role": "user", "content": "And now?"}
+    items = [drawn("call_1", "data:,old"), question, drawn("call_2", "data:,new")]
+    assert seen_pictures(items) == ["data:,new"]

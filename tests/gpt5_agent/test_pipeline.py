@@ -20,9 +20,16 @@ from agents.sample import SIMULATORS, host_tool
 from calls.outcomes import plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
+from gpt5_agent.shell.bridge import (
+    CLIENTS_KEEPALIVE_CHUNK,
+    KEEPALIVE_CHUNK,
+    AsyncBridge,
+)
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
+from openai_responses.endpoint import Endpoint
 from runs.disturbed import STREAMS, sending, wire_of
+from shells.model_list import ModelList
 from simulator.faults import refuse_parameter
 from upstream import wire
 from upstream.server import Upstream, stream_in_pieces, until
@@ -676,3 +683,45 @@ async def test_answers_of_one_user_leave_threads_for_others(
     for refusal in (refused, refused_stream):
         assert error_of(refusal).startswith("2 of your answers are under way.")
     assert all("Done." in json.dumps(result) for result in results)
+
+
+async def test_page_and_program_have_signs_of_life_of_their_own(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows none of them; a program would take the page's for an answer."""
+    beats: list[object] = []
+
+    def stream(_: object, __: object, beat: object, ___: str) -> Iterator[object]:
+        beats.append(beat)
+        return iter(())
+
+    monkeypatch.setattr(AsyncBridge, "stream", stream)
+
+    for metadata in (METADATA, None):
+        await desk.asked(HELLO, metadata)
+
+    assert beats == [KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK]
+
+
+async def test_only_other_servers_are_asked_for_their_models(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog knows more of OpenAI's than its list does."""
+    asked: list[str] = []
+    known = asyncio.Event()
+
+    def refresh(_: ModelList, endpoint: Endpoint, __: object) -> None:
+        asked.append(endpoint.base_url)
+        if not endpoint.serves_openai:
+            loop.call_soon_threadsafe(known.set)
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(ModelList, "refresh", refresh)
+
+    addresses = ["https://api.openai.com/v1", desk.sim.base_url]
+    for address in addresses:
+        desk.set_valves(BASE_URL=address)
+        desk.pipeline.pipelines()
+    await known.wait()
+
+    assert asked == addresses[1:]

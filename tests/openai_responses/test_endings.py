@@ -344,6 +344,7 @@ NO_CREDIT = (
     "Your newly created team doesn't have any credits or licenses yet.",
     "Your team x has either used all available credits or reached its limit.",
     "you (ada) have reached your weekly usage limit, upgrade for higher limits",
+    "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock more",
 )
 NO_MODEL = (
     "No endpoints found for foo/bar.",
@@ -538,3 +539,21 @@ def test_model_that_a_stream_names() -> None:
     assert names_model(200, there_is_none)
     assert not names_model(200, ApiError("server_error"))
     assert not names_model(200, ApiError("403"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The principal lacks the required data action.",
+        "Request too large for it: Limit 1, Requested 30.",
+        "You have reached your usage limit.",
+    ],
+)
+def test_words_far_inside_of_a_message_are_no_cause(words: str) -> None:
+    """A server may quote a chat."""
+    near, far = (ApiError(message="x" * n + words) for n in (9, 2_000))
+    plain, told, quoted = (
+        ending_of_failure("failed", error).message
+        for error in (ApiError(message="x"), near, far)
+    )
+    assert told != quoted == plain

@@ -3,7 +3,12 @@
 import pytest
 
 from openai_responses import endpoint as endpoint_module
-from openai_responses.endpoint import DEFAULT_BASE_URL, Compatibility, Endpoint
+from openai_responses.endpoint import (
+    DEFAULT_BASE_URL,
+    Compatibility,
+    Endpoint,
+    proxy_for,
+)
 from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
 
 CANARY = "sk-proj-CANARY123"
@@ -239,3 +244,19 @@ def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert endpoint.url("/responses") == f"{address}/responses"
 
     assert read == [address]
+
+
+def test_unreadable_proxy_of_the_environment_is_no_fault_of_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No valve can help; the address is not quoted, which may hold a password."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "socks5://user:hunter2@proxy.example:1080")
+
+    with pytest.raises(InvalidRequest, match="environment names") as refused:
+        proxy_for(Endpoint("https://api.example/v1", "k"), "https://api.example/v1")
+
+    assert refused.value.remedy == "setup"
+    assert refused.value.fault.settings == ()
+    assert "hunter2" not in str(refused.value)

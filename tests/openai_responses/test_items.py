@@ -420,7 +420,8 @@ def test_queries_of_both_kinds_of_search(item: Item, queries: list[str]) -> None
 
 
 def test_pages_come_once() -> None:
-    sources = [{"url": "https://a.example"}, {"url": None}, "x", {}]
+    script = {"url": "javascript:alert(1)"}
+    sources = [{"url": "https://a.example"}, {"url": None}, "x", {}, script]
 
     item = action(type="search", sources=[*sources, sources[0]])
 

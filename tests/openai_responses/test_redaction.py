@@ -218,7 +218,7 @@ def test_secrets_of_users_leave_nothing_in_memory() -> None:
     assert held < 100_000
 
 
-ROOTS = ["/app/backend", "/usr/local", "/app", "C:\\Python", ""]
+ROOTS = ["/app/backend", "/usr/local", "/app", "C:\\Python", "", "/srv", "/srv/a b"]
 
 
 @pytest.mark.parametrize(
@@ -237,6 +237,7 @@ ROOTS = ["/app/backend", "/usr/local", "/app", "C:\\Python", ""]
         ("https://app/x //app/x", "https://app/x //app/x"),
         ("./app/x ~/app/x", "./app/x ~/app/x"),
         ("no path", "no path"),
+        ("/srv/a b/data/x.csv", "[path]/x.csv"),
     ],
 )
 def test_path_of_the_server_keeps_its_last_name(text: str, expected: str) -> None:
@@ -274,3 +275,13 @@ def test_the_end_of_what_is_read_shows_no_half_of_a_secret(
         f"p {LONG_SECRET} end", 99, partial(redact, secrets=[LONG_SECRET])
     )
     assert whole == "p [redacted] end"
+
+
+def test_half_of_a_secret_behind_a_long_one_is_not_shown() -> None:
+    """The long one becomes short, so the end of what is read is near."""
+    before = "Bearer " + "a" * 12_500 + " "
+    text = before + "p" * (13_000 - len(before) - 16) + LONG_SECRET + "z" * 100
+
+    shown = redact_beginning(text, 1_000, partial(redact, secrets=[LONG_SECRET]))
+
+    assert LONG_SECRET[:6] not in shown

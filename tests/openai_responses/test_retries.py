@@ -240,3 +240,14 @@ def test_stream_that_fails_with_words_alone(message: str, is_retried: bool) -> N
     """What each request would meet is not asked for again."""
     failure = Failure(200, ApiError(message=message))
     assert (wait(failure) is not None) is is_retried
+
+
+@pytest.mark.parametrize("before", [0, 2_000])
+def test_wait_far_inside_of_a_message_is_nobodys_wish(before: int) -> None:
+    """A server may quote a chat; so with a model that is loaded."""
+    quoted = "x" * before
+    waited = named_wait(ApiError(message=f"{quoted} Please try again in 20 s."))
+    loading = Failure(503, ApiError(message=f"{quoted} Loading model"))
+
+    assert (waited is None) is bool(before)
+    assert (loading_wait(THREE, 0.0, loading) is None) is bool(before)

@@ -274,6 +274,7 @@ async def test_without_rules_nothing_is_counted(
     report(limited, AGENT, usage=USED)
 
     assert database.opened == 0
+    assert await counted(limited) == []
 
 
 async def test_wrong_filter_id_is_reported_to_administrators(limited: Filter) -> None:

@@ -98,3 +98,19 @@ async def test_thousands_of_names_cost_a_bounded_time(host: StandInHost) -> None
 
     assert len(line) < 400
     assert len(host.groups.asked) <= 200
+
+
+async def test_thousands_of_users_are_not_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    async def has_user(name: str) -> bool:
+        asked.append(name)
+        return True
+
+    monkeypatch.setattr(names, "has_user", has_user)
+    rules = [{"user": f"u-{number}@example.com"} for number in range(3000)]
+
+    assert await lines_above(ruled("", *rules)) == []
+    assert len(asked) <= 200

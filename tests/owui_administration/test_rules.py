@@ -31,13 +31,13 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     given: dict[str, Any], mistake: str
 ) -> None:
     """No one else is touched, and administrators are told which key it is."""
-    named = {"user": "ann", **given}
+    named = {"user": "ann", "group": "staff", "role": "user", **given}
     rules, problem = read_limits(json.dumps([{"role": "user"}, named]))
 
     first, second = rules or ()
     assert first == LimitRule(role="user")
     assert isinstance(second, UnreadableRule)
-    assert second.user == "ann"
+    assert (second.user, second.group, second.role) == ("ann", "staff", "user")
     assert problem.startswith(f"Rule 2 of USER_LIMITS_JSON: {mistake}")
     assert "the valves of the filter" in problem
 

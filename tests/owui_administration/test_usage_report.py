@@ -412,5 +412,8 @@ async def test_csv_in_a_chat_has_a_limit(database: UsageDatabase) -> None:
     files = Files()
     await told("/usage csv", files=files)
 
-    assert program.count('\n"user-1, m-') == 5000
+    refused = await told("/usage csv", files=Files(full=True))
+
+    for text in (program, refused):
+        assert text.count('\n"user-1, m-') == 5000
     assert files.stored["usage-2026-11-28.csv"].count('\n"user-1","m-') == 5001

@@ -90,7 +90,9 @@ async def test_what_could_not_be_written_is_shown_to_its_user(
 
     assert stored(database, "openai_responses_usage") == []
     assert stored(database, "openai_responses_purchases") == []
+    assert table.problem
     await table.flush()
+    assert table.problem == ""
     assert stored(database, "openai_responses_usage") == [ROW]
     assert len(stored(database, "openai_responses_purchases")) == 1
 

@@ -465,3 +465,11 @@ def test_what_is_no_address_has_no_definition(url: str) -> None:
     note = url_note(url, "A", 0, 4)
 
     assert definitions(message("1", "Rain.", annotations=[note])) == [""]
+
+
+def test_number_at_the_beginning_of_a_part_stays() -> None:
+    """The one before it ends another part."""
+    part = message("1", link(A))["content"][0]
+    item = {**message("1", ""), "content": [part, part]}
+
+    assert shown(item) == ["[1][1]"] * 2

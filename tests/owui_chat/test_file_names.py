@@ -108,3 +108,10 @@ def test_long_name_keeps_its_begin_and_its_ending() -> None:
     assert short.endswith("b.png")
     assert stored_name(name)[1] == "image/png"
     assert shorten_name("a" * 200) == "a" * 200
+
+
+@pytest.mark.parametrize("length", [200, 201, 300])
+def test_name_has_two_hundred_characters_at_most(length: int) -> None:
+    """File systems refuse one that is a little longer, too."""
+    name = "a" * (length - 4) + ".png"
+    assert len(shorten_name(name)) == len(stored_name(name)[0]) == 200

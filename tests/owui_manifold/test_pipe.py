@@ -710,3 +710,15 @@ async def test_end_of_a_stream_asks_the_database_once(
     await desk.ask("sim:chat hello", **given)
 
     assert desk.host.chats.asked == asked
+
+
+async def test_title_of_a_check_that_cannot_be_made_is_none(
+    desk: Desk,
+) -> None:
+    """What is wrong stands in the chat."""
+    desk.set_valves(API_KEY="")
+    given: Json = {"__user__": {**USER, "role": "admin"}}
+
+    result = await desk.result(chat("/check"), **given, __task__="title_generation")
+
+    assert result["choices"][0]["message"]["content"] == ""

@@ -22,6 +22,7 @@ from calls.sample import IDS, TOOL, USER, chat
 from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.items import message_text
+from owui_chat.render.chunks import METADATA_KEY
 from owui_manifold.run import agent as agent_module
 from runs.sample import message
 from runs.scripted import ScriptedProvider
@@ -486,3 +487,14 @@ async def test_the_switch_is_the_administrators_to_allow(
     assert bool(refused) is not works
     if refused:
         assert refused[0].endswith(": Agent")
+
+
+async def test_agent_that_is_switched_on_and_refused_is_in_the_log(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As one that is chosen by its name."""
+    desk.set_valves(API_KEY="")
+
+    for switched in ({}, SWITCH):
+        await desk.ask("Hi", **given(**switched))
+        assert (METADATA_KEY in caplog.text) is bool(switched)

@@ -126,6 +126,7 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
 
 TOO_OLD = "This Open WebUI has no models.users.Users."
 LOCKED = "Open WebUI reports a LookupError."
+GONE = "Open WebUI reports a OSError."
 
 
 @pytest.mark.parametrize(
@@ -133,8 +134,9 @@ LOCKED = "Open WebUI reports a LookupError."
     [
         (LookupError("SELECT secret"), f"It cannot be read: {LOCKED}", LOCKED),
         (HostTooOld(TOO_OLD), TOO_OLD, TOO_OLD),
+        (OSError("secret"), f"It cannot be read: {GONE}", GONE),
     ],
-    ids=["locked", "too old"],
+    ids=["locked", "too old", "gone"],
 )
 async def test_database_that_is_away_costs_neither_run_nor_output(
     tmp_path: Path,
@@ -192,3 +194,38 @@ async def test_server_goes_on_while_a_file_is_read(
     assert await giving == []
     assert told == [True]
     assert page.shown == ["a.txt"]
+
+
+async def test_file_that_is_known_to_be_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = StandInHost(monkeypatch, tmp_path)
+    file_id = host.files.add(b"a", "a.txt", owner="u", size=2**40)
+    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
+    metadata = {**SAVED, **attached}
+    call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
+
+    [told] = await receive_attached(sandbox, call)
+    await sandbox.close()
+
+    assert "is larger than" in told
+    assert host.files.threads == []
+
+
+async def test_file_of_another_user_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = StandInHost(monkeypatch, tmp_path)
+    file_id = host.files.add(b"a", "a.txt")
+    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
+    metadata = {**SAVED, **attached}
+    call = read_sandbox_call({"id": "user-2"}, metadata, host_request(), Page().emit)
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
+
+    received = await receive_attached(sandbox, call)
+    await sandbox.close()
+
+    assert received == ["a.txt is not in the workspace. It cannot be read."]

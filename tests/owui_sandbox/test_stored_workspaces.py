@@ -231,3 +231,30 @@ async def test_folder_that_goes_before_it_is_locked_is_made_again(
 
     assert gone[0].is_dir()
     assert count_open_files() == before
+
+
+async def test_half_a_list_of_received_files_is_none(tmp_path: Path) -> None:
+    """The disk was full when it was written: the files are given once more."""
+    async with store(tmp_path).acquire(KEY) as workspace:
+        end_run(workspace, b"state", "f-1")
+    [path] = found(tmp_path, "received*")
+    path.write_text('["f-', "utf-8")
+
+    assert await stored(tmp_path) == (b"state", [])
+
+
+async def test_user_with_most_workspaces_loses_the_oldest(tmp_path: Path) -> None:
+    """The chats of one user push out none of another's."""
+    workspaces = StoredWorkspaces(tmp_path, SharedLimits(workspaces=3), WorkspacePool())
+    ben = WorkspaceKey("ben", "chat")
+    keys = [ben, *(WorkspaceKey("ada", name) for name in "abc")]
+    for number, key in enumerate(keys):
+        async with workspaces.acquire(key) as workspace:
+            end_run(workspace, b"state")
+            assert workspace.archive
+            age(workspace.archive.path.parent.parent, 100 - number)
+
+    async with workspaces.acquire(WorkspaceKey("ada", "c")):
+        pass
+
+    assert [workspaces.has_workspace(key) for key in keys] == [True, False, True, True]

@@ -210,3 +210,10 @@ async def test_answer_of_a_run() -> None:
     )
     assert [file.name for file in result.files] == ["ü"]
     assert not result.failed
+
+
+async def test_more_files_than_are_handed_out_are_left(spool: Path) -> None:
+    """Code that took the program over could return thousands, and each is stored."""
+    many = [[f"{number}.txt", 0, 0] for number in range(LIMITS.returned_files + 1)]
+    reply = await read(spool, {"done": "x", "changed": many})
+    assert [file.name for file in reply.changed] == [name for name, *_ in many[:-1]]

@@ -18,6 +18,7 @@ from sandbox.workspaces import (
     Workspace,
     WorkspaceKey,
     WorkspacePool,
+    lock_folder,
     remove_folder,
 )
 
@@ -340,3 +341,11 @@ def test_file_for_which_the_disk_has_no_room_leaves_nothing(tmp_path: Path) -> N
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     assert [path.stat().st_size for path in folder.iterdir()] == [5]
+
+
+def test_link_to_a_folder_is_not_locked(folder: Path) -> None:
+    """In a folder of temporary files others could have made it."""
+    (folder / "theirs").mkdir()
+    (folder / "link").symlink_to(folder / "theirs")
+    with pytest.raises(OSError):  # noqa: PT011 - the number depends on the system
+        lock_folder(folder / "link")

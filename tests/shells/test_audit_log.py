@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.log import AgentLog
-from openai_responses.endings import COMPLETED, CUT
+from openai_responses.endings import COMPLETED, CUT, Ending
 from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.resolve import resolve_model
@@ -85,3 +85,26 @@ def test_audit_log_is_on_by_setting_or_environment(
     for log in LOGS.values():
         audit = open_audit_log(ExpertKeys(audit_log=setting), log, "host")
         assert (audit is not None) is writes
+
+
+@pytest.mark.parametrize("shell", LOGS)
+def test_audit_line_has_no_secret(shell: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A server may quote one in what it says of itself."""
+    LOGS[shell].audit(json.dumps({"response_model": f"gpt-5.2 {KEY}"}))
+    assert "gpt-5.2" in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_answer_that_reached_a_limit_is_a_success(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server answered; only the error lines are looked at after a fault."""
+    request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
+    audit = open_audit_log(ExpertKeys(audit_log=True), LOGS["pipe"], "api.openai.com")
+    assert audit
+
+    audit.note_request(request)
+    audit.note_end(RunDone(Ending("incomplete", "max_output_tokens", "It is cut.")))
+
+    events = [json.loads(message)["event"] for message in caplog.messages]
+    assert events == ["responses_api_request", "responses_api_success"]

@@ -51,7 +51,8 @@ def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
     ],
 )
 def test_missing_key_says_where_to_set_it(shell: Shell, message: str) -> None:
-    assert str(missing_key_error(shell)) == message
+    error = missing_key_error(shell)
+    assert (str(error), error.remedy) == (message, "setup")
 
 
 def test_key_of_the_environment_has_no_white_space(
@@ -93,3 +94,5 @@ def test_endpoint_has_what_the_valves_say() -> None:
         proxy="http://p",
         compatibility="strict",
     )
+    checked = valves.model_copy(update={"VERIFY_SSL": True})
+    assert endpoint_of_valves(checked, api_key="", proxy="", headers={}).verify_ssl

@@ -205,3 +205,24 @@ def test_server_that_said_nothing_is_reported_by_our_message() -> None:
     [(_, line)] = log.written
     assert line.endswith("param None, request id . Not found.")
     assert line.startswith("unreachable: HTTP None, code dns, ")
+
+
+def test_end_of_the_words_of_a_server_is_no_half_of_a_secret() -> None:
+    """The cut comes after the secrets are hidden."""
+    log = Lines()
+    log.hide("Zq7-very-secret-value-0123456789")
+    said = server_message(log, "p" * 490 + "Zq7-very-secret-value-0123456789")
+    assert said.endswith("p[redacted]")
+
+
+@pytest.mark.parametrize("target", ["rv_1 and more", "rv_1\nWARNING", "r" * 201])
+def test_review_that_is_no_id_is_not_in_the_log(target: str) -> None:
+    log = Lines()
+    error = REFUSED._replace(notice=SafetyNotice(review_target=target))
+    ended = RunDone(REFUSAL, trace=TRACE._replace(error=error))
+
+    report_run(log, ended, PIPE_SHELL, is_admin=False)
+
+    [(_, line)] = log.written
+    assert "review target" not in line
+    assert "rv_1" not in line

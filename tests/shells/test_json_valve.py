@@ -83,6 +83,10 @@ class Entry(BaseModel):
         ({"name": "n", "mode": "hunter2"}, "`mode` has to be 'a' or 'b'"),
         ({"name": "n", "size": 0}, "`size` has to be at least 0.5"),
         ({"name": 7}, "`name` has a wrong value (input should be a valid string)"),
+        (
+            {"name": "n", LONG: 2},
+            f"the key `{LONG[:80]}` is unknown (known keys: name, mode, size)",
+        ),
     ],
 )
 def test_mistake_is_told_without_its_value(entry: object, mistake: str) -> None:

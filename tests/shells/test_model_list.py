@@ -192,3 +192,14 @@ async def test_list_in_the_background_is_dropped_for_another_account(
         await connections.close()
 
         assert await known.usable(gone, connections) is None
+
+
+async def test_list_that_is_on_its_way_is_not_asked_for_again(
+    known: ModelList, connections: Connections
+) -> None:
+    """Each page that is opened wants it."""
+    async with Upstream(replying('{"data": []}')) as server:
+        for _ in range(3):
+            known.refresh(server.endpoint, connections)
+        await connections.close()
+        assert len(server.requests) == 1

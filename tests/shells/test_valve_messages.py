@@ -20,6 +20,7 @@ from shells.valve_messages import (
     advised_ending,
     error_message,
     fault_advice,
+    valve_error,
 )
 
 
@@ -97,3 +98,9 @@ def test_endings_are_advised_once() -> None:
     )
     assert advised_ending(advised, PIPE_SHELL) == advised
     assert (advised.kind, advised.code) == ("refused", "invalid_api_key")
+
+
+def test_valve_that_cannot_be_read_is_no_fault_of_the_request() -> None:
+    """A program gets a status of the server's own."""
+    error = valve_error("HEADERS is no JSON", PIPE_SHELL, "{}")
+    assert error.remedy == "setup"

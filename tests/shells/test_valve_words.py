@@ -13,8 +13,9 @@ def test_each_word_of_a_list_counts_once() -> None:
 
 def test_name_fits_one_of_the_patterns() -> None:
     names = ["gpt-5", "gpt-5.2", "GPT-5", "o3"]
-    fitting = [name for name in (*names, "o") if fits_pattern(name, ["gpt-5*", "o?"])]
-    assert fitting == names
+    for patterns in (["gpt-5*", "o?"], ["GPT-5*", "O?"]):
+        fitting = [name for name in (*names, "o") if fits_pattern(name, patterns)]
+        assert fitting == names
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,16 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [CHRONICLE, ContextSource("Context 2", "Plain.")],
         ),
         (
+            [RETRIEVED, dict(RETRIEVED), "Plain."],
+            [CHRONICLE, ContextSource("Context 2", "Plain.")],
+        ),
+        (
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],
             [ContextSource("a.pdf", "A.")],
+        ),
+        (
+            {"title": "A", "text": "A.", "metadata": {"title": "B", "name": "C"}},
+            [ContextSource("A", "A.")],
         ),
         ({"a": "ü"}, [ContextSource("Context 1", '{"a": "ü"}')]),
         ([7], [ContextSource("Context 1", "7")]),

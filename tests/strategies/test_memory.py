@@ -114,11 +114,17 @@ def test_memories_are_one_message_of_the_administrator() -> None:
 
 
 def test_vector_db_is_refused_by_a_sentence() -> None:
-    with pytest.raises(InvalidRequest, match=r"vector-db.*choose sliding-window"):
+    with pytest.raises(
+        InvalidRequest, match=r"vector-db.*choose sliding-window"
+    ) as refused:
         apply_memory_policy(chat(1), "vector-db")
+    assert refused.value.remedy == "setup"
 
 
 @pytest.mark.parametrize("policy", ["sliding-window:0", "sliding-window:x", "forget"])
 def test_unknown_policy_is_refused(policy: str) -> None:
-    with pytest.raises(InvalidRequest, match="names an unknown memory policy"):
+    with pytest.raises(
+        InvalidRequest, match="names an unknown memory policy"
+    ) as refused:
         apply_memory_policy(chat(1), policy)
+    assert refused.value.remedy == "setup"

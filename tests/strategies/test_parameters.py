@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from settings.table import rows_of
 from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
 from strategies.parameters import (
     STRATEGY_NAMES,
@@ -114,3 +115,17 @@ def test_each_parameter_has_a_valve_with_its_default_and_bounds() -> None:
     read = StrategyParameters.model_validate(given)
     assert dict(read) == {**dict(StrategyParameters(context="")), **expected}
     assert given.keys() == StrategyParameters.model_fields.keys()
+
+
+def test_parameters_that_a_request_may_not_simply_set() -> None:
+    """What costs money, and what says who the agent is and what it must not do."""
+    rows = rows_of(StrategyParameters)
+    assert {name: row.right for name, row in rows.items() if row.right} == {
+        "instruction": "ruling",
+        "prompt_policy_overrides": "ruling",
+        "context": "ruling",
+        "guide": "ruling",
+        "maximum_iterations": "costly",
+        "maximum_seconds": "costly",
+        "maximum_tokens": "costly",
+    }

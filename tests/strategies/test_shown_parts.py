@@ -3,7 +3,7 @@
 from typing import Self
 
 from openai_responses.items import item_texts
-from strategies.shown_parts import ShownPart
+from strategies.shown_parts import ShownPart, announcement
 
 
 class Piece(str):
@@ -24,3 +24,9 @@ def test_a_long_thought_is_put_together_once() -> None:
         part.add_text(Piece(word))
 
     assert list(item_texts(part.end_event().item)) == [(("summary", 0), "It rains.")]
+
+
+def test_a_question_is_announced_as_one() -> None:
+    """To a person it is no tool."""
+    assert announcement({"name": "ask_user"}) == "I have a question."
+    assert announcement({"name": "weather"}) == "I am going to use weather."

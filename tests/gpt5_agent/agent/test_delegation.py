@@ -286,3 +286,13 @@ def test_answer_that_is_left_ends_its_tasks() -> None:
     run_skipping(leave())
 
     assert (tool.most, tool.running, len(tool.called)) == (1, 0, 1)
+
+
+def test_task_is_told_nothing_that_the_chat_knows() -> None:
+    """Its text is all; the context would be shown as sources once more."""
+    crew = crew_of("north")
+
+    crew.run(WeatherTool(), context="It froze in 1963.")
+
+    assert "1963" in str(crew.main.requests[0])
+    assert "1963" not in str(crew.providers["north"].requests)

@@ -792,3 +792,18 @@ def test_limit_of_outputs_holds_for_tools_of_the_host() -> None:
     assert len(sent["output"]) < 1100
     assert "300000 characters are cut here" in sent["output"]
     assert of_client["output"] == output
+
+
+def test_seconds_of_all_earlier_rounds_count(chat_of: ChatMaker) -> None:
+    """Not those of the longest alone."""
+    chat = chat_of(
+        looking(1, "own_slow", "host_news"),
+        looking(2, "own_slow", "host_news"),
+        [SAID],
+        tools=[WeatherTool("own_slow", seconds=50)],
+        maximum_seconds=600,
+    )
+
+    metadata = metadata_of(chat.talk("Weather?"))
+
+    assert metadata.latency == pytest.approx(100, abs=2)

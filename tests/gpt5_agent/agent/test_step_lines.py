@@ -32,3 +32,9 @@ def test_line_has_the_tokens() -> None:
     ended = StepEnded(step, 0.2, usage=Usage(input=1000, output=500, total=1500))
     line = "gpt-5 answered in under a second · 1,500 tokens"
     assert describe_step(ended) == line
+
+
+def test_round_of_a_task_begins_none_of_the_answer() -> None:
+    own = StepStarted(id="ROUND 1", parent="", kind="round", name="1")
+    of_task = own._replace(id="CALL ask/1", parent="CALL ask", task=1)
+    assert (own.begins_round, of_task.begins_round) == (True, False)

@@ -331,3 +331,11 @@ async def test_terminal_remembers_refused_parameter(sim: Simulator) -> None:
             assert len(sim.requests) == count
         terminal.types("\x04")
         await terminal.process.wait()
+
+
+async def test_long_output_is_cut() -> None:
+    """The model reads all of it."""
+    tool = WeatherTool(result="x" * 2_001)
+    async with sitting([calls("get_weather", 1)], [SAID], tool=tool) as desk:
+        desk.terminal.receive_line("Weather?")
+        await desk.sees("= " + "x" * 2_000 + " [...]\n")

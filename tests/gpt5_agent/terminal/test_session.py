@@ -160,3 +160,25 @@ def test_cancelled_input_waits_for_nobody() -> None:
     assert not talk.session.provide_confirmation(request.confirmation_id, True)
     assert talk.tool.called == []
     assert talk.session.messages[-1]["content"] == "It rains."
+
+
+def test_input_waits_while_a_person_is_asked() -> None:
+    talk = Conversation(LOOKING, [SAID], [SAID], approves=None)
+
+    async def work() -> list[str]:
+        inputs = [
+            asyncio.create_task(talk.session.submit_user_input(text))
+            for text in ("One?", "Two?")
+        ]
+        for _ in range(99):  # until the person is asked
+            await asyncio.sleep(0)
+        said = [str(message["content"]) for message in talk.session.messages]
+        events = talk.interface.told
+        [request] = [each for each in events if isinstance(each, ToolCallRequested)]
+        talk.session.provide_confirmation(request.confirmation_id, True)
+        await asyncio.gather(*inputs)
+        return said
+
+    assert "Two?" not in run_skipping(work())
+    asked = [m["content"] for m in talk.session.messages if m["role"] == "user"]
+    assert asked == ["One?", "Two?"]

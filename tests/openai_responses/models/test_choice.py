@@ -290,3 +290,9 @@ def test_vllm_says_how_much_its_models_take() -> None:
     adapter = {"id": "sql", "owned_by": "vllm", "parent": "qwen", "max_model_len": None}
 
     assert read_context_windows({"data": [base, adapter]}) == {"qwen": 32768}
+
+
+def test_sizes_of_a_thousand_models_are_read() -> None:
+    """A gateway writes the list."""
+    listed = [{"id": f"m-{n}", "meta": {"n_ctx": 512}} for n in range(1001)]
+    assert len(read_context_windows({"data": listed})) == 1000

@@ -1223,3 +1223,9 @@ def test_hosted_tool_is_named_by_its_type_alone() -> None:
     assert find(words(said)).repair == tool(WEB)
     other = said.replace("'function'", "'low'")
     assert find(words(other)).repair != tool(WEB)
+
+
+def test_function_is_left_out_by_its_name_alone() -> None:
+    """A server that takes no functions names their type, which all of them have."""
+    tried = tried_after(words("Tool type 'function' is not supported"))
+    assert tried is None or not isinstance(tried.repair, LeaveOutTool)

@@ -915,3 +915,8 @@ def test_search_without_a_field_is_still_the_same_search() -> None:
     assert sent == body(input=[HI, adding(search)], tools=[TOOL, search])
     assert may_offer(sized, [smaller])
     assert not may_offer(sized, [smaller, LeaveOutTool(json_digest(search))])
+
+
+def test_name_of_a_field_is_told_briefly() -> None:
+    """The server chose it."""
+    assert len(LeaveOutField("message", ("x" * 5_000,)).message) < 200

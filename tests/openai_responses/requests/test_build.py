@@ -556,3 +556,8 @@ def test_parameters_of_the_api_are_known() -> None:
     known = ["temperature", "reasoning.effort"]
     names = [*known, "reasoning.depth", "seed", "repairs", ""]
     assert [name for name in names if is_api_parameter(name)] == known
+
+
+def test_outputs_of_code_are_included_when_code_is_offered() -> None:
+    included = payload(PLAIN, Settings(tools=({"type": "code_interpreter"},)))
+    assert included["include"] == ["code_interpreter_call.outputs"]

@@ -312,3 +312,15 @@ def test_choice_among_many_tools() -> None:
         assert responses_tool_choice(choice, merge_tools(tools), ToolNames()) == choice
 
     assert work_of(choose, 1_000) <= 2.2 * work_of(choose, 500) < 2.2 * 40_000
+
+
+def test_names_of_tools_that_are_left_out_are_cut_in_the_log() -> None:
+    """A client may send many, of any length."""
+    lines: list[str] = []
+    evil = {"type": "function", "name": "x" * 100_000, "parameters": deep(900)}
+
+    assert responses_tools([evil] * 100, strict=True, log=lines.append) == []
+
+    [line] = lines
+    assert len(line) < 2_000
+    assert "(100 in all)" in line

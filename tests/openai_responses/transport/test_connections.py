@@ -18,6 +18,7 @@ from openai_responses.errors import (
     ConnectionFailed,
     InvalidRequest,
     ResponsesError,
+    TimedOut,
     UnreadableAnswer,
 )
 from openai_responses.retries import RetryPolicy, retry_wait
@@ -415,3 +416,37 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
                     endpoint, "/responses", QUESTION, limits
                 ):
                     pass
+
+
+async def test_limit_between_events_ends_a_silent_stream(
+    connections: Connections,
+) -> None:
+    """A chunk alone is no event: only who reads them knows that one arrived."""
+    async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
+        limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))
+        request = connections.request(upstream.endpoint, "/responses", QUESTION, limits)
+        async with request as answer:
+            assert await answer.read_any() == b": hello\n\n"
+            limits.event_arrived()
+            with pytest.raises(TimedOut) as late:
+                await answer.read_any()
+        assert late.value.kind == "idle_timeout"
+
+
+async def test_id_of_an_answer_is_none_if_more_is_in_its_header(
+    connections: Connections,
+) -> None:
+    """The log shows the id."""
+    headers = {"X-Request-Id": f"req_1 {CANARY}"}
+    refused = await error_of(
+        connections, ApiRefused, replying("", 503, headers=headers)
+    )
+    assert refused.request_id == ""
+
+
+@pytest.mark.parametrize("code", [0, "0", 200, "200", "", None])
+async def test_code_of_a_portal_that_is_no_failure(
+    connections: Connections, code: object
+) -> None:
+    body = json.dumps({"code": code, "msg": "success", "data": {}})
+    await error_of(connections, UnreadableAnswer, replying(body))

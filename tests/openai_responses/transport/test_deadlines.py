@@ -120,3 +120,11 @@ async def test_limit_that_passed() -> None:
         async with scope:
             await asyncio.Event().wait()
     assert scope.expired()
+
+
+async def test_nobody_waits_for_the_server_in_a_pause() -> None:
+    told: list[bool] = []
+    deadlines = Deadlines(LIMITS, told.append)
+    deadlines.start_attempt()
+    with deadlines.paused():
+        assert told[-1] is False

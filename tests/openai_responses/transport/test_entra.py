@@ -48,13 +48,14 @@ class Credential:
 
 @pytest.fixture
 def credential(monkeypatch: pytest.MonkeyPatch) -> Credential:
-    """A server's identity."""
-    made = Credential()
+    """A server's identity, which is found out once."""
+    identity = Credential()
+    made = [identity]
     package = ModuleType("azure.identity")
-    vars(package)["DefaultAzureCredential"] = lambda: made
+    vars(package)["DefaultAzureCredential"] = made.pop
     monkeypatch.setitem(sys.modules, "azure", ModuleType("azure"))
     monkeypatch.setitem(sys.modules, "azure.identity", package)
-    return made
+    return identity
 
 
 async def test_concurrent_requests_share_one_token(credential: Credential) -> None:
@@ -155,3 +156,11 @@ async def test_scope_of_each_cloud() -> None:
         "https://gateway.example/v1": "com",
     }.items():
         assert entra_scope(Endpoint(address, "")) == scope.format(cloud), address
+
+
+async def test_reason_of_a_refusal_has_a_limit(credential: Credential) -> None:
+    """Azure's package lists what each kind of identity said."""
+    credential.failure = "No identity. " * 1_000
+    with pytest.raises(InvalidRequest) as refused:
+        await EntraTokens().token(SCOPE)
+    assert len(str(refused.value)) < 500

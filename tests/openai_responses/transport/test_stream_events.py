@@ -128,6 +128,7 @@ def test_items_stay_the_dicts_that_came(word: str, made: Any) -> None:
         ("done", "incomplete", "incomplete"),
         ("done", None, "completed"),
         ("cancelled", "cancelled", "cancelled"),
+        ("completed", "cancelled", "cancelled"),
     ],
 )
 def test_end_under_another_name_is_what_the_response_says(

@@ -80,6 +80,10 @@ def test_crlf_in_two_chunks(between: tuple[bytes, ...]) -> None:
     """Its second half is not a line of its own, which would end the event early."""
     chunks = (b"data: a\r", *between, b"\ndata: b\r", *between, b"\n\r", b"\n")
     assert decoded(*chunks) == [event("a\nb")]
+    assert decoded(b"data: a\r", *between, b"\n\ndata: b\n\n") == [
+        event("a"),
+        event("b"),
+    ]
 
 
 def test_event_is_there_with_its_blank_line() -> None:

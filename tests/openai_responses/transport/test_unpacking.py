@@ -76,7 +76,9 @@ def test_name_of_an_encoding_has_several_forms(encoding: str) -> None:
     assert unpacked(encoding, gzip.compress(large), 100) == large
 
 
-@pytest.mark.parametrize("encoding", ["compress", "gzip, br", "utf-8", "aws-chunked"])
+@pytest.mark.parametrize(
+    "encoding", ["compress", "gzip, br", "utf-8", "aws-chunked", "gzip, zstd"]
+)
 def test_unknown_encoding_of_packed_bytes(encoding: str) -> None:
     with pytest.raises(UnpackingError):
         unpacked(encoding, PACKED["gzip"])

@@ -237,3 +237,25 @@ async def test_who_has_a_proxy_is_not_told_to_set_one() -> None:
     )
     assert without.fault.settings == ("base_url", "proxy")
     assert behind.fault.settings == ("base_url",)
+
+
+@pytest.mark.parametrize(
+    ("failure", "was_sent"),
+    [
+        (system_error(errno.ECONNREFUSED), False),
+        (name_error(socket.EAI_NONAME), False),
+        (untrusted("certificate has expired"), False),
+        (proxy_error(502), False),
+        (proxy_error(407), False),
+        (aiohttp.ConnectionTimeoutError("CANARY"), False),
+        (aiohttp.ServerDisconnectedError("CANARY"), True),
+        (ConnectionResetError(errno.ECONNRESET, "CANARY"), True),
+        (aiohttp.ClientPayloadError("CANARY"), True),
+    ],
+)
+async def test_server_that_was_not_reached_got_nothing(
+    failure: Exception, *, was_sent: bool
+) -> None:
+    """So another one may be asked without asking twice."""
+    error = unreachable_error(failure, Endpoint(ADDRESS, KEY), None)
+    assert error.was_sent is was_sent

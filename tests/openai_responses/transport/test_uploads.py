@@ -86,3 +86,16 @@ async def test_an_answer_without_an_id_is_none(connections: Connections) -> None
             await upload_file(
                 upstream.endpoint, connections, "a", b"a", Deadlines(Timeouts())
             )
+
+
+async def test_name_of_a_file_stays_in_its_header() -> None:
+    """It is written as browsers do."""
+    connections = Recording()
+    endpoint = Endpoint("https://gateway.example/v1", "key-1")
+
+    await upload_file(
+        endpoint, connections, 'a "b"\r\nX: y\rz', b"a", Deadlines(Timeouts())
+    )
+
+    [body] = connections.sent
+    assert b'; filename="a %22b%22%0D%0AX: y%0Dz"\r\n' in body

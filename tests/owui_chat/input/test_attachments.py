@@ -519,3 +519,14 @@ def test_document_part_holds_the_bytes_and_the_name() -> None:
         "filename": "a.pdf",
         "file_data": data_url(PDF, "application/pdf"),
     }
+
+
+def test_a_question_without_a_row_has_two_hundred_files_at_most() -> None:
+    rows = [{"type": "file", "id": f"own-{number}"} for number in range(300)]
+    metadata = {"user_message": {"files": rows}, "files": rows}
+
+    first, _, last = attach_files(chat_of(2), {}, metadata)
+
+    assert isinstance(first, UserMessage)
+    assert isinstance(last, UserMessage)
+    assert (len(first.attachments), len(last.attachments)) == (0, 200)

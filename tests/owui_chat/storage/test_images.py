@@ -60,6 +60,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
         (f"[it]({ADDRESS})", "other.csv", []),
         ("[x](sandbox:/my%20table.csv)", "my table.csv", ["sandbox:/my%20table.csv"]),
         ("people.csv", "people.csv", []),
+        (f"It is {ADDRESS}.", "people.csv", [ADDRESS]),
     ],
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:

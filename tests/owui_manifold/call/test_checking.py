@@ -34,8 +34,10 @@ async def test_unusable_setting_refuses_the_call(
     """The message says who has to change what."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
 
-    with pytest.raises(InvalidRequest, match=message):
+    with pytest.raises(InvalidRequest, match=message) as refused:
         await check_call(arrived_call(chat("Hi"), valves))
+    is_own = "USER_API_KEYS" in given
+    assert refused.value.remedy == ("request" if is_own else "setup")
     assert host.chats.writes == []
 
 
@@ -202,3 +204,15 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
     config = read_config(call.config.valves, user)
 
     assert call_facts(call._replace(config=config))["user_pays"] is pays
+
+
+async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None:
+    """The filter says what is wrong; nothing is sent to the valves' own server."""
+    endpoints = SimpleNamespace(problem="ENDPOINTS_JSON cannot be read.")
+    account: Any = SimpleNamespace(endpoints=endpoints)
+    call = arrived_call(chat("Hi"), Valves(API_KEY="sk-1"))._replace(account=account)
+
+    with pytest.raises(InvalidRequest, match="ENDPOINTS_JSON cannot") as refused:
+        await check_call(call)
+
+    assert refused.value.remedy == "setup"

@@ -187,3 +187,6 @@ def test_prices_that_cannot_be_meant_are_unknown(row: str) -> None:
     assert prices["right"] == ModelPrices(2, None, None, 8)
     assert problem.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for wrong")
     assert "example" in problem
+    many = {f"m-{number}": 1 for number in range(1_000)}
+    for named in ({"m" * 5_000: 1}, many):
+        assert len(read_prices(json.dumps(named))[1]) < 500

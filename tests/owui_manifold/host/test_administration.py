@@ -59,8 +59,9 @@ async def test_settings_that_cannot_be_read_are_not_the_defaults(
     """Those would be no limits."""
     host.filters.active = {ID: Administration()}
     host.filters.is_database_away = True
-    with pytest.raises(InvalidRequest, match="so nothing is sent"):
+    with pytest.raises(InvalidRequest, match="so nothing is sent") as refused:
         await active_administration(host_request())
+    assert refused.value.remedy == "setup"
 
 
 @pytest.mark.parametrize(
@@ -77,8 +78,9 @@ async def test_another_contract_is_a_sentence(
     other = Administration()
     other.CONTRACT = contract
     host.filters.active = {ID: other}
-    with pytest.raises(InvalidRequest, match=older):
+    with pytest.raises(InvalidRequest, match=older) as refused:
         await active_administration(host_request())
+    assert refused.value.remedy == "setup"
 
 
 async def test_entra_id_error_reaches_the_chat(

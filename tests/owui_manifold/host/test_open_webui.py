@@ -44,6 +44,7 @@ async def test_older_host_gives_a_sentence(version: str, host: StandInHost) -> N
         f"This pipe needs Open WebUI 0.11.4 or newer; this server runs {version}. "
         "An administrator has to update Open WebUI."
     )
+    assert caught.value.remedy == "setup"
 
 
 async def test_host_without_a_version_gives_a_sentence(
@@ -52,8 +53,11 @@ async def test_host_without_a_version_gives_a_sentence(
     """Without the host's modules the version cannot be read."""
     monkeypatch.delitem(sys.modules, "open_webui.env", raising=False)
 
-    with pytest.raises(InvalidRequest, match=r"no VERSION in open_webui\.env"):
+    with pytest.raises(
+        InvalidRequest, match=r"no VERSION in open_webui\.env"
+    ) as caught:
         require_floor()
+    assert caught.value.remedy == "setup"
 
 
 async def test_missing_name_gives_a_sentence(host: StandInHost) -> None:

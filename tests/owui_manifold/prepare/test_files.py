@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from calls.sample import call_of, chat, host_context
+from calls.sample import IDS, call_of, chat, host_context
 from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
@@ -397,3 +397,22 @@ async def test_video_without_a_text_is_announced(
     call = call_of(chat("Watch it."), valves(), host=context)
     told = (await build_chat_request(call)).notices
     assert any("could not read a.mp4" in notice for notice in told) is is_told
+
+
+async def test_files_of_others_who_go_on_with_a_chat_come_from_their_request(
+    host: StandInHost,
+) -> None:
+    """The owner's row lists other files."""
+    own, others = host.files.add(PDF, "a.pdf"), host.files.add(PDF, "b.pdf")
+    with_row(host, {"type": "file", "id": others, "name": "b.pdf"})
+    row = host.chats.rows["chat-1"]
+    host.chats.rows["chat-1"] = Row("somebody else", row.chat)
+    host.chats.listed["chat-1"] = row.chat["history"]["messages"]
+    attached = {"files": [{"type": "file", "id": own, "name": "a.pdf"}]}
+    metadata = {**IDS, "user_message_id": "q0", "user_message": attached}
+    context = host_context(metadata=metadata)
+    asked = call_of(chat("Read it."), valves(FILE_INPUT="pdf"), host=context)
+
+    [question] = (await build_chat_request(asked)).request.input
+
+    assert question["content"] == [document("a.pdf", PDF), text("Read it.")]

@@ -428,3 +428,21 @@ async def test_retrieved_text_of_documents_is_left_out(chat: StoredChat) -> None
     assert document["filename"] == "a.pdf"
     assert "page 1" not in part["text"]
     assert '<source id="2" name="b.csv">Bern,130000</source>' in part["text"]
+
+
+@pytest.mark.parametrize("form", ["Use: {}", "{}"])
+async def test_retrieved_text_that_the_instructions_quote_stays_there(
+    form: str, host: StandInHost
+) -> None:
+    """The host puts its own after them, in its template or in an earlier one."""
+    host.settings.values["rag.template"] = "Use: {{CONTEXT}}"
+    sources = [source("f-1", "a.csv", "Bern,130000")]
+    own = form.format(get_source_context(sources).strip())
+    rules = f"Answer to {own} with yes.\n{own}"
+
+    _, left = await without_retrieved_text(
+        [input_message("How many?")], rules, {"sources": sources}, {"f-1"}
+    )
+
+    assert left.startswith(f"Answer to {own} with yes.")
+    assert left.count("Bern,130000") == 1

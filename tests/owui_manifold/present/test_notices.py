@@ -400,3 +400,22 @@ async def test_other_chats_have_no_notice_about_code(
     host.models.add(WORKSPACE, "admin", function_calling="legacy")
 
     assert await notices_for(asking(way, admin=False, code=code)) == []
+
+
+async def test_program_that_shows_no_lines_takes_none_from_the_page(desk: Desk) -> None:
+    """Whoever asks by API first is told of a refused setting later, on the page."""
+    desk.set_valves(USER_MAY_CHANGE="nothing")
+    user = {**USER, "valves": UserValves(VERBOSITY="low")}
+
+    await desk.ask("Hi", __user__=user, __metadata__={})
+
+    refused, *_ = await lines(desk, user)
+    assert refused.startswith("No effect, because only administrators may change it")
+
+
+async def test_each_user_is_told_of_a_refused_setting(desk: Desk) -> None:
+    desk.set_valves(USER_MAY_CHANGE="nothing")
+    for user_id in ("user-1", "user-2"):
+        user = {**USER, "id": user_id, "valves": UserValves(VERBOSITY="low")}
+        told = await lines(desk, user)
+        assert [line for line in told if line.startswith("No effect")], user_id

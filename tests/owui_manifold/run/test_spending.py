@@ -13,6 +13,7 @@ from calls.outcomes import (
     closings,
     errors,
     grown,
+    refused_with,
     split_id,
     statuses,
 )
@@ -745,3 +746,25 @@ async def test_what_a_stopped_answer_made_counts(
     row = await desk.row()
     assert row.output < 100
     assert least <= row.money < 2 * least
+
+
+@pytest.mark.parametrize(
+    ("rule", "model", "message"),
+    [
+        ({"models": ["gpt-6-*"]}, "gpt-6.1-sol", "You may use: gpt-6-*."),
+        ({"tools": []}, "gpt-6.1-sol-research", "you may not use web search"),
+    ],
+)
+async def test_program_learns_that_a_rule_forbids_its_request(
+    rule: Json, model: str, message: str, desk: Desk
+) -> None:
+    """Not that it has a mistake."""
+    desk.limit(rule)
+    given = {"__user__": USER, "__request__": host_request()}
+
+    status, error = await refused_with(
+        desk.pipe, chat("Hi", model=f"my_pipe.{model}"), **given
+    )
+
+    assert status == 403
+    assert message in error["message"]

@@ -123,3 +123,18 @@ async def test_empty_file_is_left_out(chat: StoredChat) -> None:
 
     [request] = chat.sim.requests
     assert request.status == 200
+
+
+async def test_file_that_was_replaced_is_uploaded_again(chat: StoredChat) -> None:
+    """Under its old id, of the same size: its place in the storage is another."""
+    attach(chat, a=TABLE)
+    call = chat.asked("Be brief.", QUESTION)
+    await chat.finish(call)
+    [row] = chat.host.files.rows.values()
+    newer = chat.host.files.folder / "newer"
+    newer.write_bytes(TABLE.swapcase())
+    row.path = str(newer)
+
+    await chat.finish(call)
+
+    assert chat.uploads_of() == {"a.csv": TABLE.swapcase()}
