@@ -58,13 +58,16 @@ def function_parameters(
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
     root = copy.schema
+
+    def all_parts(node: JsonObject) -> list[Any]:
+        """Return what a part joins to itself; of a choice, all options."""
+        return schema_parts(root, node, choose=list)
+
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(
-        joined_schemas(root, lambda node: schema_parts(root, node, list))
-    ):
+    for part in reversed(joined_schemas(root, all_parts)):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
