@@ -32,7 +32,8 @@ def change_added_tools(
     changed: list[Item] = []
     for item in items:
         if item_type(item) == ADDED_TOOLS:
-            changed.append({**item, "tools": [*map(change, item["tools"])]})
+            tools = [change(tool) for tool in item["tools"]]
+            changed.append({**item, "tools": tools})
         else:
             changed.append(item)
     return changed

@@ -546,7 +546,7 @@ def _inner_error(text: str) -> ApiError | None:
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [*map(_printed_row, printed)]
+        rows = [_printed_row(row) for row in printed]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:

@@ -19,7 +19,7 @@ text. The tag makes them a thought, under the same index.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
+from itertools import count
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -241,7 +241,21 @@ class _TaggedMessage:
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
-    def show(self, piece: _TextPiece) -> list[RunEvent]:
+    def feed(self, text: str) -> list[RunEvent]:
+        """Return what is shown of more text."""
+        return self._show_all(self.text.feed(text))
+
+    def read_rest(self) -> list[RunEvent]:
+        """Return what was held back; whatever follows is the answer."""
+        return self._show_all(self.text.close())
+
+    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
+        events: list[RunEvent] = []
+        for piece in pieces:
+            events += self._show(piece)
+        return events
+
+    def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
@@ -309,8 +323,10 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rests = [_read_rest(message) for message in self._messages.values()]
-            return [*chain(*rests), event]
+            rest: list[RunEvent] = []
+            for each in self._messages.values():
+                rest += each.read_rest()
+            return [*rest, event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
@@ -326,9 +342,9 @@ class TaggedThoughts:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
                 message.part = event.part
-                return [*chain(*map(message.show, message.text.feed(event.text)))]
+                return message.feed(event.text)
             case TextDelta() if message:
-                return [*_read_rest(message), *message.add_to_text(event)]
+                return [*message.read_rest(), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -368,7 +384,7 @@ class TaggedThoughts:
     def _hide(self, event: HiddenMessage) -> list[RunEvent]:
         """Return a message that repeats the one before it, without its thought."""
         message = self._add_message(event)
-        message.text.close()
+        message.read_rest()
         _, answer = self._split(event.item)
         if answer is None:
             return []
@@ -391,7 +407,7 @@ class TaggedThoughts:
 
     def _end(self, message: _TaggedMessage, event: ItemDone) -> list[RunEvent]:
         """Return the end of a message, which may be two items."""
-        events = _read_rest(message)
+        events = message.read_rest()
         thought, answer = self._split(event.item)
         if thought:
             events += message.end_thought(thought)
@@ -437,8 +453,3 @@ def _without_beginning(part: Item, before: int) -> Item:
     """Return a part without that many characters, which its annotations count."""
     shorter = {**part, "text": part["text"][before:]}
     return move_annotations(shorter, lambda place: max(0, place - before))
-
-
-def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
-    """Return the events of what was held back of a message."""
-    return [*chain(*map(message.show, message.text.close()))]

@@ -528,7 +528,8 @@ class AnswersAsTexts(RequestRepair):
     )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+        items = [answer_as_text(item) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 @dataclass(frozen=True, slots=True)

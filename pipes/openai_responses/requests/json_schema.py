@@ -58,13 +58,16 @@ def function_parameters(
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
     root = copy.schema
+
+    def all_parts(node: JsonObject) -> list[Any]:
+        """Return what a part joins to itself; of a choice, all options."""
+        return schema_parts(root, node, choose=list)
+
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(
-        joined_schemas(root, lambda node: schema_parts(root, node, list))
-    ):
+    for part in reversed(joined_schemas(root, all_parts)):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
@@ -100,16 +103,8 @@ def is_json_number(value: object) -> bool:
     return _is_json_value(value)
 
 
-def _is_schema(value: object) -> bool:
-    return isinstance(value, Mapping | bool)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+_SCHEMA = (Mapping, bool)
+"""The types of a schema, and of a part of one."""
 
 
 def _is_filled_list(value: object) -> bool:
@@ -118,14 +113,6 @@ def _is_filled_list(value: object) -> bool:
 
 def _is_json_list(value: object) -> bool:
     return _is_filled_list(value) and _is_json_value(value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
 
 
 def _is_length(value: object) -> bool:
@@ -196,22 +183,22 @@ _SCHEMA_MAP_KEYWORDS = frozenset(
     }
 )
 
-_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+_VALID_VALUES: Mapping[str, Any] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _SCHEMA),
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
-    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
-    "$comment": _is_text,
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, Mapping),
+    "$comment": str,
     "const": _is_json_value,
-    "contentEncoding": _is_text,
-    "contentMediaType": _is_text,
+    "contentEncoding": str,
+    "contentMediaType": str,
     "default": _is_json_value,
-    "deprecated": _is_flag,
-    "description": _is_text,
+    "deprecated": bool,
+    "description": str,
     "enum": _is_json_list,
     "examples": _is_json_list,
     "exclusiveMaximum": is_json_number,
     "exclusiveMinimum": is_json_number,
-    "format": _is_text,
+    "format": str,
     "maxContains": _is_length,
     "maxItems": _is_length,
     "maxLength": _is_length,
@@ -224,14 +211,14 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     "minimum": is_json_number,
     "multipleOf": _is_divisor,
     "pattern": _is_portable_pattern,
-    "readOnly": _is_flag,
-    "required": _is_list,
-    "title": _is_text,
+    "readOnly": bool,
+    "required": list,
+    "title": str,
     "type": _is_json_type,
-    "uniqueItems": _is_flag,
-    "writeOnly": _is_flag,
+    "uniqueItems": bool,
+    "writeOnly": bool,
 }
-"""The keywords that are sent, with the check of their values.
+"""The keywords that are sent, with the types of their values, or a check of them.
 
 They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
 `$schema`, which is no longer true of the copy, words that give a part another name or
@@ -286,11 +273,14 @@ class _SchemaCopy:
                 is_valid = (
                     isinstance(value, str)
                     and _DEFINITION.fullmatch(value) is not None
-                    and _is_schema(resolve_reference(self._root, value))
+                    and isinstance(resolve_reference(self._root, value), _SCHEMA)
                 )
             else:
                 check = _VALID_VALUES.get(keyword)
-                is_valid = check is not None and check(value)
+                if isinstance(check, type | tuple):
+                    is_valid = isinstance(value, check)
+                else:
+                    is_valid = check is not None and check(value)
             if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
@@ -310,12 +300,14 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            is_name: Callable[[Any], bool] = _is_text
-            if keyword == "patternProperties":
-                is_name = _is_portable_pattern
-            return {
-                name: self._copy(part) for name, part in value.items() if is_name(name)
-            }
+            copies: Schema = {}
+            for name, part in value.items():
+                is_name = isinstance(name, str)
+                if keyword == "patternProperties":
+                    is_name = _is_portable_pattern(name)
+                if is_name:
+                    copies[name] = self._copy(part)
+            return copies
         if keyword == "required" or (keyword == "type" and isinstance(value, list)):
             # The draft wants each text once.
             texts = [text for text in value if isinstance(text, str)]

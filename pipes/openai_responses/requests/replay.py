@@ -21,7 +21,6 @@ minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items ag
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple, Self
 
 from openai_responses.digest import hex_digest
@@ -293,7 +292,10 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    return [*chain(*replayed_rows(output, with_reasoning=with_reasoning))]
+    replayed: list[Item] = []
+    for rows in replayed_rows(output, with_reasoning=with_reasoning):
+        replayed += rows
+    return replayed
 
 
 def replayed_rows(

@@ -17,6 +17,7 @@ A call of a remote server looks like a call of the host's own tools. The host ne
 it, because it has an output, or because it was not complete.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from openai_responses.items import (
@@ -75,7 +76,7 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem:
+class _HostedItem(ABC):
     """Shows one item.
 
     It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
@@ -86,9 +87,9 @@ class _HostedItem:
         self._shown = shown
         self._host_index = len(shown.items)
 
+    @abstractmethod
     def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
-        raise NotImplementedError
 
 
 _REFUSED = "The image was not generated: the safety system rejected it."
