@@ -21,6 +21,7 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, value_a
 from owui_chat.input.summary import CLOCKS
 from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
+from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
@@ -345,13 +346,6 @@ async def installed_version(function_id: str) -> str:
     return ""
 
 
-_TASK_MODELS = (
-    "task.model.default",
-    "task.model.external",
-    "chat.context_compaction.model",
-)
-
-
 async def missing_task_models(request: Any) -> list[str]:
     """Return the models that an administrator chose for tasks and that are gone.
 
@@ -359,7 +353,7 @@ async def missing_task_models(request: Any) -> list[str]:
     """
     config = host_name("models.config", "Config")
     models = request.app.state.MODELS
-    chosen = [await config.get(key, "") for key in _TASK_MODELS]
+    chosen = [await config.get(key, "") for key in TASK_MODEL_SETTINGS]
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 
