@@ -9,6 +9,7 @@ from owui_host.lookup import host_name
 _TASK_SETTINGS = ("task.model.default", "task.model.external")
 _COMPACTION_SETTING = "chat.context_compaction.model"
 TASK_MODEL_SETTINGS = (*_TASK_SETTINGS, _COMPACTION_SETTING)
+"""All of them, for who looks for models that are gone."""
 _MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
     "title_generation": _TASK_SETTINGS,
     "follow_up_generation": _TASK_SETTINGS,

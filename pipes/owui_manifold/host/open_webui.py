@@ -25,7 +25,11 @@ from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
-from shells.administration import ADMINISTRATION_CONTRACT, Administration
+from shells.administration import (
+    ADMINISTRATION_CONTRACT,
+    ADMINISTRATION_ID,
+    Administration,
+)
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -253,9 +257,8 @@ async def user_token(host: HostContext, auth: str, user_id: str) -> str:
     return str(as_mapping(tokens).get("access_token") or "")
 
 
-ADMINISTRATION = "openai_responses_administration"
 _NO_SETTINGS = (
-    f"The settings of the filter {ADMINISTRATION} cannot be read at the moment, so "
+    f"The settings of the filter {ADMINISTRATION_ID} cannot be read at the moment, so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -266,15 +269,15 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     context = host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
-    if ADMINISTRATION not in active:
+    if ADMINISTRATION_ID not in active:
         return None
     load = host_name("utils.filter", "get_function_module")
-    filter_module = await load(request, ADMINISTRATION)
+    filter_module = await load(request, ADMINISTRATION_ID)
     contract = getattr(filter_module, "CONTRACT", 0)
     if contract != ADMINISTRATION_CONTRACT:
         older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
-            f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
+            f"The filter {ADMINISTRATION_ID} does not work with this version of the pipe, "
             f"so nothing is sent. An administrator has to update {older} "
             "(docs/install.md, Update).",
             remedy="setup",
@@ -282,10 +285,10 @@ async def active_administration(request: Any) -> Administration | None:
     # Not from the context: it reads the valves of the filters that the chat's model has,
     # once, and gives any other its defaults. Those of this one are no limits.
     functions = host_name("models.functions", "Functions")
-    stored = await functions.get_function_valves_by_ids([ADMINISTRATION])
-    if ADMINISTRATION not in stored:  # the host logs what its database reports
+    stored = await functions.get_function_valves_by_ids([ADMINISTRATION_ID])
+    if ADMINISTRATION_ID not in stored:  # the host logs what its database reports
         raise InvalidRequest(_NO_SETTINGS, remedy="setup")
-    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION] or {}))
+    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION_ID] or {}))
     administration: Administration = filter_module
     return administration
 
