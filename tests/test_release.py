@@ -16,7 +16,6 @@ import pytest
 import release
 from bundling.targets import FUNCTION_KEYS
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.open_webui import ADMINISTRATION as LOOKED_FOR
 from releasing import contents, packed
 from releasing.contents import (
     ADMINISTRATION,
@@ -38,6 +37,7 @@ from releasing.download_page import PAGE, download_page
 from releasing.files import release_files
 from releasing.imports import models_file
 from releasing.packed import PackedError, pack, unpack
+from shells.administration import ADMINISTRATION_ID as LOOKED_FOR
 from shells.valve_words import comma_list
 
 SMALL = '"""\ntitle: Small\nversion: 1.0.0\n\nBuilt.\n"""\n\nWORD = "hello"\n'

@@ -36,12 +36,16 @@ from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
 from owui_host.lookup import HostTooOld
-from shells.administration import ADMINISTRATION_CONTRACT, CallFacts, Purchases
+from shells.administration import (
+    ADMINISTRATION_CONTRACT,
+    ADMINISTRATION_ID,
+    CallFacts,
+    Purchases,
+)
 
-_FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
     "The id of this filter is {}, so the pipe does not find it, and limits do not "
-    "apply. Install it with the id " + _FILTER_ID + "."
+    "apply. Install it with the id " + ADMINISTRATION_ID + "."
 )
 _NOT_KNOWN = (
     "Your usage cannot be read at the moment (Open WebUI's database reports {}), so "
@@ -127,7 +131,7 @@ class Filter:
         __model__: JsonObject | None = None,
         __request__: Any = None,
         __metadata__: JsonObject | None = None,
-        __id__: str = _FILTER_ID,
+        __id__: str = ADMINISTRATION_ID,
         __event_emitter__: EventEmitter | None = None,
     ) -> JsonObject:
         """Refuse a question to the agent pipeline above a limit.
@@ -137,7 +141,11 @@ class Filter:
         """
         body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
-        if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
+        if (
+            __id__ != ADMINISTRATION_ID
+            and user.get("role") == "admin"
+            and __event_emitter__
+        ):
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
         model = find_agent_model(__model__ or {}, __request__)

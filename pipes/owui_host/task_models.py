@@ -6,7 +6,10 @@ from typing import Any
 from openai_responses.json_input import as_mapping
 from owui_host.lookup import host_name
 
-_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASK_SETTINGS = ("task.model.default", "task.model.external")
+_COMPACTION_SETTING = "chat.context_compaction.model"
+TASK_MODEL_SETTINGS = (*_TASK_SETTINGS, _COMPACTION_SETTING)
+"""All of them, for who looks for models that are gone."""
 _MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
     "title_generation": _TASK_SETTINGS,
     "follow_up_generation": _TASK_SETTINGS,
@@ -16,7 +19,7 @@ _MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
     "image_prompt_generation": _TASK_SETTINGS,
     "autocomplete_generation": _TASK_SETTINGS,
     "function_calling": _TASK_SETTINGS,
-    "context_compaction": ("chat.context_compaction.model",),
+    "context_compaction": (_COMPACTION_SETTING,),
 }
 """The settings of the host that choose the model of a task.
 

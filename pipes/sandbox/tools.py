@@ -100,24 +100,21 @@ _TOOLS = {
         _PATH,
     ),
 }
-_MORE_TOOLS: dict[str, Mapping[str, Any]] = {
+_NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: properties for name, (_, properties) in _TOOLS.items()},
+    # What can be called although `specs` does not offer it: its caller describes it.
     "shell_execute": {"command": {}},
     "sandbox_fs_edit": {**_PATH, "old": {}, "new": {}},
 }
-"""What can be called although `specs` does not offer it: its caller describes it."""
+"""The arguments of each tool, which are all texts."""
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
-    properties: Mapping[str, Any]
-    if name in _TOOLS:
-        _, properties = _TOOLS[name]
-    elif name in _MORE_TOOLS:
-        properties = _MORE_TOOLS[name]
-    else:
+    if name not in _NEEDED_TEXTS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in properties}
+    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
     for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")

@@ -14,6 +14,9 @@ from collections.abc import (
 )
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
+ADMINISTRATION_ID = "openai_responses_administration"
+"""The id with which the filter has to be installed: the pipe finds it by that."""
+
 ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
 as long as they have the same; whoever changes what goes between them raises it."""

@@ -21,13 +21,13 @@ from owui_manifold.host.open_webui import (
     identity_headers,
     user_token,
 )
-from shells.administration import CallFacts, EndpointQueue
+from shells.administration import ADMINISTRATION_ID, CallFacts, EndpointQueue
 from shells.valve_messages import PIPE_SHELL, valve_error
 from shells.valve_words import comma_list
 
 _NO_ENTRA = (
-    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
-    "has to install it."
+    f"AUTH `entra_id` needs the filter {ADMINISTRATION_ID}. An administrator has to "
+    "install it."
 )
 
 

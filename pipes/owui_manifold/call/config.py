@@ -72,8 +72,8 @@ class Config(NamedTuple):
     remote: RemoteServers
     approval_rules: ApprovalRules
     timeouts: ToolTimeouts
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    """The administrator's own, if they can be read."""
+    prices: Mapping[str, ModelPrices] | None
+    """The administrator's own; None if they cannot be read."""
 
     effort: str | None
     verbosity: str | None
@@ -119,12 +119,7 @@ def read_config(
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    try:
-        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    except InvalidRequest as error:  # no cost is known then
-        prices = error
-        prices_problem = str(error)
+    prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     try:
         overrides = named_models(valves)

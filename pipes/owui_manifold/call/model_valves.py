@@ -11,7 +11,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
 )
-from shells.valve_messages import PIPE_SHELL, valve_error
+from shells.valve_messages import PIPE_SHELL, valve_error, valve_message
 
 
 def _is_count(value: object) -> bool:
@@ -110,15 +110,15 @@ _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 
 @lru_cache(maxsize=8)
-def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
+def read_prices(text: str) -> tuple[Mapping[str, ModelPrices] | None, str]:
     """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
 
     The prices of an entry that cannot be read are unknown; those of the catalog do not
-    count. Raises InvalidRequest for a text that is no table.
+    count. None: the text is no table, so no price is known at all.
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        raise _prices_error("")
+        return None, _prices_message("")
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():
@@ -136,9 +136,9 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
             ultrafast=row.get("ultrafast"),
         )
     names = ", ".join(unread[:_NAMED_MODELS])
-    return prices, str(_prices_error(f" for {names}")) if unread else ""
+    return prices, _prices_message(f" for {names}") if unread else ""
 
 
-def _prices_error(where: str) -> InvalidRequest:
+def _prices_message(where: str) -> str:
     problem = f"CUSTOM_MODEL_PRICING_JSON has no valid prices{where}"
-    return valve_error(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')
+    return valve_message(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')

@@ -21,10 +21,15 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, value_a
 from owui_chat.input.summary import CLOCKS
 from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
+from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import HostFunction
 from owui_manifold.host.context import HostContext
-from shells.administration import ADMINISTRATION_CONTRACT, Administration
+from shells.administration import (
+    ADMINISTRATION_CONTRACT,
+    ADMINISTRATION_ID,
+    Administration,
+)
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -252,9 +257,8 @@ async def user_token(host: HostContext, auth: str, user_id: str) -> str:
     return str(as_mapping(tokens).get("access_token") or "")
 
 
-ADMINISTRATION = "openai_responses_administration"
 _NO_SETTINGS = (
-    f"The settings of the filter {ADMINISTRATION} cannot be read at the moment, so "
+    f"The settings of the filter {ADMINISTRATION_ID} cannot be read at the moment, so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -265,15 +269,15 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     context = host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
-    if ADMINISTRATION not in active:
+    if ADMINISTRATION_ID not in active:
         return None
     load = host_name("utils.filter", "get_function_module")
-    filter_module = await load(request, ADMINISTRATION)
+    filter_module = await load(request, ADMINISTRATION_ID)
     contract = getattr(filter_module, "CONTRACT", 0)
     if contract != ADMINISTRATION_CONTRACT:
         older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
-            f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
+            f"The filter {ADMINISTRATION_ID} does not work with this version of the pipe, "
             f"so nothing is sent. An administrator has to update {older} "
             "(docs/install.md, Update).",
             remedy="setup",
@@ -281,10 +285,10 @@ async def active_administration(request: Any) -> Administration | None:
     # Not from the context: it reads the valves of the filters that the chat's model has,
     # once, and gives any other its defaults. Those of this one are no limits.
     functions = host_name("models.functions", "Functions")
-    stored = await functions.get_function_valves_by_ids([ADMINISTRATION])
-    if ADMINISTRATION not in stored:  # the host logs what its database reports
+    stored = await functions.get_function_valves_by_ids([ADMINISTRATION_ID])
+    if ADMINISTRATION_ID not in stored:  # the host logs what its database reports
         raise InvalidRequest(_NO_SETTINGS, remedy="setup")
-    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION] or {}))
+    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION_ID] or {}))
     administration: Administration = filter_module
     return administration
 
@@ -345,13 +349,6 @@ async def installed_version(function_id: str) -> str:
     return ""
 
 
-_TASK_MODELS = (
-    "task.model.default",
-    "task.model.external",
-    "chat.context_compaction.model",
-)
-
-
 async def missing_task_models(request: Any) -> list[str]:
     """Return the models that an administrator chose for tasks and that are gone.
 
@@ -359,7 +356,7 @@ async def missing_task_models(request: Any) -> list[str]:
     """
     config = host_name("models.config", "Config")
     models = request.app.state.MODELS
-    chosen = [await config.get(key, "") for key in _TASK_MODELS]
+    chosen = [await config.get(key, "") for key in TASK_MODEL_SETTINGS]
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 

@@ -1,9 +1,8 @@
 """What responses cost."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from manifold.costs import cost_of_request
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.usage import Cost, Usage
 from owui_manifold.prepare.request import PreparedRequest
@@ -20,7 +19,7 @@ def cost_of_responses(
     call = prepared.call
     request = prepared.request
     own_prices = call.config.prices
-    if isinstance(own_prices, InvalidRequest):
+    if own_prices is None:
         return None
     facts = call.resolve(request.model).facts
     if request.model in own_prices:
@@ -35,7 +34,7 @@ def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
     """Return who says what responses cost, for the log."""
     call = prepared.call
     own_prices = call.config.prices
-    if isinstance(own_prices, Mapping) and prepared.request.model in own_prices:
+    if own_prices and prepared.request.model in own_prices:
         return "CUSTOM_MODEL_PRICING_JSON"
     stated = [usage.cost is not None for usage in usages]
     if all(stated):

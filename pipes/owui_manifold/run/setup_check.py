@@ -11,7 +11,6 @@ from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
-    ADMINISTRATION,
     InstalledFunction,
     installed_filters,
     installed_version,
@@ -19,7 +18,7 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
-from shells.administration import ADMINISTRATION_CONTRACT
+from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers
 from shells.valve_words import comma_list
 
@@ -175,9 +174,9 @@ def _filter_problems(filters: Sequence[InstalledFunction]) -> list[str]:
             )
         if not is_administration:
             continue
-        if function.id != ADMINISTRATION:
+        if function.id != ADMINISTRATION_ID:
             problems.append(
-                f"The id of {function.title} has to be {ADMINISTRATION}: no limits "
+                f"The id of {function.title} has to be {ADMINISTRATION_ID}: no limits "
                 "apply."
             )
         elif not function.is_active:
