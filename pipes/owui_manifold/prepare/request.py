@@ -29,10 +29,10 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.callers import given_tools
-from owui_manifold.call.config import may_change, read_config
+from owui_manifold.call.config import build_endpoint, may_change, read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
-from owui_manifold.call.valves import TOOL_SETTINGS
+from owui_manifold.call.valves import TOOL_SETTINGS, USER_TOKENS
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -262,10 +262,14 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's
-    choice.
+    choice. A server that is told who asks may refuse one user what it gives to others.
     """
     call = prepared.call
     sent = prepared.request
+    if call.valves.AUTH in USER_TOKENS:
+        return False
+    if call.endpoint.extra_headers != build_endpoint(call.valves).extra_headers:
+        return False
     if call.config.own_key:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):

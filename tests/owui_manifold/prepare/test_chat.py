@@ -1,6 +1,7 @@
 """What one call of the pipe comes to, before anything is sent."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -571,4 +572,31 @@ async def test_the_temperature_of_a_guide_is_as_configured(
     prepared = await build_chat_request(call)
 
     assert prepared.request.temperature == (temperature or 0.3)
+    assert is_as_configured(prepared) is is_configured
+
+
+@pytest.mark.parametrize(
+    ("valves", "added", "is_configured"),
+    [
+        ({}, {}, True),
+        ({"EXTRA_HEADERS": '{"X-Team": "a"}'}, {}, True),
+        ({"EXTRA_HEADERS": '{"X-User": "{{USER_ID}}"}'}, {"X-User": "user-1"}, False),
+        ({}, {"X-OpenWebUI-User-Id": "user-1"}, False),
+        ({"AUTH": "session"}, {}, False),
+        ({"AUTH": "system_oauth"}, {}, False),
+        ({"AUTH": "entra_id"}, {}, True),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("host")
+async def test_request_that_tells_who_asks_is_not_as_configured(
+    valves: dict[str, Any], added: dict[str, str], is_configured: bool
+) -> None:
+    """A gateway may refuse a user what it gives to others."""
+    call = call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves))
+    sent = {**call.endpoint.extra_headers, **added}
+    call = call._replace(endpoint=replace(call.endpoint, extra_headers=sent))
+
+    prepared = await build_chat_request(call)
+
     assert is_as_configured(prepared) is is_configured
