@@ -17,7 +17,8 @@ from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
-from upstream.server import Upstream, replying, started
+from upstream import wire
+from upstream.server import Upstream, replying, started, stream_in_pieces, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -161,3 +162,34 @@ async def test_empty_file_is_left_out(desk: Desk) -> None:
 
     [request] = desk.sim.requests
     assert request.status == 200
+
+
+async def test_two_files_of_a_user_are_in_memory_at_once(desk: Desk) -> None:
+    """With one in each of a hundred chats the server would have no memory left.
+
+    Who waited needs no upload of a file that is there by then.
+    """
+    desk.attach(a=TABLE)
+    may_end = asyncio.Event()
+    uploads = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal uploads
+        if request.path.endswith("/files"):
+            uploads += 1
+            await may_end.wait()
+            return web.json_response({"id": "file-1"})
+        whole = wire.on_the_wire(*wire.whole_stream(wire.message("Many.")))
+        return await stream_in_pieces(request, whole)
+
+    async with Upstream(answer) as upstream:
+        call = desk.asked(BASE_URL=upstream.endpoint.base_url)
+        asked = [asyncio.create_task(desk.answer(call)) for _ in range(5)]
+        await until(lambda: uploads == 2)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        may_end.set()
+        await asyncio.gather(*asked)
+
+    assert uploads == 2
+    assert len(upstream.requests) == 7
