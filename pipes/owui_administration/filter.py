@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, as_text
 from openai_responses.recent_texts import UserReports
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
@@ -31,6 +31,7 @@ from owui_administration.endpoints import (
     EndpointChoice,
     choose_endpoints,
 )
+from owui_administration.host import stored_valves
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
@@ -52,6 +53,10 @@ _NOT_KNOWN = (
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
+_NO_SETTINGS = (
+    "The limits cannot be read at the moment, so nothing is sent. Try again; if the "
+    "problem persists, tell an administrator."
+)
 _NO_STREAM = (
     "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
@@ -151,14 +156,7 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model is None:
             return body
-        facts = agent_facts(user, model.name)
-        try:
-            rules = self.valves.USER_LIMITS_JSON
-            limits = await read_user_limits(rules, facts, self._usage)
-        except Exception as error:
-            # Its text may hold values of a statement, and would be shown.
-            kind = type(error).__name__
-            raise LimitReached(_NOT_KNOWN.format(kind)) from None
+        limits = await self._agent_limits(agent_facts(user, model.name), __id__)
         refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
@@ -169,6 +167,21 @@ class Filter:
             # chat.
             raise LimitReached(refusal)
         return body
+
+    async def _agent_limits(self, facts: CallFacts, filter_id: str) -> UserLimits:
+        """Return what the user of an agent may use; raises LimitReached."""
+        try:
+            rules = self.valves.USER_LIMITS_JSON
+            stored = {} if rules.strip() else await stored_valves(filter_id)
+            if stored is None or as_text(stored.get("USER_LIMITS_JSON")).strip():
+                raise LimitReached(_NO_SETTINGS)  # the host could not read the valves
+            return await read_user_limits(rules, facts, self._usage)
+        except LimitReached:
+            raise
+        except Exception as error:
+            # Its text may hold values of a statement, and would be shown.
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
 
     def stream(
         self,

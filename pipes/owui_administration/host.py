@@ -5,6 +5,7 @@ Each function raises HostTooOld if the host lacks a name that it needs.
 
 from inspect import signature
 
+from openai_responses.json_input import JsonObject, as_mapping
 from owui_host.lookup import HostTooOld, host_name
 
 
@@ -50,3 +51,13 @@ def exports_telemetry() -> bool:
         return bool(host_name("env", "ENABLE_OTEL") and (traces or metrics))
     except HostTooOld:
         return False
+
+
+async def stored_valves(filter_id: str) -> JsonObject | None:
+    """Return the valves of a filter as they are stored; None if they cannot be read.
+
+    The host gives a filter its defaults then (models/functions.py:360 of 0.12.4).
+    """
+    functions = host_name("models.functions", "Functions")
+    stored = await functions.get_function_valves_by_ids([filter_id])
+    return as_mapping(stored[filter_id]) if filter_id in stored else None

@@ -27,6 +27,8 @@ class UsageDatabase:
         self.opened = 0
         self.connection = sqlite3.connect(":memory:")
         self.connection.execute('CREATE TABLE "user" (id TEXT, email TEXT)')
+        messages = "CREATE TABLE chat_message (id TEXT, chat_id TEXT, role TEXT)"
+        self.connection.execute(messages)
         host.provide("internal.db", get_async_db=self.session)
         sqlalchemy = ModuleType("sqlalchemy")
         vars(sqlalchemy)["text"] = str

@@ -311,3 +311,19 @@ async def test_host_that_is_too_old_is_told_by_the_pipe(host: StandInHost) -> No
     assert account.endpoints.problem.startswith(
         "This version of Open WebUI has no Groups in open_webui.models.groups"
     )
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+async def test_valves_that_the_host_could_not_read_are_no_rules(
+    is_away: bool, limited: Filter, host: StandInHost
+) -> None:
+    """It gives the filter its defaults then, so whoever keeps the database busy would
+    have no limits."""
+    host.filters.is_database_away = is_away
+    host.filters.valves = {"openai_responses_administration": dict(limited.valves)}
+    limited.valves = limited.Valves()
+
+    with pytest.raises(LimitReached, match="cannot be read at the moment"):
+        await ask(limited)
+
+    await ask(limited, OWN_MODEL)

@@ -51,7 +51,9 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-_TOO_MANY = "{} of your answers are under way. Wait until one of them has ended."
+_TOO_MANY_ANSWERS = (
+    "{} of your answers are under way. Wait until one of them has ended."
+)
 
 
 class _AnswerReader:
@@ -216,7 +218,7 @@ class AsyncBridge:
                 if self._is_closed:
                     raise BridgeClosed
                 if user and self._answers[user] >= MOST_ANSWERS:
-                    raise InvalidRequest(_TOO_MANY.format(MOST_ANSWERS))
+                    raise InvalidRequest(_TOO_MANY_ANSWERS.format(MOST_ANSWERS))
                 loop = self._loop or self._start_thread()
             except BaseException:
                 work.close()

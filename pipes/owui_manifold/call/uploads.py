@@ -1,8 +1,10 @@
 """Which files were uploaded lately, so that a chat uploads each of them once."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from openai_responses.clock import monotonic_seconds
 from openai_responses.transport.uploads import UPLOAD_SECONDS
@@ -10,6 +12,8 @@ from openai_responses.transport.uploads import UPLOAD_SECONDS
 _KEPT_SECONDS = UPLOAD_SECONDS - 3600
 """An answer that is being written still needs the file."""
 _MAX_UPLOADS = 5000
+_FILES_AT_ONCE = 2
+"""Of a user: each is in memory twice until it is uploaded."""
 
 
 class UploadKey(NamedTuple):
@@ -39,6 +43,11 @@ class UploadMemory:
         self._now = now
         self._uploads: dict[UploadKey, tuple[float, str]] = {}
         """Until when a file is at the API, by this clock, and its id there."""
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    def turn(self, user_id: str) -> asyncio.Semaphore:
+        """Return what one more file of a user waits for until it may be read."""
+        return self._turns.setdefault(user_id, asyncio.Semaphore(_FILES_AT_ONCE))
 
     def find(self, key: UploadKey) -> str:
         """Return the API's id of a file; empty if it has to be uploaded."""

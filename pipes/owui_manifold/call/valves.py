@@ -339,7 +339,9 @@ class UserValves(BaseModel):
         return "inherit" if is_inherit else value
 
 
-CALL_TOKENS = ("entra_id", "session", "system_oauth")
+USER_TOKENS = ("session", "system_oauth")
+"""The words of AUTH for a token of whoever asks, by the host's names."""
+CALL_TOKENS = ("entra_id", *USER_TOKENS)
 """The words of AUTH for a token that each call gets in the place of the key."""
 
 

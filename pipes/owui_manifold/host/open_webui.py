@@ -76,12 +76,24 @@ async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
     no longer. A message that is written again without a parent keeps the one that it had
     in the table (models/chat_messages.py:253 of 0.12.4). The messages of the caller's own
     chat are read only if one has a role that no page writes: a chat may be large.
+
+    A database that is away is asked again. Then its exception is raised: without the
+    table, a message that the page does not show would instruct the model.
     """
-    with suppress(Exception):  # an older host, or its database is away for a moment
-        if not is_own or await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
-            chats = host_name("models.chats", "Chats")
-            return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
-    return {}
+    try:
+        return await _table_messages(chat_id, is_own=is_own)
+    except (HostTooOld, ImportError):  # a host without such a table
+        return {}
+    except Exception:
+        await wait_for_database(chat_id)
+        return await _table_messages(chat_id, is_own=is_own)
+
+
+async def _table_messages(chat_id: str, *, is_own: bool) -> JsonObject:
+    if is_own and not await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
+        return {}
+    chats = host_name("models.chats", "Chats")
+    return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:

@@ -24,9 +24,10 @@ from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
-from owui_manifold.call.config import read_config
+from owui_manifold.call.config import build_endpoint, read_config
 from owui_manifold.call.context import CheckedCall, note_left_out
 from owui_manifold.call.research import research_ceiling
+from owui_manifold.call.valves import USER_TOKENS
 from owui_manifold.prepare.hosted_tools import (
     called_tools,
     hosted_tools,
@@ -191,10 +192,14 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's
-    choice.
+    choice. A server that is told who asks may refuse one user what it gives to others.
     """
     call = prepared.call
     sent = prepared.request
+    if call.valves.AUTH in USER_TOKENS:
+        return False
+    if call.endpoint.extra_headers != build_endpoint(call.valves).extra_headers:
+        return False
     if call.config.own_key:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):

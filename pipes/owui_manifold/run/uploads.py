@@ -68,7 +68,11 @@ class ChatUploads:
         for chat_file in self._files:
             file_id = chat_file.known_id
             if not file_id:
-                file_id = await self._upload(chat_file.file, chat_file.key)
+                async with self._memory.turn(chat_file.key.user_id):
+                    # Another answer of the chat may have uploaded it meanwhile.
+                    file_id = self._memory.find(chat_file.key)
+                    if not file_id:
+                        file_id = await self._upload(chat_file.file, chat_file.key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)

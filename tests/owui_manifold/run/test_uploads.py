@@ -12,7 +12,8 @@ from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
-from upstream.server import Upstream, replying, started
+from upstream import wire
+from upstream.server import Upstream, replying, started, stream_in_pieces, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -138,3 +139,34 @@ async def test_file_that_was_replaced_is_uploaded_again(chat: StoredChat) -> Non
     await chat.finish(call)
 
     assert chat.uploads_of() == {"a.csv": TABLE.swapcase()}
+
+
+async def test_two_files_of_a_user_are_in_memory_at_once(chat: StoredChat) -> None:
+    """With one in each of a hundred chats the server would have no memory left.
+
+    Who waited needs no upload of a file that is there by then.
+    """
+    attach(chat, a=TABLE)
+    may_end = asyncio.Event()
+    uploads = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal uploads
+        if request.path.endswith("/files"):
+            uploads += 1
+            await may_end.wait()
+            return web.json_response({"id": "file-1"})
+        whole = wire.on_the_wire(*wire.whole_stream(wire.message("Many.")))
+        return await stream_in_pieces(request, whole)
+
+    async with Upstream(answer) as upstream:
+        call = chat.asked("Be brief.", QUESTION, BASE_URL=upstream.base_url)
+        asked = [asyncio.create_task(chat.finish(call)) for _ in range(5)]
+        await until(lambda: uploads == 2)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        may_end.set()
+        await asyncio.gather(*asked)
+
+    assert uploads == 2
+    assert len(upstream.requests) == 7
