@@ -42,6 +42,7 @@ from openai_responses.items import (
     json_digest,
     tool_name,
 )
+from openai_responses.json_input import as_mapping
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -689,7 +690,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
             is_hosted = tool.get("type") not in CALLED_BY_NAME
-            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+            inner = chain.from_iterable(map(as_mapping, tool.values()))
+            has_field = path in {*tool, *inner} - {"type"}
+            if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":

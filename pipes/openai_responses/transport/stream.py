@@ -607,8 +607,9 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    # What Open Responses and its gateways call a thought that grows.
+    # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
+    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 

@@ -1202,8 +1202,12 @@ def test_results_that_may_only_be_texts(error: ApiError) -> None:
 @pytest.mark.parametrize("is_named", [True, False])
 def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
     """xAI names a field like a parameter. What guards a search takes it along."""
-    size = {"search_context_size": "low", "external_web_access": False}
-    search = {"type": "web_search", **size}
+    search = {
+        "type": "web_search",
+        "search_context_size": "low",
+        "external_web_access": False,
+        "filters": {"blocked_domains": ["a.example"]},
+    }
 
     def repair(field: str) -> Repair:
         error = words(f"Argument not supported: {field}")
@@ -1213,6 +1217,8 @@ def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
 
     assert repair("search_context_size") == LeaveOutSearchField("search_context_size")
     assert repair("external_web_access") == tool(search)
+    inner = words("Argument not supported: blocked_domains")
+    assert find(inner, tools=[search]).repair == tool(search)
     other = words("Unknown parameter: 'type'.")
     assert tried_after(other, tools=[search]) != TriedRepair(tool(search), other)
 

@@ -62,6 +62,7 @@ def test_all_types_are_known() -> None:
         ("reasoning_summary_text", "summary_index", "text", "summary"),
         ("reasoning_text", "content_index", "text", "reasoning"),
         ("reasoning", "content_index", "text", "reasoning"),  # Open Responses
+        ("reasoning_content", "content_index", "text", "reasoning"),
         ("function_call_arguments", None, "arguments", "arguments"),
         ("custom_tool_call_input", None, "input", "arguments"),
         ("mcp_call_arguments", None, "arguments", "arguments"),
