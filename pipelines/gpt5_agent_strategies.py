@@ -712,10 +712,9 @@ def count_updates(items: Iterable[Item]) -> int:
 
 def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
+        part = text_part("text", text)
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -753,9 +752,35 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-ANNOTATION_PLACES = ("start_index", "end_index", "index")
+_ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
+
+
+def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
+    """Return a part of a content whose annotations are at other places of its text."""
+    moved: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        places: Item = {}
+        for name in _ANNOTATION_PLACES:
+            place = annotation.get(name)
+            if isinstance(place, int) and place >= 0:
+                places[name] = move(place)
+        moved.append({**annotation, **places})
+    return {**part, "annotations": moved} if moved else part
+
+
+def flat_annotation(annotation: Item) -> Item:
+    """Return an annotation as the API has it: with the fields of a cited page in itself.
+
+    Chat Completions, and gateways that translate them, have these in `url_citation`
+    (theopenco/llmgateway 2992).
+    """
+    kind = annotation.get("type")
+    inner = annotation.get("url_citation")
+    if kind == "url_citation" and isinstance(inner, dict):
+        return {**inner, "type": kind}
+    return annotation
 
 
 def find_call_ids(items: Iterable[Item]) -> set[str]:
@@ -853,6 +878,27 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
+def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with each output directly after its call."""
+    paired = _find_pairs(items)
+    calls: dict[str, int] = {}
+    outputs: dict[int, Item] = {}
+    for index in sorted(paired):
+        item = items[index]
+        if is_call(item):
+            calls[item["call_id"]] = index
+        else:
+            outputs[calls[item["call_id"]]] = item
+    ordered: list[Item] = []
+    for index, item in enumerate(items):
+        if index in paired and is_call_output(item):
+            continue
+        ordered.append(item)
+        if index in outputs:
+            ordered.append(outputs[index])
+    return ordered
+
+
 INSTRUCTING = ("system", "developer")
 """The roles of messages that tell the model what to do."""
 _INPUT_ROLES = ("user", *INSTRUCTING)
@@ -911,18 +957,21 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
+_TEXT_PART_TYPES = {
+    "text": "output_text",
+    "refusal": "refusal",
+    "summary": "summary_text",
+    "reasoning": "reasoning_text",
 }
-"""The API's parts of the texts that deltas grow."""
+"""The API's types of parts, by the kinds of texts that deltas grow."""
 
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+    part: Item = {"type": _TEXT_PART_TYPES[kind], _text_field(kind): text}
+    if kind == "text":
+        part["annotations"] = []
+    return part
 
 
 def _text_field(kind: str) -> str:
@@ -1065,11 +1114,8 @@ def is_hosted(item: JsonObject) -> bool:
     return item_type(item) in TOOL_OF_ITEM
 
 
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
+def is_returnable_hosted(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     tool = maker_of(item)
     if not tool.type or kind.returned == "never":
@@ -1079,6 +1125,7 @@ def is_host_returned(item: JsonObject) -> bool:
     action = as_mapping(item.get("action")).get("type")
     if tool.type == "web_search" and action not in _ACTIONS:
         return False
+    # Without the list of a server's tools the API asks the server again.
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
     return all(item.get(key) is not None for key in kind.required)
@@ -1086,7 +1133,7 @@ def is_host_returned(item: JsonObject) -> bool:
 
 def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
+    return is_returnable_hosted(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
@@ -1215,10 +1262,12 @@ class ApiError(NamedTuple):
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
+    """Whether it was found in a text, where words of the request may be, too."""
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    is_bare_text: bool = False
+    """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
     since 1970 (`retries.seconds_until`)."""
@@ -1417,14 +1466,18 @@ _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 def read_error_body(body: bytes | bytearray) -> ApiError:
     """Return the error of the body of a refusal.
 
-    The API sends JSON. Of a page only the title is kept, for administrators.
+    The API sends JSON. Of a page only the title is kept, for administrators. A bare text
+    is what servers in Rust say of a request that they cannot read (DeepSeek's and
+    SGLang's router, sgl-project/sglang 30781).
     """
     try:
         return read_api_error(load_json(body))
     except ValueError:
         text = body.decode("utf-8", errors="replace")
     if not _PAGE.match(text):
-        return ApiError()
+        is_readable = bool(text.strip()) and "\ufffd" not in text
+        error = read_api_error(text.strip()) if is_readable else ApiError()
+        return error._replace(is_bare_text=is_readable)
     title = _TITLE.search(text)
     return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
 
@@ -1509,6 +1562,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -1521,6 +1576,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -1673,7 +1734,7 @@ def _inner_error(text: str) -> ApiError | None:
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [*map(_printed_row, printed)]
+        rows = [_printed_row(row) for row in printed]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -2404,8 +2465,35 @@ _SAME_REASONS = {
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
+    if error.status:
+        return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    return Ending(kind, code, failure_message(error), failure_fault(error))
+    word = _message_word(_list_failure_words(error))
+    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    message = form.format(
+        code=_fill_in(code),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
+    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
+
+
+def ending_of_refusal(status: int, error: ApiError) -> Ending:
+    """Return the ending of an HTTP status of 300 or more."""
+    word = _message_word(_list_refusal_words(status, error))
+    shown_code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        shown_code = _fill_in(error.code)
+    message = _MESSAGES_BY_CODE[word].format(
+        code=shown_code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
 
 
 _OWN_MESSAGE = "-"
@@ -2474,28 +2562,6 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     return " ".join(quotes)
 
 
-def failure_message(error: ApiError) -> str:
-    """Return the message for an error after the request was accepted."""
-    if error.status:
-        return refusal_message(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    return message.format(
-        code=_fill_in(_find_code(error)),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-
-
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    if error.status:
-        return refusal_fault(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
@@ -2517,27 +2583,6 @@ def _list_failure_words(error: ApiError) -> list[str]:
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
     return words
-
-
-def refusal_message(status: int, error: ApiError) -> str:
-    """Return the message for an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        code = _fill_in(error.code)
-    return _MESSAGES_BY_CODE[word].format(
-        code=code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 _UNCERTAIN_STATUSES = (403, 429)
@@ -2604,6 +2649,12 @@ def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
     word = _message_word(_list_failure_words(error))
     return word in ("context_length_exceeded", "model_not_found")
+
+
+def is_too_long(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the chat does not fit into the model's context."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word == "context_length_exceeded"
 
 
 def has_known_cause(status: int, error: ApiError) -> bool:
@@ -2694,9 +2745,10 @@ _PHRASES = (
         "model_not_found",
     ),
     (
-        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
-        # Ollama.
-        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported",
@@ -4270,7 +4322,7 @@ def _cost_of_tokens(
 
 _STANDARD_TIERS = ("", "auto", "default")
 """The empty tier is that of a sum, or of a server that names none."""
-WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+_WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
 """By the time that a background answer may take, at the standard tier: "30% below
 Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
@@ -4280,7 +4332,7 @@ def _tier_factor(
 ) -> float | None:
     """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
-        return WINDOW_FACTORS.get(completion_window, 1)
+        return _WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
@@ -4316,6 +4368,20 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS:
             tools += item["tools"]
     return tools
+
+
+def change_added_tools(
+    items: Iterable[Item], change: Callable[[Item], Item]
+) -> list[Item]:
+    """Return the input of a request in which the tools of its items are changed."""
+    changed: list[Item] = []
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = [change(tool) for tool in item["tools"]]
+            changed.append({**item, "tools": tools})
+        else:
+            changed.append(item)
+    return changed
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
@@ -4661,7 +4727,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
 # --------------------------------------------------------------------------------------
 
 
-MAX_MESSAGE = 8000
+_MAX_MESSAGE = 8000
 """Characters of a message that are read."""
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
@@ -4698,7 +4764,9 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
-    rf"|\binvalid {_NAME}: only \d",
+    rf"|\binvalid {_NAME}: only \d"
+    # Groq (Alishahryar1/free-claude-code 1348).
+    rf"|`{_NAME}` must be one of\b",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
@@ -4710,7 +4778,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
-    rf"|\bargument not supported on this model: {_NAME}"
+    rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
@@ -4731,8 +4799,10 @@ _OTHER_NAMES = {
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
     "verbosity": "text.verbosity",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
 }
-"""Names that parameters have elsewhere."""
+"""Names that parameters have elsewhere, such as in Chat Completions."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
@@ -4748,6 +4818,14 @@ _PARAMETERS_IN_WORDS = (
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
+_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
+"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
+_REFUSED_KIND = re.compile(
+    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    re.IGNORECASE,
+)
+"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
+(langchain-ai/langchain-litellm 197)."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -4874,7 +4952,7 @@ class SentRequest(NamedTuple):
     payload: dict[str, Any]
     """The body that was sent."""
     items: Sequence[NamedItem]
-    """The items of its input, with their names."""
+    """The items of its input, with their names; one that was added has none."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
@@ -4882,8 +4960,8 @@ class SentRequest(NamedTuple):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item."""
-        return self.items[-1].name if self.items else ""
+        """The name of the last item that has one."""
+        return next((name for name, _ in reversed(self.items) if name), "")
 
 
 class Place(NamedTuple):
@@ -4923,7 +5001,7 @@ class Refusal:
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
         self.error = error
         self.sent = sent
-        self.words = error.message[:MAX_MESSAGE]
+        self.words = error.message[:_MAX_MESSAGE]
 
     @cached_property
     def _own(self) -> OwnTexts:
@@ -5009,10 +5087,10 @@ class Refusal:
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
-            return self.named_parameter
+            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
-            return relayed
+            return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
@@ -5026,6 +5104,8 @@ class Refusal:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        kinds |= self._find_names(_REQUESTED_TOOL)
+        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
@@ -5140,9 +5220,12 @@ class ChatRepair(ABC):
     def message(self) -> str:
         """The status line for the user who waits."""
 
-    @abstractmethod
     def stored(self) -> list[str]:
-        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+        """Return the form that a chat stores; `read_chat_repairs` reads it.
+
+        A blind step is not remembered, nor what is the way of a server or a model.
+        """
+        return []
 
     @abstractmethod
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -5211,11 +5294,21 @@ class SendAsText(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutKind(ChatRepair):
+class RepairUntil(ChatRepair):
+    """A repair of all items up to one of them, by its name."""
+
+    until: str
+
+    @property
+    def last_name(self) -> str:
+        return self.until
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(RepairUntil):
     """All items of a type are left out, up to the item `until`."""
 
     kind: str
-    until: str
 
     @property
     def message(self) -> str:
@@ -5227,74 +5320,53 @@ class LeaveOutKind(ChatRepair):
     def stored(self) -> list[str]:
         return ["kind", self.kind, self.until]
 
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutReasoning(ChatRepair):
+class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
     The error does not say which of them cannot be read.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server could not read earlier reasoning in this chat: answering "
-            "without it."
-        )
+    message = (
+        "The model's server could not read earlier reasoning in this chat: answering "
+        "without it."
+    )
 
     def stored(self) -> list[str]:
         return ["reasoning", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class CallsAsWords(ChatRepair):
+class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
-    plain thoughts are kept for one turn.
+    plain thoughts are kept for one turn. Others take none without tools in the request.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands earlier thoughts, which are gone: earlier tool "
-            "calls were sent as plain text."
-        )
+    message = (
+        "The model's server does not take earlier tool calls as they were: sending "
+        "them as plain text."
+    )
 
     def stored(self) -> list[str]:
         return ["calls", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_paired(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainItems(ChatRepair):
+class PlainItems(RepairUntil):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
-    until: str
     had_media: bool = field(default=False, compare=False)
     """Whether images or files were sent until now."""
 
@@ -5306,14 +5378,6 @@ class PlainItems(ChatRepair):
             "results were sent."
         )
 
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
@@ -5321,22 +5385,10 @@ class PlainItems(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class WordsAlone(ChatRepair):
+class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return "The model's server rejected this chat again: only its text was sent."
-
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
+    message = "The model's server rejected this chat again: only its text was sent."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
@@ -5352,13 +5404,9 @@ class LeaveOutPlainReasoning(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "The model's server does not accept its own reasoning: answering without it."
-
-    def stored(self) -> list[str]:
-        return []
+    message = (
+        "The model's server does not accept its own reasoning: answering without it."
+    )
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if has_plain_reasoning(row.item) else "none"
@@ -5372,13 +5420,7 @@ class LeaveOutImages(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "This model cannot see images: answering without them."
-
-    def stored(self) -> list[str]:
-        return []
+    message = "This model cannot see images: answering without them."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "plain" if has_media(row.item, ["input_image"]) else "none"
@@ -5425,7 +5467,7 @@ def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
         case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
             _NAME_FORM.fullmatch(name)
         ):
-            return LeaveOutKind(kind, name)
+            return LeaveOutKind(name, kind)
     return None
 
 
@@ -5675,7 +5717,8 @@ def _type_of(part: JsonObject) -> str:
 # They are remembered for a user or for all users (`memory`). What guards is never
 # repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 # of what an item means, and a tool goes whole, because without its filters, its allowed
-# tools or its approvals it would do more than its administrator permits.
+# tools or its approvals it would do more than its administrator permits. Of a search only
+# what tunes it goes (`TUNE_A_SEARCH`).
 # --------------------------------------------------------------------------------------
 
 
@@ -5707,6 +5750,9 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
+
+TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
+"""Fields of a search that permit nothing."""
 
 GUARDS = frozenset(
     {
@@ -5831,9 +5877,7 @@ class LeaveOutBackground(RequestRepair):
     With a window it costs less in the background, so such a request stays as it is.
     """
 
-    @property
-    def message(self) -> str:
-        return _refused_message("background")
+    message = _refused_message("background")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if not payload.get("background") or "background_options" in payload:
@@ -5882,9 +5926,7 @@ def _with_parameter(
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("tool_choice")
+    message = _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -5902,18 +5944,20 @@ class LeaveOutToolChoice(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
-    """All that only tunes an answer goes: nothing says what of it was refused."""
+    """All that only tunes an answer goes: nothing says what of it was refused.
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server rejected the request: answering without its optional "
-            "settings."
-        )
+    Tools stay, with simpler parameters: xAI and Google name no schema that they cannot
+    read (NousResearch/hermes-agent 27197).
+    """
+
+    message = (
+        "The model's server rejected the request: answering without its optional "
+        "settings."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
-        changed = LeaveOutToolChoice().apply(payload)
+        changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
         for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
@@ -5951,39 +5995,31 @@ class LeaveOutTool(RequestRepair):
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server rejected the tools: answering without them."
+    message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [
-            tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
-        ]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(
+            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server accepts functions alone: answering without its tools."
-        )
+    message = "The model's server accepts functions alone: answering without its tools."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [tool for tool in declared if tool.get("type") == "function"]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _with_remaining_tools(
-    payload: dict[str, Any], remaining: Sequence[Item]
+def _offer_alone(
+    payload: dict[str, Any], stays: Callable[[Item], bool]
 ) -> dict[str, Any]:
-    """Return a body that declares `remaining` alone; the body itself if these are all."""
-    if len(remaining) == len(declared_tools(payload)):
+    """Return a body with the tools that stay; the body itself if these are all."""
+    declared = declared_tools(payload)
+    remaining = [tool for tool in declared if stays(tool)]
+    if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
@@ -5993,11 +6029,9 @@ def _with_remaining_tools(
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         tools: list[Item] = []
@@ -6016,9 +6050,7 @@ class PlainSchemas(RequestRepair):
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server only answers in streams."
+    message = "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return payload if payload.get("stream") else {**payload, "stream": True}
@@ -6102,33 +6134,46 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 class LeaveOutStrict(RequestRepair):
     """No function says whether it is strict, for servers that do not know the field."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("strict")
+    message = _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        changed = dict(payload)
-        if payload.get("tools"):
-            changed["tools"] = _without_strict(payload["tools"])
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == ADDED_TOOLS:
-                items.append({**item, "tools": _without_strict(item["tools"])})
-            else:
-                items.append(item)
-        changed["input"] = items
-        return changed
+        return _change_tools(payload, _without_strict)
 
 
-def _without_strict(tools: Iterable[Item]) -> list[Item]:
-    """Return tools of which no function says whether it is strict."""
-    changed: list[Item] = []
-    for tool in tools:
-        if tool.get("type") == "function":
-            changed.append(_without_key(tool, ("strict",)))
-        else:
-            changed.append(tool)
+@dataclass(frozen=True, slots=True)
+class LeaveOutSearchField(RequestRepair):
+    """A search goes without a field that only tunes it."""
+
+    key: str
+
+    @property
+    def message(self) -> str:
+        return _refused_message(self.key[:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return _change_tools(payload, self.shorten)
+
+    def shorten(self, tool: Item) -> Item:
+        """Return a tool without the field."""
+        is_known = self.key in TUNE_A_SEARCH
+        return {key: tool[key] for key in tool if not is_known or key != self.key}
+
+
+def _change_tools(
+    payload: dict[str, Any], change: Callable[[Item], Item]
+) -> dict[str, Any]:
+    """Return a body with other tools, also where they are added in the chat."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
     return changed
+
+
+def _without_strict(tool: Item) -> Item:
+    """Return a tool that, as a function, does not say whether it is strict."""
+    if tool.get("type") != "function":
+        return tool
+    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6149,15 +6194,14 @@ class LowerItems(RequestRepair):
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept the form of earlier answers: sending "
-            "their texts alone."
-        )
+    message = (
+        "The model's server does not accept the form of earlier answers: sending "
+        "their texts alone."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+        items = [answer_as_text(item) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6215,31 +6259,137 @@ class LowerLimit(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
-    """Of the results of tools the words alone are sent."""
+class CreditLimit(RequestRepair):
+    """An answer may have no more tokens than the account can pay for.
+
+    Without a limit OpenRouter counts the longest answer that the model can write.
+    """
+
+    most: int
 
     @property
     def message(self) -> str:
+        return f"The account can pay for {self.most} more tokens: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        limit = payload.get("max_output_tokens")
+        if limit is not None and limit <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDetail(RequestRepair):
+    """Images say `low` or `high` of their detail, for servers that know no other."""
+
+    message = _refused_message("the detail of an image")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), list):
+                    changed[key] = [*map(_with_known_detail, item[key])]
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+def _with_known_detail(part: Any) -> Any:
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return part
+    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCallIds(RequestRepair):
+    """Calls have ids of nine letters and digits.
+
+    A new id follows from the old one alone, so later turns send the same.
+    """
+
+    message = "The model's server takes short ids of tool calls alone: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            call_id = as_text(item.get("call_id"))
+            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
+                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
+            else:
+                items.append(item)
+        return {**payload, "input": items}
+
+
+_SHORT_LENGTH = 9
+_SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent; a message shows their images.
+
+    Templates that take questions and answers in turn want no such message.
+    """
+
+    shows_images: bool = True
+
+    @property
+    def message(self) -> str:
+        if self.shows_images:
+            return (
+                "The model's server accepts texts alone as results of tools: sending their "
+                "images after them."
+            )
         return (
             "The model's server accepts texts alone as results of tools: answering "
             "without their images and files."
         )
 
+    def applies(self, sent: SentRequest) -> bool:
+        if self.shows_images:
+            return self.apply(sent.payload) != sent.payload
+        return TextOutputs() in sent.repairs
+
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            has_parts = is_call_output(item) and has_media(item)
-            items.append(plain_item(item) if has_parts else item)
-        return {**payload, "input": items}
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        return {**payload, "input": [row.item for row in rows]}
+
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; a message that is added has none."""
+        changed: list[NamedItem] = []
+        images: list[Item] = []
+        """Those of the results that came last."""
+        for name, item in [*rows, _NO_ROW]:
+            if images and not is_call_output(item):
+                text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
+                shown = {"type": "message", "role": "user", "content": [text, *images]}
+                changed.append(NamedItem("", shown))
+                images = []
+            if not (is_call_output(item) and has_media(item)):
+                changed.append(NamedItem(name, item))
+                continue
+            parts: list[Item] = []
+            for part in content_parts(item["output"]):
+                if self.shows_images and part.get("type") == "input_image":
+                    images.append(part)
+                    parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
+                else:
+                    parts.append(part)
+            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+        return changed[:-1]
+
+
+_NO_ROW = NamedItem("", {})
+_IMAGE_FOLLOWS = "[An image: it follows the results.]"
+_IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
 @dataclass(frozen=True, slots=True)
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
-    @property
-    def message(self) -> str:
-        return "The model cannot go on with an answer by itself: asking it to continue."
+    message = "The model cannot go on with an answer by itself: asking it to continue."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         last = payload["input"][-1] if payload["input"] else {}
@@ -6259,15 +6409,26 @@ class MoveMessages(RequestRepair):
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept text between a tool call and its result: "
-            "moving the text after it."
-        )
+    message = (
+        "The model's server does not accept text between a tool call and its result: "
+        "moving the text after it."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateCalls(RequestRepair):
+    """Each output comes directly after its call, for models that make one at a time."""
+
+    message = (
+        "The model takes one tool call at a time: sending each result directly after its "
+        "call."
+    )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6277,12 +6438,10 @@ class GatherInstructions(RequestRepair):
     Templates of some models take one such message, the first (BerriAI/litellm 39852).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes instructions at the beginning alone: moving later ones "
-            "there."
-        )
+    message = (
+        "The model takes instructions at the beginning alone: moving later ones "
+        "there."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         texts = [payload.get("instructions") or ""]
@@ -6303,11 +6462,9 @@ class GatherInstructions(RequestRepair):
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands instructions: sending them in their own field."
-        )
+    message = (
+        "The model's server demands instructions: sending them in their own field."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if payload.get("instructions"):
@@ -6332,11 +6489,7 @@ class JoinMessages(RequestRepair):
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes one question at a time: joining those without an answer."
-        )
+    message = "The model takes one question at a time: joining those without an answer."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])
@@ -6368,7 +6521,12 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
+_MOVES = (
+    MoveMessages(),
+    SeparateCalls(),
+    GatherInstructions(),
+    StateInstructions(),
+)
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -6385,7 +6543,9 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
+    moved = _lower_and_move(payload, repairs)
+    outputs = _text_outputs(repairs)
+    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -6406,6 +6566,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
+    outputs = _text_outputs(repairs)
+    if outputs:
+        rows = outputs.change_rows(rows)
     repaired = _apply_in_place(
         {**lowered, "input": [row.item for row in rows]}, repairs
     )
@@ -6434,10 +6597,18 @@ def _apply_in_place(
     for repair in repairs:
         if isinstance(repair, PlainItems | WordsAlone):
             payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
         if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
+
+
+def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
+    """Return how the results of tools are sent; None if as they are."""
+    for repair in (TextOutputs(shows_images=False), TextOutputs()):
+        if repair in repairs:
+            return repair
+    return None
 
 
 def outer_name(path: str) -> str:
@@ -6452,10 +6623,11 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
 
 def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     """Say whether a request with `repairs` keeps a tool of the server."""
-    digest = json_digest(tool)
     for repair in repairs:
-        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+        if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
+        if isinstance(repair, LeaveOutSearchField):
+            tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
@@ -6515,7 +6687,7 @@ def utc_today() -> date:
 # --------------------------------------------------------------------------------------
 
 
-PASSING_CODES = frozenset(
+_PASSING_CODES = frozenset(
     {
         "bad_gateway",
         "gateway_timeout",
@@ -6626,7 +6798,7 @@ def is_passing(error: ApiError) -> bool:
         if not word:
             continue
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
-        if name in PASSING_CODES:
+        if name in _PASSING_CODES:
             return True
         if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True
@@ -6741,6 +6913,7 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
+_UNPAID = 402
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -6767,13 +6940,16 @@ _REASONING_NOT_TAKEN = re.compile(
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
-    r"|encrypted_content\W{1,3}was not issued to this caller",
+    r"|encrypted_content\W{1,3}was not issued to this caller"
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
+    r"|thought signature is not valid",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
     r"|is missing a `?thought_signature",
     re.IGNORECASE,
@@ -6786,6 +6962,23 @@ place; "Expected container_id: cntr_..." a chat met in every further turn
 _NOT_DECLARED = re.compile("not found in 'tools'")
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
+_CALLS_APART = re.compile(
+    # Anthropic; Google; servers of Chat Completions.
+    r"ids were found without `?tool_result`? blocks immediately after"
+    r"|function call turn comes immediately after"
+    r"|number of function response parts is equal to the number of function call parts"
+    r"|assistant message with '?tool_calls'? must be followed by tool messages"
+    r"|invalid Gemini function call history",
+    re.IGNORECASE,
+)
+"""What others say of it, or of calls that a gateway has torn apart."""
+_TOOLS_ARE_MISSING = re.compile(
+    # Anthropic; Bedrock; LiteLLM.
+    r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
+    r"|tool calling without `tools=` param",
+    re.IGNORECASE,
+)
+"""What servers say of earlier calls in a chat that has no tools any more."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -6815,12 +7008,24 @@ _OUTPUT_LIMIT = re.compile(
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
     r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
     r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
-    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|\bmax_(?:completion_)?tokens\b[^\n]{0,80}? must be less than or equal to `?(\d{2,7})"
+    # OpenAI; Volcengine.
+    r"|\bmax_(?:output_)?tokens\b[^\n]{0,80}? integer above maximum value[.,] "
+    r"expected a value <= (\d{2,7})"
+    # Novita (cline/cline 8337).
+    r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
     r"to (?P<above>\d{2,7}) \(exclusive\)",
     re.IGNORECASE,
 )
 """What servers say of a longer answer than their model can write."""
+_AFFORDABLE = re.compile(
+    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
+)
+"""What OpenRouter says, with a status of 402, of an answer that could cost more than
+the account has (can1357/oh-my-pi 9569)."""
+_LEAST_AFFORDABLE = 1000
+"""Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = re.compile(
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
@@ -6838,15 +7043,21 @@ _TAKES_NO_FILES = re.compile(
     r"|\bunknown part type: input_file|does not support file content types",
     re.IGNORECASE,
 )
-_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
-"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_TAKES_TEXT_OUTPUTS = re.compile(
+    r"Output of tool call should be 'Input text'"
+    r"|FunctionCallOutput\.output of type string"
+)
+"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
+15406) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
     r"|prefill is incompatible with enable_thinking"
     r"|2 or more assistant messages at the end of the list"
     r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b",
+    r"|expected last role user or tool\b"
+    # Perplexity; Google.
+    r"|last message must have role .?user|single turn requests end with a user role",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -6888,8 +7099,25 @@ _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
-_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+_STREAMS_ALONE = re.compile(
+    # DashScope's, of models that think.
+    r"stream must be set to true|only supports? stream mode"
+    r"|enable_thinking must be set to false for non-streaming calls",
+    re.IGNORECASE,
+)
 """What Codex's own server says, and the gateways to it."""
+_ONE_CALL = re.compile(r"only supports single tool-calls at once")
+"""What templates of Llama's models say of two calls without an output in between
+(vllm-project/vllm 25108)."""
+_SHORT_IDS = re.compile(
+    # Mistral; its templates, at mlx-lm and others.
+    r"must be a-z, A-Z, 0-9, with a length of 9\b"
+    r"|Tool call IDs should be alphanumeric strings with length 9\b"
+    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
+    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
+)
+_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
+"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
@@ -6899,8 +7127,11 @@ _INSTRUCTS_FIRST = re.compile(
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
 it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
-"""What templates of Gemma and Mistral say of two questions in a row."""
+_ALTERNATES = re.compile(
+    r"conversation roles must alternate|should alternate with assistant message",
+    re.IGNORECASE,
+)
+"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -6950,7 +7181,9 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_lacking_skills(refusal)
+        candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
+    elif failure.status == _UNPAID:
+        candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
@@ -6971,49 +7204,63 @@ def blind_repair(
     that the server's models and what they take are known: then options stay, as they
     are not the cause.
     """
+    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+        if _is_worth_trying(repair, sent):
+            return TriedRepair(repair, failure.error, is_lasting=False)
+    return None
+
+
+def _blind_steps(
+    sent: SentRequest, failure: Failure, *, knows_options: bool
+) -> Iterator[Repair]:
+    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     status = failure.status or 0
+    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
     if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return None
-    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        # Else the address or the model is wrong.
-        may_be_about_chat = (
-            error.type == "invalid_request_error"
-            and "model" not in error.message.lower()
-            and not is_about_address(error)
-        )
-    steps: tuple[Repair, ...] = ()
+        return
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return None  # it stays, and with it the refusal
+        return  # it stays, and with it the refusal
+    # The words are most of a chat, but too many items become fewer as words.
+    if is_too_long(status, error) and error.code != "array_above_max_length":
+        return
     if error.code == UNREADABLE_STREAM:
-        steps = (LeaveOutParameter("stream"),)
-    elif hides_cause:
-        steps = (LeaveOutReasoning(sent.last_name),)
-    elif may_be_about_chat:
-        # The step that keeps most of the chat comes first.
-        last = sent.last_name
-        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
-        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Other servers refuse options and tools before they ask the model. To tune an
-        # answer matters less than the chat, and tools matter more. A parameter that
-        # guards stays, and a request without others would be refused again.
-        names_cause = error.names_a_place or has_known_cause(status, error)
-        is_checked = status in _CHECKED_CAUSES and not knows_options
-        if is_checked and not names_cause and not parameter:
-            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+        yield LeaveOutParameter("stream")
+        return
+    last = sent.last_name
+    if hides_cause:
+        yield LeaveOutReasoning(last)
+        return
+    if status not in _UNCLEAR_CAUSES and not is_key_error:
+        return
+    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
+    if is_missing and not error.names_a_place:
+        is_of_the_api = error.type == "invalid_request_error"
+        names_model = "model" in error.message.lower()
+        if not is_of_the_api or names_model or is_about_address(error):
+            return  # the address or the model is wrong
+
+    # Other servers refuse options and tools before they ask the model. To tune an
+    # answer matters less than the chat, and tools matter more. A parameter that guards
+    # stays, and a request without others would be refused again.
+    names_a_part = error.names_a_place or bool(parameter)
+    names_cause = names_a_part or has_known_cause(status, error)
+    is_checked = status in _CHECKED_CAUSES and not knows_options
+    may_be_options = is_checked and not names_cause
+    if may_be_options:
+        yield LeaveOutOptions()
+    elif parameter == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
-        elif parameter == "tools":
-            steps = (OfferFunctionsAlone(), *steps)
-    for repair in steps:
-        if _is_worth_trying(repair, sent):
-            return TriedRepair(repair, error, is_lasting=False)
-    return None
+        yield OfferFunctionsAlone()
+    yield LeaveOutPlainReasoning()
+    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
+    yield WordsAlone(last)
+    if may_be_options:
+        yield OfferFunctionsAlone()
+        yield LeaveOutFunctions()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7034,19 +7281,24 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
     if _REASONING_IS_MISSING.search(refusal.words):
-        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+        yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
+    yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
+    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    if refusal.error.code == "invalid_union" and refusal.error.param == "input":
+        yield TriedRepair(TextOutputs())
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
-    code_runs = LeaveOutKind("code_interpreter_call", last)
+    code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
@@ -7096,6 +7348,8 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
             yield TriedRepair(LeaveOutStrict(), is_named=is_named)
+        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
+            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
@@ -7144,9 +7398,15 @@ def _without_item(
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+        yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repair for a model that wants the thought of each call back."""
+    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7163,8 +7423,12 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
+        (_ONE_CALL, SeparateCalls()),
+        (_SHORT_IDS, ShortCallIds()),
+        (_LOW_OR_HIGH, StateDetail()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ALTERNATES, TextOutputs(shows_images=False)),
         (_ENDS_WITH_USER, AskToContinue()),
         (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
@@ -7191,6 +7455,13 @@ def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
+def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a limit for the answer that the account can pay for."""
+    affordable = _AFFORDABLE.search(refusal.words)
+    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
+
+
 def _end_of_earlier_calls(sent: SentRequest) -> str:
     """Return the name of the question after the calls of earlier turns.
 
@@ -7208,7 +7479,7 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = refusal.named_parameter == refusal.parameter
+    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
@@ -7219,11 +7490,21 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
+    if path in TUNE_A_SEARCH:
+        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
+        # xAI names a field of a search like a parameter (`external_web_access`).
+        for tool in declared_tools(payload):
+            is_hosted = tool.get("type") not in CALLED_BY_NAME
+            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+                yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
-        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
-        if nearest:
+        quoted = refusal.quoted_words
+        nearest = _nearest_effort(effort_of(payload), quoted)
+        if (
+            nearest and "default" not in quoted
+        ):  # that of a model that only thinks or not
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
@@ -7798,13 +8079,16 @@ def function_parameters(
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
     root = copy.schema
+
+    def all_parts(node: JsonObject) -> list[Any]:
+        """Return what a part joins to itself; of a choice, all options."""
+        return schema_parts(root, node, choose=list)
+
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(
-        joined_schemas(root, lambda node: schema_parts(root, node, list))
-    ):
+    for part in reversed(joined_schemas(root, all_parts)):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
@@ -7840,16 +8124,8 @@ def is_json_number(value: object) -> bool:
     return _is_json_value(value)
 
 
-def _is_schema(value: object) -> bool:
-    return isinstance(value, Mapping | bool)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+_SCHEMA = (Mapping, bool)
+"""The types of a schema, and of a part of one."""
 
 
 def _is_filled_list(value: object) -> bool:
@@ -7858,14 +8134,6 @@ def _is_filled_list(value: object) -> bool:
 
 def _is_json_list(value: object) -> bool:
     return _is_filled_list(value) and _is_json_value(value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
 
 
 def _is_length(value: object) -> bool:
@@ -7936,22 +8204,22 @@ _SCHEMA_MAP_KEYWORDS = frozenset(
     }
 )
 
-_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+_VALID_VALUES: Mapping[str, Any] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _SCHEMA),
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
-    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
-    "$comment": _is_text,
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, Mapping),
+    "$comment": str,
     "const": _is_json_value,
-    "contentEncoding": _is_text,
-    "contentMediaType": _is_text,
+    "contentEncoding": str,
+    "contentMediaType": str,
     "default": _is_json_value,
-    "deprecated": _is_flag,
-    "description": _is_text,
+    "deprecated": bool,
+    "description": str,
     "enum": _is_json_list,
     "examples": _is_json_list,
     "exclusiveMaximum": is_json_number,
     "exclusiveMinimum": is_json_number,
-    "format": _is_text,
+    "format": str,
     "maxContains": _is_length,
     "maxItems": _is_length,
     "maxLength": _is_length,
@@ -7964,14 +8232,14 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     "minimum": is_json_number,
     "multipleOf": _is_divisor,
     "pattern": _is_portable_pattern,
-    "readOnly": _is_flag,
-    "required": _is_list,
-    "title": _is_text,
+    "readOnly": bool,
+    "required": list,
+    "title": str,
     "type": _is_json_type,
-    "uniqueItems": _is_flag,
-    "writeOnly": _is_flag,
+    "uniqueItems": bool,
+    "writeOnly": bool,
 }
-"""The keywords that are sent, with the check of their values.
+"""The keywords that are sent, with the types of their values, or a check of them.
 
 They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
 `$schema`, which is no longer true of the copy, words that give a part another name or
@@ -8026,11 +8294,14 @@ class _SchemaCopy:
                 is_valid = (
                     isinstance(value, str)
                     and _DEFINITION.fullmatch(value) is not None
-                    and _is_schema(resolve_reference(self._root, value))
+                    and isinstance(resolve_reference(self._root, value), _SCHEMA)
                 )
             else:
                 check = _VALID_VALUES.get(keyword)
-                is_valid = check is not None and check(value)
+                if isinstance(check, type | tuple):
+                    is_valid = isinstance(value, check)
+                else:
+                    is_valid = check is not None and check(value)
             if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
@@ -8050,12 +8321,14 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            is_name: Callable[[Any], bool] = _is_text
-            if keyword == "patternProperties":
-                is_name = _is_portable_pattern
-            return {
-                name: self._copy(part) for name, part in value.items() if is_name(name)
-            }
+            copies: Schema = {}
+            for name, part in value.items():
+                is_name = isinstance(name, str)
+                if keyword == "patternProperties":
+                    is_name = _is_portable_pattern(name)
+                if is_name:
+                    copies[name] = self._copy(part)
+            return copies
         if keyword == "required" or (keyword == "type" and isinstance(value, list)):
             # The draft wants each text once.
             texts = [text for text in value if isinstance(text, str)]
@@ -8161,11 +8434,14 @@ class ToolNames:
         """Return the tool's own name for the name that the model used.
 
         A name that neither a tool nor one of the `others` has means the only tool that
-        is spelled like it.
+        is spelled like it, or like its end: Gemini puts a namespace of its own in front,
+        such as `default_api.` (google-gemini/cookbook 1374).
         """
         own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._names_by_spelling.get(_normalize_spelling(called))
+            _, dot, last = called.rpartition(".")
+            for name in (called, last) if dot else (called,):
+                own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
     @cached_property
@@ -8358,6 +8634,7 @@ def responses_tool_choice(
     (docs/parameters.md). Raises InvalidRequest for a tool that is not among `tools`.
     """
     mode = as_text(choice.get("type") if isinstance(choice, Mapping) else choice)
+    # A tool may have the name `any`, which is no word of the API.
     is_name = any(tool.get("name") == choice for tool in tools)
     if mode in _MODES and (mode in _MODES.values() or not is_name):
         return _MODES[mode]
@@ -8482,7 +8759,7 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     if kind == "allowed_tools":
         chosen: list[Item] = []
         for tool in content_parts(wanted.get("tools")):
-            # One inside of another is none, however many there are.
+            # A list of tools inside of another is none of the tools: it is refused.
             is_none = tool.get("type") == kind
             chosen.append(tool if is_none else _flatten_choice(tool, names))
         wanted["tools"] = chosen
@@ -9072,7 +9349,8 @@ class EventStreamDecoder:
 
         A blank line ends an event; without data there is none to dispatch. Some proxies
         strip blank lines: then the next name, or data after a whole JSON object, begins
-        another event.
+        another event. Gateways that have begun to stream write the server's error as it
+        is, without a field (lemonade-sdk/lemonade 2975): it counts as data.
         """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
@@ -9088,6 +9366,8 @@ class EventStreamDecoder:
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
+            if line.startswith(b"{") and line.endswith(b"}"):
+                field, value = b"data", line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
@@ -9143,6 +9423,10 @@ class TextDelta(NamedTuple):
 
 class TextDone(TextDelta):
     """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class PartDone(TextDone):
+    """A part that has ended: it repeats what other events have brought, if they have."""
 
 
 class AnnotationAdded(NamedTuple):
@@ -9258,7 +9542,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-END_OF_STREAM = "[DONE]"
+_END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -9273,7 +9557,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
-    if text == END_OF_STREAM:
+    if text == _END_OF_STREAM:
         return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
@@ -9375,18 +9659,24 @@ def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     return value
 
 
-_NO_INDEX = -1
+NO_INDEX = -1
+"""The `output_index` of an event that names none."""
+_MOST = 2**53
+"""A place that is further says nothing. Python's sets and dicts put all multiples of
+2**61 - 1 in one place: some megabytes of events with such places would take hours."""
 
 
 def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
-        return _NO_INDEX
-    return _check_type(index, int)
+        return NO_INDEX
+    if not -_MOST < _check_type(index, int) < _MOST:
+        return NO_INDEX
+    return int(index)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
+    """Return the reader of a text in `field`, whose place is in the field `part`.
 
     The tuple is made in half the time of the named tuple's own `__new__`.
     """
@@ -9398,20 +9688,50 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = _NO_INDEX
+            index = NO_INDEX
         if not isinstance(text, str):
             if text is None:
                 return None  # the item, or the deltas, have the text
-            if kind != "arguments":
+            # Gateways to Anthropic make a part of a delta (tombii/better-ccflare 233).
+            text = json_text(text) if kind == "arguments" else part_text(text)
+            if not text:
                 raise TypeError
-            text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
+        if not -_MOST < part_index < _MOST:
+            part_index = 0
+        if not -_MOST < index < _MOST:
+            index = NO_INDEX
         if not isinstance(item_id, str):
-            item_id = ""
+            # DeepSeek names a call by this one (lidge-jun/opencodex 1361).
+            item_id = as_text(wire.get("call_id"))
         return new((index, kind, part_index, text, item_id))
 
     return read
+
+
+_KINDS_OF_PARTS = {
+    "output_text": "text",
+    "text": "text",
+    "refusal": "refusal",
+    "summary_text": "summary",
+    "reasoning_text": "reasoning",
+}
+
+
+def _read_part(place: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is the field `place`.
+
+    Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
+    """
+    part = _check_type(wire["part"], dict)
+    kind = _KINDS_OF_PARTS.get(as_text(part.get("type")))
+    text = part_text(part)
+    if kind is None or not text:
+        return None
+    number = _check_type(wire.get(place) or 0, int)
+    item_id = as_text(wire.get("item_id"))
+    return PartDone(_read_index(wire), kind, number, text, item_id)
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
@@ -9420,7 +9740,8 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
+    flat = flat_annotation(_check_type(annotation, dict))
+    return AnnotationAdded(_read_index(wire), flat, item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
@@ -9449,6 +9770,10 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
+    # The reason may be next to the response (openai/codex 24973).
+    outer_error = wire.get("error")
+    if status == "failed" and outer_error and not response.get("error"):
+        response = {**response, "error": outer_error}
     return FinalResponse(status, response)
 
 
@@ -9464,7 +9789,7 @@ class _TextEvent(NamedTuple):
     name: str
     kind: str
     part: str
-    """The field of the text's place."""
+    """The field of the text's place; empty if it has none."""
     whole: str
     """The field of the whole text, in the event that ends it."""
 
@@ -9488,7 +9813,7 @@ def _text_readers() -> Mapping[str, _Reader]:
         # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
     readers: dict[str, _Reader] = {}
     for name, text_kind, part, whole in texts:
         delta = _text_reader(TextDelta, text_kind, part, "delta")
@@ -9501,6 +9826,8 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
+    "response.content_part.done": partial(_read_part, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": partial(_read_item, ItemAdded),
@@ -9688,6 +10015,17 @@ class Endpoint:
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account.
+
+    What a server is taken for, by its address and its `compatibility`:
+
+                         is_openai    has_own_services    serves_openai    is_gateway
+        OpenAI           yes          yes                 yes              no
+        OpenAI, strict   no           no                  yes              no
+        Azure            no           yes                 yes              no
+        Azure, strict    no           no                  yes              no
+        other            no           no                  no               yes
+        other, openai    yes          yes                 yes              yes
+        other, strict    no           no                  no               yes
     """
 
     base_url: str = field(repr=False)
@@ -10192,9 +10530,10 @@ def new_ulid() -> str:
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
+# event can be about it: the type is the same, and it is open or the event has no id. A
+# delta that names neither belongs to the newest open item that it can grow. An item of the
+# final snapshot is found by its ids, else it is the first of its type that no other item of
+# the snapshot is. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 # opens when it ends, with an id of ours. Some servers number the calls of each response
 # anew; such a call leaves here under an id that no earlier response has.
@@ -10296,7 +10635,9 @@ class ResponseState:
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 # They fit an item of any type.
-                position = self._find(event.output_index, [event.item_id], bool)
+                position = self._find(
+                    event.output_index, [event.item_id], lambda _item: True
+                )
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -10336,9 +10677,8 @@ class ResponseState:
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[-1] if self._items else {}
-        is_answer = is_call(last) or item_type(last) == "message"
-        if not (self._has_end_mark and is_answer) or self._open or self._early:
+        is_answered = any(map(_is_answer, self._items[-1:]))
+        if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
         return [ResponseDone("completed")]
@@ -10396,6 +10736,27 @@ class ResponseState:
         if has_id and position not in self._open:
             return None
         return position
+
+    def _find_unnamed(self, index: int, kind: str) -> int | None:
+        """Return the position of the newest open item that a delta without an id grows.
+
+        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
+        """
+        without_index = self._latest.get(NO_INDEX)
+        for position in islice(reversed(self._open), _NEWEST):
+            is_meant = index == NO_INDEX or position == without_index
+            if is_meant and _can_grow(self._items[position], kind):
+                return position
+        return None
+
+    def _has_brought(self, position: int | None, kind: str) -> bool:
+        """Say whether the text of a part has come before the part ends.
+
+        Servers number parts, and name them, in other ways than their texts.
+        """
+        if position is None:
+            return any(_can_grow(item, kind) for item in self._items)
+        return position in self._ended or self._open[position].has_text
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -10464,6 +10825,10 @@ class ResponseState:
         events: list[RunEvent] = []
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None and not item_id:
+            position = self._find_unnamed(index, kind)
+        if isinstance(event, PartDone) and self._has_brought(position, kind):
+            return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -10625,8 +10990,13 @@ class ResponseState:
         for item in map(_in_api_form, content_parts(response.get("output"))):
             if not self._is_of_server(item):
                 output.append(item)
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
         for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls.
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
             is_nothing = item_type(item) == "message" and not message_text(item)
             if position is not None or not is_nothing or not self._items:
                 events += self._end(position, _NOWHERE, item)
@@ -10685,6 +11055,8 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_NEWEST = 8
+"""Open items that an event without a name may be about."""
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
@@ -10747,7 +11119,7 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back.
+    servers refuse when it is sent back. Citations may have the form of Chat Completions.
     """
     parts: list[Any] = []
     for row in [content] if isinstance(content, str) else content:
@@ -10756,6 +11128,9 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
                 parts.append(text_part(kind, row))
         elif as_mapping(row).get("type") == "text":
             parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
         else:
             parts.append(row)
     return parts
@@ -10822,6 +11197,11 @@ def _ids(item: Item) -> list[str]:
     return [item_id for item_id in ids if item_id]
 
 
+def _is_answer(item: Item) -> bool:
+    """Say whether an item is what a response was asked for: a message or a call."""
+    return is_call(item) or item_type(item) == "message"
+
+
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
@@ -10881,8 +11261,15 @@ THOUGHT_TAGS: ThoughtTags = (
     ("<Thought>", "</Thought>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel>thought", "<channel|>"),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+    ),
 )
-"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts"), and those of
+Mistral, Gemma 4 (text-generation-webui 7509) and gpt-oss (mlx-lm 1867)."""
 
 
 _MOST_BLANK = 1_000
@@ -11064,7 +11451,21 @@ class _TaggedMessage:
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
-    def show(self, piece: _TextPiece) -> list[RunEvent]:
+    def feed(self, text: str) -> list[RunEvent]:
+        """Return what is shown of more text."""
+        return self._show_all(self.text.feed(text))
+
+    def read_rest(self) -> list[RunEvent]:
+        """Return what was held back; whatever follows is the answer."""
+        return self._show_all(self.text.close())
+
+    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
+        events: list[RunEvent] = []
+        for piece in pieces:
+            events += self._show(piece)
+        return events
+
+    def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
@@ -11103,7 +11504,7 @@ def _reasoning(message: Item, words: str) -> Item:
         "id": f"rs_{message.get('id') or 'msg'}",
         "type": "reasoning",
         "summary": [],
-        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "content": [text_part("reasoning", words)] if words else [],
         "status": "completed" if words else "in_progress",
     }
 
@@ -11132,8 +11533,10 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rests = [_read_rest(message) for message in self._messages.values()]
-            return [*chain(*rests), event]
+            rest: list[RunEvent] = []
+            for each in self._messages.values():
+                rest += each.read_rest()
+            return [*rest, event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
@@ -11149,9 +11552,9 @@ class TaggedThoughts:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
                 message.part = event.part
-                return [*chain(*map(message.show, message.text.feed(event.text)))]
+                return message.feed(event.text)
             case TextDelta() if message:
-                return [*_read_rest(message), *message.add_to_text(event)]
+                return [*message.read_rest(), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -11191,7 +11594,7 @@ class TaggedThoughts:
     def _hide(self, event: HiddenMessage) -> list[RunEvent]:
         """Return a message that repeats the one before it, without its thought."""
         message = self._add_message(event)
-        message.text.close()
+        message.read_rest()
         _, answer = self._split(event.item)
         if answer is None:
             return []
@@ -11214,7 +11617,7 @@ class TaggedThoughts:
 
     def _end(self, message: _TaggedMessage, event: ItemDone) -> list[RunEvent]:
         """Return the end of a message, which may be two items."""
-        events = _read_rest(message)
+        events = message.read_rest()
         thought, answer = self._split(event.item)
         if thought:
             events += message.end_thought(thought)
@@ -11259,20 +11662,7 @@ class TaggedThoughts:
 def _without_beginning(part: Item, before: int) -> Item:
     """Return a part without that many characters, which its annotations count."""
     shorter = {**part, "text": part["text"][before:]}
-    annotations = content_parts(part.get("annotations"))
-    if annotations:
-        shorter["annotations"] = [dict(annotation) for annotation in annotations]
-        for annotation in shorter["annotations"]:
-            for name in ANNOTATION_PLACES:
-                place = annotation.get(name)
-                if isinstance(place, int) and place >= 0:
-                    annotation[name] = max(0, place - before)
-    return shorter
-
-
-def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
-    """Return the events of what was held back of a message."""
-    return [*chain(*map(message.show, message.text.close()))]
+    return move_annotations(shorter, lambda place: max(0, place - before))
 
 
 # --------------------------------------------------------------------------------------
@@ -11330,15 +11720,15 @@ def read_context_windows(answer: object) -> dict[str, int]:
 
     llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
-    the empty name has the window of any.
+    the empty name has the window of any. vLLM and SGLang say `max_model_len`.
     """
     rows = _listed_rows(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
         name = as_text(row.get("id"))[:_MAX_MODEL_ID]
-        tokens = as_mapping(row.get("meta")).get("n_ctx")
-        if name and isinstance(tokens, int) and tokens > 1:
+        tokens = as_mapping(row.get("meta")).get("n_ctx") or row.get("max_model_len")
+        if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
             windows[name] = tokens
             if len(rows) == 1:
                 windows[""] = tokens
@@ -11537,21 +11927,24 @@ class Deadlines:
         """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
+        self._silence = timeouts.first_event
+        """The longest silence now."""
+        self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that this is."""
+        self._bytes_due = float("inf")
+        """When the next bytes have to be there, by the same clock."""
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._silence = self.timeouts.first_event
-        """The longest silence now."""
-        self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that this is."""
+        self._kind = "first_event_timeout"
         self._set_waiting(True)
         self.bytes_arrived()
 
     def bytes_arrived(self) -> None:
         """Wait for more bytes from now on."""
         self._bytes_due = _now() + self._silence
-        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
@@ -11617,10 +12010,6 @@ _PACKED_MARKS = {
 _SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
 
 
-_Unpack = Callable[[bytes], Iterator[bytes]]
-_HasEnded = Callable[[], bool]
-
-
 class UnpackingError(Exception):
     """Bytes that cannot be unpacked, or in a way that is not known here."""
 
@@ -11638,152 +12027,156 @@ class Unpacker:
         names.discard("identity")
         self._name = " ".join(names)
         self._begin = b""
-        self._unpack: _Unpack | None = None
-        self._has_ended: _HasEnded = _ends_anywhere
-        if not names:
-            self._unpack = _pass_on
+        """What has come until the packing is known."""
+        self._packing: _Packing | None = None if names else _NotPacked()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
 
         Raises UnpackingError.
         """
-        if self._unpack is None:
+        if self._packing is None:
             self._begin += packed
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
             packed = self._begin
             self._begin = b""
-            self._unpack, self._has_ended = _choose(self._name, packed)
+            self._packing = _find_packing(self._name, packed)
         try:
-            yield from self._unpack(packed)
+            yield from self._packing.unpack(packed)
         except Exception:  # each package has its own
             raise UnpackingError from None
 
     @property
     def has_ended(self) -> bool:
         """Whether the packed bytes say that no more follow; a text may end anywhere."""
-        return self._has_ended()
+        return self._packing is None or self._packing.has_ended
 
 
-def _ends_anywhere() -> bool:
-    return True
+class _Packing(Protocol):
+    """A way in which a body may be packed."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the packed bytes say that no more follow."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text."""
 
 
-def _pass_on(text: bytes) -> Iterator[bytes]:
-    """Yield a text that is not packed."""
-    if text:
-        yield text
-
-
-def _choose(name: str, begin: bytes) -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks a body that begins so, and says whether it has ended.
-
-    Raises UnpackingError.
-    """
+def _find_packing(name: str, begin: bytes) -> _Packing:
+    """Return how a body is packed that begins so; raises UnpackingError."""
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _pass_on, _ends_anywhere
+        return _NotPacked()
     match name:
         case "gzip":
-            inflation = _Inflation(partial(zlib.decompressobj, 31))
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(31)
         case "deflate":
             # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
             has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
-            inflation = _Inflation(
-                partial(zlib.decompressobj, 15 if has_header else -15)
-            )
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(15 if has_header else -15)
         case "br":
-            return _brotli()
+            return _Brotli()
         case "zstd":
-            return _zstd()
+            return _Zstd()
     raise UnpackingError
+
+
+class _NotPacked:
+    """A text as it is."""
+
+    has_ended = True
+    """It may end anywhere."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        if packed:
+            yield packed
 
 
 class _Inflation:
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
-    def __init__(self, start: Callable[[], Any]) -> None:
-        self._start = start
-        self._inflater = start()
-        self._is_whole = False
+    def __init__(self, window_bits: int) -> None:
+        """Take what zlib knows the format by."""
+        self._window_bits = window_bits
+        self._inflater = zlib.decompressobj(window_bits)
+        self.has_ended = False
         """Whether a member has ended: what then comes may be padding."""
 
-    def has_ended(self) -> bool:
-        """Say whether a member has ended."""
-        return self._is_whole
-
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """Yield the pieces of the text."""
         while True:
             try:
                 text = self._inflater.decompress(packed, _PIECE_BYTES)
             except zlib.error:
-                if self._is_whole:
+                if self.has_ended:
                     return
                 raise
             if text:
                 yield text
             packed = self._inflater.unconsumed_tail
             if self._inflater.eof:
-                self._is_whole = True
+                self.has_ended = True
                 packed = self._inflater.unused_data
-                self._inflater = self._start()
+                self._inflater = zlib.decompressobj(self._window_bits)
             # A full piece may have left a part of a repetition behind.
             if not packed and len(text) < _PIECE_BYTES:
                 return
 
 
-def _brotli() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
+class _Brotli:
+    """Unpacks Brotli."""
 
-    Before version 1.2 they have no limit for what they unpack at once.
-    """
-    decompressor = _import_first("brotli", "brotlicffi").Decompressor()
-    if not hasattr(decompressor, "can_accept_more_data"):
-        raise UnpackingError
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it, or with an old one.
 
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        while not decompressor.is_finished():
-            text = decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+        Before version 1.2 they have no limit for what they unpack at once.
+        """
+        self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
+        if not hasattr(self._decompressor, "can_accept_more_data"):
+            raise UnpackingError
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while not self.has_ended:
+            text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
             if text:
                 yield text
             packed = b""
-            if not text or decompressor.can_accept_more_data():
+            if not text or self._decompressor.can_accept_more_data():
                 return
 
-    return unpack, decompressor.is_finished
 
+class _Zstd:
+    """Unpacks zstd; any number of frames in a row."""
 
-def _zstd() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
-    package = _import_first("zstandard")
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it."""
+        self._package = _import_first("zstandard")
+        self._decompressor = self._start()
+        self.has_ended = False
+        """Whether a frame has ended."""
 
-    def start() -> Any:
-        limited = package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    def _start(self) -> Any:
+        limited = self._package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         return limited.decompressobj()
 
-    decompressor = start()
-    is_whole = False
-
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        nonlocal decompressor, is_whole
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
         for at in range(0, len(packed), _ZSTD_INPUT):
             part = packed[at : at + _ZSTD_INPUT]
             while part:
-                text = decompressor.decompress(part)
+                text = self._decompressor.decompress(part)
                 if text:
                     yield text
                 part = b""
-                if decompressor.eof:
-                    is_whole = True
-                    part = decompressor.unused_data
-                    decompressor = start()
-
-    return unpack, lambda: is_whole
+                if self._decompressor.eof:
+                    self.has_ended = True
+                    part = self._decompressor.unused_data
+                    self._decompressor = self._start()
 
 
 def _import_first(*names: str) -> Any:
@@ -11955,6 +12348,12 @@ class _Pool:
             if self.lent == 0:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
+
+    def forget_addresses(self) -> None:
+        """Look names up again from now on."""
+        connector = self._session and self._session.connector
+        if isinstance(connector, aiohttp.TCPConnector):
+            connector.clear_dns_cache()
 
     def close_later(self) -> None:
         """Close the session, which no run can borrow from now on, in a task.
@@ -12220,13 +12619,9 @@ class HttpResponse:
             own_error = read_api_error(wire)
             error = own_error if own_error.message else None
         if error is not None:
+            ending = ending_of_failure("failed", error)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_message(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
+            raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
@@ -12240,29 +12635,10 @@ class HttpResponse:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        retry_after = _retry_after(headers)
-        if retry_after is None:
-            retry_after = named_wait(error)
-        if retry_after is None and status == _TOO_MANY_REQUESTS:
-            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
-            # something remains tells when all of it is there again, which no one has to
-            # wait for.
-            waits: list[float] = []
-            for limit in ("requests", "tokens"):
-                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-                if remaining == "0" and wait:
-                    waits.append(wait)
-            # OpenRouter's own, and of others; if it is relative, it fits as well.
-            reset = as_seconds(headers.get("x-ratelimit-reset"))
-            remaining = headers.get("x-ratelimit-remaining", "0")
-            if remaining == "0" and reset is not None:
-                waits.append(seconds_until(reset))
-            retry_after = max(waits, default=None)
+        retry_after = _wanted_wait(status, headers, error)
         failure = Failure(status, error, retry_after, should_retry)
-        message = refusal_message(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(message, failure, self.request_id, fault)
+        ending = ending_of_refusal(status, error)
+        return ApiRefused(ending.message, failure, self.request_id, ending.fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -12270,8 +12646,14 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 """The headers that state a wait as a number, the more exact one first."""
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
+def _wanted_wait(
+    status: int, headers: Mapping[str, str], error: ApiError
+) -> float | None:
+    """Return the seconds that the server wants us to wait; None if it does not say.
+
+    Its headers name a number or a date, its error a time, and those of a rate limit when
+    the limit is reset.
+    """
     for name, units in _UNITS_OF_A_SECOND.items():
         seconds = as_seconds(headers.get(name))
         if seconds is not None:
@@ -12282,7 +12664,23 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    return None
+    wait = named_wait(error)
+    if wait is not None or status != _TOO_MANY_REQUESTS:
+        return wait
+    # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+    # something remains tells when all of it is there again, which no one has to wait for.
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        reset_in = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and reset_in:
+            waits.append(reset_in)
+    # OpenRouter's own, and of others; if it is relative, it fits as well.
+    reset = as_seconds(headers.get("x-ratelimit-reset"))
+    remaining = headers.get("x-ratelimit-remaining", "0")
+    if remaining == "0" and reset is not None:
+        waits.append(seconds_until(reset))
+    return max(waits, default=None)
 
 
 _STATUS_OK = 200
@@ -12363,7 +12761,8 @@ class Connections:
         else:
             body = await _encode(payload)
         url = endpoint.url(path)
-        with self._pool().lend() as session:
+        pool = self._pool()
+        with pool.lend() as session:
             proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
@@ -12377,7 +12776,13 @@ class Connections:
                 proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
+            try:
+                received = await _receive(sent, endpoint, proxy, deadlines)
+            except ConnectionFailed as error:
+                if not error.was_sent:  # by now the name may stand for another address
+                    pool.forget_addresses()
+                raise
+            with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
@@ -12513,16 +12918,15 @@ def _path_step(text: str) -> str:
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
-    ids: tuple[str, str],
+    container_id: str,
+    file_id: str,
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
+    More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    container_id, file_id = ids
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
@@ -12677,23 +13081,25 @@ class Attempt:
     ) -> RunEvents:
         """Send a request, feed the answer to the response, and yield its run events.
 
-        Without a `payload` it requests a response, or the rest of its stream, of which
-        `is_new` names the events to read. A response that is still in progress yields
-        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
-        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
-        closes the connection.
+        Without a `payload` it requests a response, or the rest of its stream. `is_new`
+        is given for a background response, whose stream may come in several answers: it
+        says which events to read. A response that is still in progress yields nothing.
+        Raises what `Connections.request` raises, AnswerTooLarge, and MalformedEvent if
+        nothing of a stream can be read. Cancelling or closing it closes the connection.
         """
-        endpoint, connections, _, deadlines = self.server
+        server = self.server
         response = self.response
-        deadlines.start_attempt()
-        async with connections.request(endpoint, path, payload, deadlines) as answer:
+        server.deadlines.start_attempt()
+        async with server.connections.request(
+            server.endpoint, path, payload, server.deadlines
+        ) as answer:
             response.trace = Trace(answer.request_id, status=200)
             if not await answer.is_stream():
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
             reader = _StreamReader(
-                answer, self.server, response, self.skipped, is_new=is_new
+                answer, server, response, self.skipped, is_new=is_new
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
@@ -12711,7 +13117,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on after the stream
+            if is_new is None:  # else the response may go on after the stream
                 reason += response.close()
             for event in reason:
                 yield event
@@ -12812,10 +13218,7 @@ class Attempt:
         named = named_parameter(self.request.sent(), refused.error)
         if named not in STRICT_LACKS:
             return ending
-        told = refused.error._replace(param=named)
-        message = refusal_message(refused.status, told)
-        fault = refusal_fault(refused.status, told)
-        return ending._replace(message=message, fault=fault)
+        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:
@@ -13090,7 +13493,7 @@ class _SchemaCheck:
         items = node.get("items")
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
+            required = _required_names(node) if self.lenient else frozenset()
             for name in properties:
                 if name not in value:
                     continue
@@ -13125,8 +13528,8 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be one of {_join_with_or(words)}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
-            if name not in value:
-                return f"{_join_path(path, str(name))} is missing"
+            if isinstance(name, str) and name not in value:
+                return f"{_join_path(path, name)} is missing"
     return ""
 
 
@@ -13180,7 +13583,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
-        required |= set(form.get("required") or ())
+        required |= _required_names(form)
         properties = form.get("properties") or {}
         for name in properties:
             if name in value:
@@ -13213,6 +13616,20 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
         return schema_parts(check.root, part, choose)
 
     return joined_schemas(node, parts_of)
+
+
+def _required_names(node: JsonObject) -> Set[str]:
+    """Return the names that a schema requires.
+
+    Numbers are none: a stranger can choose thousands that have one hash.
+    """
+    names = node.get("required")
+    if not isinstance(names, list):
+        return frozenset()
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):  # as almost always
+        return frozenset(names)
+    return {name for name in names if isinstance(name, str)}
 
 
 # --------------------------------------------------------------------------------------
@@ -13275,7 +13692,7 @@ class PausableClock:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether it is stopped."""
         return self._pauses > 0
 
     def time(self) -> float:
@@ -13833,14 +14250,17 @@ class _Batch:
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
+        needs_user = False
         if isinstance(checked, ReadyCall):
             name = checked.name
             own_seconds = self._toolset.limits.own_seconds(name)
             has_own_time = checked.kind != "limited" or bool(own_seconds)
-            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+            needs_user = self._toolset.approver.rule_for(name, checked.via) == "ask"
+            if needs_user:
                 asked = AskedCall(call_id, name, checked.arguments, checked.via)
                 self._asked.append(asked)
-        task = asyncio.create_task(self.answer(call_id, checked))
+        answer = self.answer(call_id, checked, needs_user=needs_user)
+        task = asyncio.create_task(answer)
         return _StartedCall(item, task, has_own_time)
 
     def ask_user(self) -> None:
@@ -13881,16 +14301,17 @@ class _Batch:
             else:
                 return
 
-    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+    async def answer(
+        self, call_id: str, call: ReadyCall | ToolResult, *, needs_user: bool
+    ) -> ToolResult:
         """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
-        approver = self._toolset.approver
-        if approver.rule_for(call.name, call.via) == "ask":
+        if needs_user:
             await self._is_answered.wait()
             refusal = self._refusals.get(call_id, _not_approved(call.name))
         else:
-            refusal = await approver.refusal(
+            refusal = await self._toolset.approver.refusal(
                 call_id, call.name, call.arguments, call.via
             )
         if refusal is not None:
@@ -13992,7 +14413,7 @@ async def _call_tool(
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
     """Return what stops the limit of a call, and with `pause` the clocks of others.
 
-    It stands still while the tool of the call asks the user something.
+    The limit is stopped while the tool of the call asks the user something.
     """
 
     def reschedule() -> None:
@@ -14317,15 +14738,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = item.get("approval_request_id") if _is_response(item) else None
-        if is_approval_request(item):
-            request_id = item["id"]
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
+        if is_approval_request(item) and item["id"] not in open_ids:
+            # What was denied stays, as a call with the reason.
+            answer = answers.get(item["id"], {})
             if answer.get("approve") is False:
                 open_items += refused_pair(item, str(answer.get("reason") or ""))
+            continue
+        answered_id = item.get("approval_request_id") if _is_response(item) else None
+        if answered_id is None or answered_id in open_ids:
+            open_items.append(item)
     return open_items
 
 
@@ -14386,7 +14807,7 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_host_returned(item):
+        if is_returnable_hosted(item):
             kept = {**kept, **_required_fields(item)}
         return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
@@ -14448,7 +14869,10 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    return [*chain(*replayed_rows(output, with_reasoning=with_reasoning))]
+    replayed: list[Item] = []
+    for rows in replayed_rows(output, with_reasoning=with_reasoning):
+        replayed += rows
+    return replayed
 
 
 def replayed_rows(
@@ -14467,7 +14891,9 @@ def replayed_rows(
             # it.
             goes_back = has_encrypted_reasoning(last)
         else:
-            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+            goes_back = (
+                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
+            )
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows
@@ -14514,8 +14940,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        self.confirmed: list[TriedRepair] = []
-        """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
@@ -14532,10 +14956,9 @@ class TriedRepairs:
             is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
-        if not self._open or not is_answered:
+        if not is_answered:
             return []
         helped = repairs_that_helped(self._open)
-        self.confirmed += helped
         self._open = []
         return helped
 
@@ -14594,7 +15017,7 @@ class BackgroundAttempt(Attempt):
         try:
             while True:
                 error: ResponsesError | None = None
-                part = self._exchange(path, payload, self._is_new)
+                part = self._exchange(path, payload, self._note_event)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -14621,7 +15044,7 @@ class BackgroundAttempt(Attempt):
         finally:
             self._abandon()
 
-    def _is_new(self, event: ServerSentEvent) -> bool:
+    def _note_event(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
@@ -14691,7 +15114,8 @@ class BackgroundAttempt(Attempt):
             if failure.retry_after is not None and failure.retry_after > longest:
                 failure = failure._replace(retry_after=longest)
         # The words of a proxy say nothing of the response behind it.
-        is_foreign = failure.error.is_page or failure.error == ApiError()
+        told = failure.error
+        is_foreign = told.is_page or told.is_bare_text or told == ApiError()
         if is_foreign and failure.should_retry is None:
             failure = failure._replace(status=None, error=ApiError())
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
@@ -14743,9 +15167,10 @@ class BackgroundAttempt(Attempt):
             return
         if self._response_id.done():
             self._has_nothing_to_cancel = True
-            endpoint, connections, _, _ = self.server
+            server = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
-            connections.do_later(connections.post_quietly(endpoint, path))
+            cancellation = server.connections.post_quietly(server.endpoint, path)
+            server.connections.do_later(cancellation)
 
 
 # --------------------------------------------------------------------------------------
@@ -14782,7 +15207,7 @@ class Attempts:
 
         The items of the response are numbered from `first_index`.
         """
-        _, _, limits, deadlines = self._server
+        limits = self._server.limits
         earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
@@ -14792,11 +15217,7 @@ class Attempts:
             sent = next_attempt.request
             kind = BackgroundAttempt if sent.runs_in_background else Attempt
             attempt = kind(
-                self._server,
-                sent,
-                page_thought,
-                first_index,
-                self._call_ids,
+                self._server, sent, page_thought, first_index, self._call_ids
             )
             async with aclosing(attempt.events()) as events:
                 async for event in events:
@@ -14805,7 +15226,7 @@ class Attempts:
                 self._usages.append(attempt.response.usage)
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
-            if status is None or not deadlines.allow(wait):
+            if status is None or not self._server.deadlines.allow(wait):
                 break
             limits.set_waiting(False)
             is_loading = status is _MODEL_IS_LOADING
@@ -14822,10 +15243,12 @@ class Attempts:
         wants_to_continue = bool(open_calls(output)) or any(
             map(is_approval_request, output)
         )
-        if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", message=used_up)
+        ending = attempt.ending
+        # A failure ends the run by itself, and its cause is what counts.
+        if used_up and wants_to_continue and not ending.is_failure:
+            ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
-            ending=attempt.ending,
+            ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
             usages=tuple(self._usages[earlier_count:]),
@@ -14857,7 +15280,7 @@ class _NextAttempt:
         self._limits = limits
         self._retries = 0
         self._repaired = 0
-        self.loading_seconds = 0.0
+        self._loading_seconds = 0.0
         """For which the server's model has been waited for."""
 
     def prepare(self, attempt: Attempt) -> tuple[Status | None, float]:
@@ -14890,9 +15313,9 @@ class _NextAttempt:
         if tried is not None:
             return self._repair(sent, tried), 0.0
         policy = self._limits.retries
-        wait = loading_wait(policy, self.loading_seconds, failure)
+        wait = loading_wait(policy, self._loading_seconds, failure)
         if wait is not None:
-            self.loading_seconds += wait
+            self._loading_seconds += wait
             return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
@@ -15489,7 +15912,7 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects the oldest are forgotten.
+    too many subjects, the oldest are forgotten that only the same user met, or of all.
     """
 
     def __init__(
@@ -15515,7 +15938,10 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            del self._ends[next(iter(self._ends))]
+            own = (
+                known for known in self._ends if self._ends[known].keys() == {user_id}
+            )
+            del self._ends[next(own, next(iter(self._ends)))]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:
@@ -16296,6 +16722,9 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    data = as_text(given.get("file_data"))
+    if has_web_scheme(data[:8]):  # so programs say it to OpenRouter (vercel/ai 7266)
+        given = {"file_url": data}
     address = given.get("file_url")
     if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.
@@ -16341,9 +16770,6 @@ def attach_stored_messages(
     possible.
     """
     users = user_messages(parts)
-    if metadata.get("regeneration_message_id") and users:
-        # The last one says how to answer again, and is in the request alone.
-        users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
@@ -16351,16 +16777,44 @@ def attach_stored_messages(
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    is_announced = bool(metadata.get("regeneration_message_id") and users)
+    if is_announced or _ends_with_wish(users, branch):
+        # The last one says how to answer again, and is in the request alone.
+        users.popitem()
     result = list(parts)
     # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
         result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    shown = [part for part in result if not _take_hidden(part, hidden)]
+    shown: list[ChatPart] = []
+    for part in result:
+        if isinstance(part, UserMessage) and part.item["role"] == "developer":
+            text = message_text(part.item)
+            if hidden[text]:  # each of them goes once
+                hidden[text] -= 1
+                continue
+        shown.append(part)
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
+
+
+def _ends_with_wish(
+    users: Mapping[int, UserMessage], branch: Sequence[StoredMessage]
+) -> bool:
+    """Say whether a message that no row has follows the question.
+
+    Before 0.12 Open WebUI puts there how to answer again, and nothing announces it. A row
+    may lack old messages, so the words tell which message the question is.
+    """
+    if not branch or len(users) <= len(branch):
+        return False
+    question, last = list(users)[-2:]
+    words = branch[0].words
+    in_question = words in message_text(users[question].item)
+    in_last = words in message_text(users[last].item)
+    return last == question + 1 and in_question and not in_last
 
 
 def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
@@ -16399,17 +16853,6 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
             continue
         marked.append(part)
     return marked
-
-
-def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
-    """Say whether a part is one of the `hidden` texts of a developer, each once."""
-    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
-        return False
-    text = message_text(part.item)
-    if not hidden[text]:
-        return False
-    hidden[text] -= 1
-    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -17367,7 +17810,7 @@ def file_lines(card: JsonObject) -> str:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.attachments
 #
-# Images and files that people or tools attached, as input parts.
+# Images and files that users or tools attached, as input parts.
 #
 # The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 # documents by their type. The name of a document counts first, because the type that
@@ -17589,29 +18032,32 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
-    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    """Return the message for a user who attached an SVG, which the host sends as a file."""
     names = [
         file.name
-        for file in _asked_files(parts)
+        for file in asked_files(parts)
         if file.content_type.startswith("image/svg")
     ]
     return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
 
 
-def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
-    """Return what a person is told whose file the host could not read.
+def unread_notice(
+    parts: Sequence[ChatPart], whole: Container[str], silent: Container[str] = ()
+) -> str:
+    """Return the message for a user whose file the host could not read.
 
-    The files with the ids `whole` need no reading: the model or its code gets them.
+    The files with the ids `whole` need no reading: the model or its code gets them. Of
+    those with the ids `silent` the host has no text, although nothing failed.
     """
-    names = [
-        file.name
-        for file in _asked_files(parts)
-        if file.is_unread and not file.is_image and file.file_id not in whole
-    ]
+    names: list[str] = []
+    for file in asked_files(parts):
+        is_unread = file.is_unread or file.file_id in silent
+        if is_unread and not file.is_image and file.file_id not in whole:
+            names.append(file.name)
     return _UNREAD.format(", ".join(names)) if names else ""
 
 
-def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+def asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
     """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
     return question.attachments if question else ()
@@ -17643,8 +18089,9 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest images and files that are too
-    many for a request.
+    """Return `items` as a request can hold them.
+
+    Of too many images and files the oldest become a note each.
     """
     images = _MAX_IMAGES
     characters = _MAX_INPUT_CHARACTERS
@@ -18128,7 +18575,7 @@ def build_input(
     its encrypted content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantPart] = []
+    run: list[_AssistantPart] = []
     unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if not isinstance(part, UserMessage):
@@ -18168,7 +18615,7 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-AssistantPart = AssistantText | ToolCall | ToolMessage
+_AssistantPart = AssistantText | ToolCall | ToolMessage
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
@@ -18188,7 +18635,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantPart],
+        run: Sequence[_AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
         *,
@@ -18362,7 +18809,7 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
+    """Return a message in the model's own bytes, unless a user edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
@@ -18579,9 +19026,6 @@ _ERROR_TYPES: Mapping[int, str] = {
 }
 
 
-_NO_ERROR = ApiError()
-
-
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
@@ -18630,7 +19074,7 @@ def exception_error(message: str, error: Exception) -> Chunk:
     return client_error(message, exception_status(error), ApiError(param=param))
 
 
-def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
+def client_error(message: str, status: int, error: ApiError) -> Chunk:
     """Return the chunk of a failure; of the server's `error` only words of the API."""
     by_status = _ERROR_TYPES.get(status, "invalid_request_error")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -18673,7 +19117,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason.
 
     After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
+    end with an empty message). That is no failure: a user who regenerates the
     answer would run the tools once more. `earlier` are items of the same answer from
     before this run, like the outputs of a client's own tools.
     """
@@ -18844,16 +19288,14 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it.
-
-    `last_number` is the number that its text ends with so far, as it was put in; empty
-    if it ends with other text.
-    """
+    """The part of an item that grows, by its index, and what is held back of it."""
 
     def __init__(self, part: int) -> None:
         self.part = part
         self.buffer = HoldbackBuffer(_OPEN_LINK)
         self.last_number = ""
+        """The number that its text ends with so far, as it was put in; empty if it ends
+        with other text."""
 
 
 class _Edit(NamedTuple):
@@ -18871,10 +19313,7 @@ _SOURCES_AT_ONCE = 10
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers.
-
-    `_waiting` holds the sources that the page does not know yet.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(
         self, known: Iterable[str] = (), *, shows_addresses: bool = False
@@ -18888,7 +19327,9 @@ class Citations:
         self._cited: dict[int, str] = {}
         """The numbers that were put into the last message, with their keys."""
         self._names: dict[str, str] = {}
+        """What the sources are called, by their keys, as far as it is known."""
         self._waiting = deque[str]()
+        """The sources that the page does not know yet."""
         self._growing: dict[int, _GrowingPart] = {}
         self._shown = 0
         """How many sources of ours the page knows."""
@@ -18935,7 +19376,10 @@ class Citations:
         return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the whole text of a message as it is shown."""
+        """Return the whole text of a message as it is shown.
+
+        Its numbers, and no earlier ones, are those whose addresses follow.
+        """
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
@@ -19320,12 +19764,7 @@ _BROKEN_OFF = ("cancelled", "steered")
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary.
-
-    `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message, `_refusals` has those that refuse.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(
         self,
@@ -19348,11 +19787,17 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
+        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
+        """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
+        """The output indexes of messages that refuse."""
         self._length = 0
+        """How many characters the text has so far."""
         self._last_part: dict[str, object] = {}
+        """The part of the last text of each kind."""
         self._commentary: dict[int, Item] = {}
+        """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
         self._has_role = False
@@ -19518,15 +19963,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(ended), **error}
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "refusal": _refusal(ended),
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    message |= {name: value for name, value in optional.items() if value}
+    message = _chat_message(ended)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -19540,6 +19977,36 @@ def completion(
         **metadata_field(ended),
         **error,
     }
+
+
+def _chat_message(ended: RunDone) -> dict[str, Any]:
+    """Return an answer as the message of a completion, without fields that are empty."""
+    answer = _answer_messages(ended)
+    refusals: list[str] = []
+    annotations: list[Item] = []
+    before = 0  # characters of the whole text in front of a message
+    for message in answer:
+        parts = content_parts(message.get("content"))
+        refusals += [as_text(part.get("refusal")) for part in parts]
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    # What came before the answer: reasoning and commentary.
+    answer_ids = {id(message) for message in answer}
+    thoughts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            thoughts += [text for _, text in item_texts(item) if text]
+    optional = {
+        # The text has it, too.
+        "refusal": _GAP.join(text for text in refusals if text),
+        "reasoning_content": strip_tracking(_GAP.join(thoughts)),
+        "annotations": annotations,
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    filled = {name: value for name, value in optional.items() if value}
+    return {"role": "assistant", "content": completion_text(ended), **filled}
 
 
 def completion_text(ended: RunDone) -> str:
@@ -19558,38 +20025,8 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     return answer or messages
 
 
-def _refusal(ended: RunDone) -> str:
-    """Return what the model said instead of an answer, which is its text, too."""
-    texts: list[str] = []
-    for message in _answer_messages(ended):
-        parts = content_parts(message.get("content"))
-        texts += [as_text(part.get("refusal")) for part in parts]
-    return _GAP.join(text for text in texts if text)
-
-
 def _clean_text(message: Item) -> str:
     return strip_tracking(message_text(message))
-
-
-def _annotations(ended: RunDone) -> list[Item]:
-    """Return the citations of an answer, at their places in its whole text."""
-    annotations: list[Item] = []
-    before = 0
-    for message in _answer_messages(ended):
-        annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
-    return annotations
-
-
-def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
-    answer_ids = {id(message) for message in _answer_messages(ended)}
-    texts: list[str] = []
-    for item in ended.output:
-        is_step = is_commentary(item) and id(item) not in answer_ids
-        if is_step or is_reasoning(item):
-            texts += [text for _, text in item_texts(item) if text]
-    return strip_tracking(_GAP.join(texts))
 
 
 # --------------------------------------------------------------------------------------
@@ -19659,7 +20096,7 @@ def begun_host_item(item: Item) -> Item:
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
+            begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
             begun.pop("content", None)
@@ -19675,7 +20112,7 @@ def message_host_item(item: Item, text: str) -> Item:
         "type": "message",
         "role": "assistant",
         "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
+        "content": [text_part("text", text)],
     }
 
 
@@ -19698,10 +20135,6 @@ def _without_secrets(item: Item) -> Item:
         if name != "encrypted_content" and value is not None:
             kept[name] = value
     return kept
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
@@ -19896,18 +20329,18 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 
 
 class Commentary:
-    """Shows one message of commentary; `host_index` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
+    """Shows one message of commentary."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.host_index = len(shown.items)
+        """That of its item."""
         self._shown = shown
         self._quoted: list[str] = []
+        """Its quotation, in pieces."""
         self._length = 0
+        """How many characters that has."""
         self._stored_length = 0
+        """How many of them the host has stored."""
         self._ended: ItemDone | None = None
         self._marker = ""
         self._marker_index = self.host_index
@@ -19920,7 +20353,14 @@ class Commentary:
             case TextDelta():
                 yield from self._grow(event.text)
             case ItemDone():
-                yield from self._end(event, marker)
+                self._ended = event
+                quotation = _quotation(event.shown)
+                card = _commentary_item(event.item, quotation, "completed")
+                yield self._shown.end(self.host_index, card)
+                if marker:
+                    self._marker = marker
+                    self._marker_index = len(self._shown.items)
+                    yield from self._shown.add_marker(marker)
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Chunks:
@@ -19968,16 +20408,6 @@ class Commentary:
         item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
         return self._shown.end(self.host_index, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker after it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.host_index, card)
-        if marker:
-            self._marker = marker
-            self._marker_index = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:
@@ -20060,8 +20490,8 @@ class _OpenThought:
         """Return its text as the wire has it."""
         text = "".join(self.texts)
         if self.kind == "summary":
-            return {"summary": [{"type": "summary_text", "text": text}]}
-        return {"content": [{"type": "reasoning_text", "text": text}]}
+            return {"summary": [text_part("summary", text)]}
+        return {"content": [text_part("reasoning", text)]}
 
 
 class NativeRenderer:
@@ -20217,9 +20647,6 @@ class NativeRenderer:
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
-        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
-        # a `response.completed` would replace all items (utils/response.py:714). In the
-        # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
         if has_failed:  # one that counts notes, or that has an agent's metadata
@@ -20245,6 +20672,9 @@ class NativeRenderer:
             lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
         usage = host_usage(event)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
@@ -20325,7 +20755,7 @@ class NativeRenderer:
         self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: people keep what they have read of it.
+                # Of an attempt that failed: users keep what they have read of it.
                 del self._host_indexes[index]
                 item = self._unfinished_thought(index, host_index)
             case "message":
@@ -21223,8 +21653,11 @@ class ChatCaller(NamedTuple):
 
 
 def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
     return list(dict.fromkeys(word for word in words if word))
 
 
@@ -21670,7 +22103,6 @@ class ModelList:
     """
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._account = ""
         self._base_url = ""
         self._known: dict[str, str] | None = None
@@ -22058,7 +22490,7 @@ class RunMetadata(NamedTuple):
     """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
+        """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,
@@ -22517,13 +22949,12 @@ class GuardedTools:
                 result = ToolResult(why, failed=True)
                 refused[call["call_id"]] = Verdict(call, result)
         allowed = [call for call in calls if call["call_id"] not in refused]
-        verdicts = [Verdict(call) for call in allowed]
+        judgment = Judgment([Verdict(call) for call in allowed])
         if self._next_judge:
-            verdicts = [*(await self._next_judge.judge(allowed)).verdicts]
-        judged = iter(verdicts)
-        return Judgment(
-            [refused.get(call["call_id"]) or next(judged) for call in calls]
-        )
+            judgment = await self._next_judge.judge(allowed)
+        judged = iter(judgment.verdicts)
+        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
+        return Judgment(verdicts, judgment.question)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that raised, for later rounds."""
@@ -22842,7 +23273,7 @@ class MergingProvider:
                     yield event
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
         return self._provider.paused()
 
 
@@ -22933,13 +23364,10 @@ class ShownPart:
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary: list[Item] = []
-            if text:
-                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": summary,
+                "summary": [text_part("summary", text)] if text else [],
                 "status": status,
             }
         return {
@@ -22947,7 +23375,7 @@ class ShownPart:
             "type": "message",
             "role": "assistant",
             "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
+            "content": [text_part("text", text)],
         }
 
 
@@ -23066,20 +23494,20 @@ class IntermediateTexts:
     Text that may become a step is held back until that is known: a model that names the
     phase of its messages says it at their beginning, with others a call tells. What is
     hidden is sent to the model again.
-
-    Of the current round, `_may_call` says whether the model may call tools,
-    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
-    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
         self._are_shown = are_shown
         self._may_call = False
+        """Whether the model may call tools in the current round."""
         self._has_called = False
+        """Whether it has."""
         self._has_answer = False
+        """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        """The hidden messages of the whole run."""
         self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -23169,7 +23597,7 @@ def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
 
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
-"""The kinds of deltas that people read."""
+"""The kinds of deltas that users read."""
 
 
 @dataclass(slots=True)
@@ -23216,7 +23644,7 @@ class ShownThoughts:
         self._has_called = False
         """Whether the current response calls a tool."""
         self._has_words = False
-        """Whether the current response brought text that people read."""
+        """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
         """Those of the current response, by their indexes."""
         self._open: dict[int, _Message] = {}
@@ -23229,7 +23657,7 @@ class ShownThoughts:
     def begin_round(self) -> None:
         """Prepare for another answer of the model.
 
-        A call may be shown after its response, when a person was asked about it.
+        A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
         self._has_called = False
@@ -23260,7 +23688,7 @@ class ShownThoughts:
                 shown.append(event)
         return shown
 
-    def get_text(self, index: int) -> str:
+    def text_of(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
@@ -23288,7 +23716,7 @@ class ShownThoughts:
         if is_call(event.item) and not self._has_called:
             self._has_called = True
             if self._steps_as_thoughts:
-                shown += self._turn_messages()
+                shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
                 # A response without a word: a thought names the tool.
                 call_id = str(event.item.get("call_id"))
@@ -23297,7 +23725,7 @@ class ShownThoughts:
                 self._announced[call_id] = thought.end_event().item
         return [*shown, event]
 
-    def _turn_messages(self) -> list[CitedEvent]:
+    def _show_as_thoughts(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
         turned: list[CitedEvent] = []
         for index, message in self._messages.items():
@@ -23394,7 +23822,7 @@ class ShownThoughts:
                 shown.append(TextDelta(message.added.output_index, "text", 0, text))
         return shown
 
-    def finish(self, event: AnswerEvent) -> AnswerEvent:
+    def without_thoughts(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
 
         Whoever records the messages needs the model's own texts, so this comes later.
@@ -23437,7 +23865,7 @@ class RunTexts:
         thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
         self._texts = texts
         self._thoughts = thoughts
-        self.get_text = thoughts.get_text
+        self.text_of = thoughts.text_of
         self.build_carrier = thoughts.build_carrier
         self.new_index = thoughts.new_index
 
@@ -23490,21 +23918,11 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = dict(part)
-    if text:
-        answer["text"] = answer_text(text)
-    annotations: list[Item] = []
-    for annotation in content_parts(part.get("annotations")):
-        moved = dict(annotation)
-        for name in ANNOTATION_PLACES:
-            index = annotation.get(name)
-            if isinstance(index, int) and index >= 0:
-                # An index moves by the characters of the thoughts before it.
-                moved[name] = len(answer_text(text[:index]))
-        annotations.append(moved)
-    if annotations:
-        answer["annotations"] = annotations
-    return answer
+    if not text:
+        return part
+    # A place moves by the characters of the thoughts before it.
+    answer = {**part, "text": answer_text(text)}
+    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
@@ -23705,10 +24123,11 @@ def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
     """
     fitted: list[Item] = []
     for item in items:
-        if most_output is not None and is_call_output(item):
-            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
-            item = {**item, "output": output}  # noqa: PLW2901
-        fitted.append(item)
+        if most_output is None or not is_call_output(item):
+            fitted.append(item)
+            continue
+        output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+        fitted.append({**item, "output": output})
     return fit_input(fitted)
 
 
@@ -23789,7 +24208,7 @@ def page_result(
     return result
 
 
-def refused_metadata(
+def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
@@ -25919,10 +26338,14 @@ class Workspace:
         for part in parts:
             path = self._new_path()
             left = part.size
-            with spool.open("rb") as source, path.open("wb") as target:
-                source.seek(part.start)
-                while left:
-                    left -= target.write(source.read(min(left, MEBIBYTE)))
+            try:
+                with spool.open("rb") as source, path.open("wb") as target:
+                    source.seek(part.start)
+                    while left:
+                        left -= target.write(source.read(min(left, MEBIBYTE)))
+            except OSError:  # a full disk must not keep the beginning, too
+                path.unlink(missing_ok=True)
+                raise
             self._files.append(path)
             name = printable_name(part.name)
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -26154,24 +26577,21 @@ _TOOLS = {
         _PATH,
     ),
 }
-_MORE_TOOLS: dict[str, Mapping[str, Any]] = {
+_NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: properties for name, (_, properties) in _TOOLS.items()},
+    # What can be called although `specs` does not offer it: its caller describes it.
     "shell_execute": {"command": {}},
     "sandbox_fs_edit": {**_PATH, "old": {}, "new": {}},
 }
-"""What can be called although `specs` does not offer it: its caller describes it."""
+"""The arguments of each tool, which are all texts."""
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
-    properties: Mapping[str, Any]
-    if name in _TOOLS:
-        _, properties = _TOOLS[name]
-    elif name in _MORE_TOOLS:
-        properties = _MORE_TOOLS[name]
-    else:
+    if name not in _NEEDED_TEXTS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in properties}
+    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
     for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
@@ -26326,20 +26746,21 @@ class SandboxTools:
 
     def __init__(
         self,
+        workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
-        workspaces: Workspaces | None = None,
         private: PrivatePaths | None = None,
     ) -> None:
-        """`wheels` is the folder of packages that code can import, if there is one.
+        """`workspaces` outlive these tools.
 
-        `workspaces` outlive these tools; without them they have their own. A sandbox
-        in which code could see any of the `private` paths is not used.
+        `wheels` is the folder of packages that code can import, if there is one. A
+        sandbox in which code could see any of the `private` paths is not used.
         """
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
+        self._workspaces = workspaces
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
@@ -26347,10 +26768,6 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._own_workspaces: WorkspacePool | None = None
-        if workspaces is None:
-            workspaces = self._own_workspaces = WorkspacePool()
-        self._workspaces: Workspaces = workspaces
         self._problems: dict[str, str] = {}
         """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
@@ -26434,12 +26851,8 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                path = printable_name(file.name)[-80:]
-                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
-                    name = await self._receive_file(
-                        sandbox, workspace, key.user, file, path
-                    )
+                    name = await self._receive_file(sandbox, workspace, key.user, file)
                     if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -26460,12 +26873,13 @@ class SandboxTools:
         workspace: Workspace,
         user: str,
         file: OfferedFile,
-        path: str,
     ) -> str:
         """Put a file into the workspace; return its name there, which may be another.
 
         Raises _SandboxCallFailed.
         """
+        path = printable_name(file.name)[-80:]
+        path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
         async with self._workspaces.runs.hold_file(user):
             content = await file.read()
             if isinstance(content, str):
@@ -26509,18 +26923,14 @@ class SandboxTools:
         return SandboxResult(_make_storable(f"Error: {reason}"), failed=True)
 
     async def close(self) -> None:
-        """End what runs; remove the packages, and workspaces that are their own."""
+        """End what runs, and remove the packages."""
         self._is_closed = True
-        if self._own_workspaces is not None:
-            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._own_workspaces is not None:
-            await self._own_workspaces.close()
-        elif self._packages_folder is not None:
+        if self._packages_folder is not None:
             remove_folder(self._packages_folder)
 
     async def _run(
@@ -26849,19 +27259,6 @@ class Listener(Protocol):
         """Stop and close everything."""
 
 
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
-
-
 # --------------------------------------------------------------------------------------
 # gpt5_agent.pictures
 #
@@ -27096,7 +27493,12 @@ _TASK_INSTRUCTION = (
 
 
 def task_tools(own_tools: OwnToolSettings) -> list[Tool]:
-    """Return the tools that a task may use: it cannot ask anyone."""
+    """Return the tools that a task may use: it cannot ask anyone.
+
+    Without any there are no tasks, nor where nothing is delegated.
+    """
+    if not own_tools.delegates:
+        return []
     return [
         tool
         for tool in own_tools.tools
@@ -28861,12 +29263,10 @@ class _Agent:
 _MESSAGE_DEPTH = 3
 """How deep a chat is counted: messages, their fields, parts, and the fields of parts."""
 
-MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
+MakeProvider = Callable[[AgentRequest], Provider]
 
 
-def connect_provider(
-    request: AgentRequest, prepared: PreparedRun  # noqa: ARG001
-) -> Provider:
+def connect_provider(request: AgentRequest) -> Provider:
     """Return the Responses API at the request's endpoint."""
     return Attempts(request.endpoint, request.connections, request.limits)
 
@@ -28924,7 +29324,7 @@ async def _start_agent(
     async def run_task(task: AgentRequest, task_spending: Spending) -> ToolResult:
         task_steps = steps.begin_task()
         prepared = prepare_run(task)
-        provider = make_provider(task, prepared)
+        provider = make_provider(task)
         agent = _Agent(task, prepared, provider, task_spending, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
@@ -28939,7 +29339,7 @@ async def _start_agent(
 
     own = request.own_tools
     usable_tools = task_tools(own)
-    if own.delegates and usable_tools:
+    if usable_tools:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
         delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
         tools = (delegate, *own.tools)
@@ -28947,7 +29347,7 @@ async def _start_agent(
     size = count_entries(request.messages, _MESSAGE_DEPTH)
     prepared = await run_work(size, partial(prepare_run, request))
     spending.add_earlier(prepared.earlier_rounds.spending)
-    provider = make_provider(request, prepared)
+    provider = make_provider(request)
     return _Agent(request, prepared, provider, spending, steps)
 
 
@@ -29002,8 +29402,18 @@ _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
 
 
+MOST_ANSWERS = 50
+"""Of one user at once. Each holds one of the server's threads until it ends, or a stream
+for a beat at a time."""
+
+
 class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
+
+
+_TOO_MANY_ANSWERS = (
+    "{} of your answers are under way. Wait until one of them has ended."
+)
 
 
 class _AnswerReader:
@@ -29108,6 +29518,8 @@ class AsyncBridge:
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._lock = Lock()
+        self._answers = Counter[str]()
+        """How many of each user are under way."""
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
@@ -29117,22 +29529,29 @@ class AsyncBridge:
         self,
         pieces: AsyncGenerator[AnswerPiece, None],
         beat: AnswerPiece = KEEPALIVE_CHUNK,
+        user: str = "",
     ) -> Iterator[AnswerPiece]:
-        """Return `pieces` as a plain iterator; raises BridgeClosed."""
+        """Return `pieces` for a user as a plain iterator; raises what `run` raises."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds, beat)
-        self._submit(reader.consume(pieces, self._last_piece))
+        self._submit(reader.consume(pieces, self._last_piece), user)
         return reader
 
-    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Return the result of `work`; raises BridgeClosed, also while it runs."""
+    def run(self, work: Coroutine[Any, Any, _Result], user: str = "") -> _Result:
+        """Return the result of `work` for a user; raises BridgeClosed, also while it runs.
+
+        Raises InvalidRequest for one of too many; who is unknown may have any number.
+        """
         try:
-            return self._submit(work).result()
+            return self._submit(work, user).result()
         except CancelledError:
             raise BridgeClosed from None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` without waiting for it. A bridge that is closed drops it."""
-        with suppress(BridgeClosed):
+        """Run `work` without waiting for it.
+
+        A bridge that is closed, or that no thread can be started for, drops it.
+        """
+        with suppress(BridgeClosed, OSError, RuntimeError):
             self._submit(work)
 
     def close(self) -> None:
@@ -29146,30 +29565,63 @@ class AsyncBridge:
                 loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Start `work` in the event loop of the thread; raises BridgeClosed."""
+    def _submit(
+        self, work: Coroutine[Any, Any, _Result], user: str = ""
+    ) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed.
+
+        Also InvalidRequest for one of too many of a user, and what the system raises that
+        lacks files or threads: the next work tries again.
+        """
         with self._lock:
-            if self._is_closed:
+            try:
+                if self._is_closed:
+                    raise BridgeClosed
+                if user and self._answers[user] >= MOST_ANSWERS:
+                    raise InvalidRequest(_TOO_MANY_ANSWERS.format(MOST_ANSWERS))
+                loop = self._loop or self._start_thread()
+            except BaseException:
                 work.close()
-                raise BridgeClosed
-            if self._loop is None:
-                started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-                self._thread = Thread(
-                    target=self._run_thread, args=(started,), name="agent", daemon=True
-                )
-                self._thread.start()
-                self._loop = started.get()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+                raise
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+            if user:
+                self._answers[user] += 1
+        if user:
+            future.add_done_callback(partial(self._end, user))
+        return future
 
-    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run in asyncio's own loop, whatever loop the server has."""
+    def _end(self, user: str, _: object) -> None:
+        """Note that an answer of a user has ended."""
+        with self._lock:
+            self._answers[user] -= 1
+            if not self._answers[user]:
+                del self._answers[user]
+
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Return asyncio's own loop, whatever loop the server has, once its thread runs.
+
+        The loop is made here: whoever waits for a thread that fails waits forever.
+        """
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
-        with asyncio.Runner(loop_factory=own_loop) as runner:
-            runner.run(self._run_loop(started))
+        loop: asyncio.AbstractEventLoop = own_loop()
+        thread = Thread(
+            target=self._run_thread, args=(loop,), name="agent", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            loop.close()
+            raise
+        self._thread = thread
+        self._loop = loop
+        return loop
 
-    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    def _run_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._run_loop())
+
+    async def _run_loop(self) -> None:
         """Run until we are closed, then leave nothing in the loop."""
-        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
@@ -29437,7 +29889,6 @@ class HostFiles:
             await self._call("DELETE", f"files/{row.get('id')}")
 
     async def aclose(self) -> None:
-        """Close the session."""
         session = self._session
         self._session = None
         if session is not None:
@@ -30101,10 +30552,10 @@ class OwnToolPool:
             log = AgentLog("sandbox")
             folder = pipelines_folder()  # valves and the key that seals them
             self._sandboxes[key] = SandboxTools(
+                self._workspaces,
                 limits,
                 wheels,
                 log.warn,
-                workspaces=self._workspaces,
                 private={"PIPELINES_DIR": Path(folder)} if folder else {},
             )
         # The last of all: it was used last.
@@ -30522,6 +30973,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
             continue
         given = call.body.get(row.request_key)
         own = values[name]
+        # The valve's own value says of which kind a request's has to be.
         if row.bounds:
             values[name] = clamp_number(given, *row.bounds, own)
         elif isinstance(own, bool) and given is not None:
@@ -30558,9 +31010,9 @@ def _build_tool_settings(
         delegates=valves.DELEGATION,
         store_file=store_file,
     )
-    if not (own.delegates and task_tools(own)):
-        return own
-    return own._replace(approver=build_approver([*own_names, DELEGATE]))
+    if task_tools(own):  # then the tool that delegates runs here, too
+        own = own._replace(approver=build_approver([*own_names, DELEGATE]))
+    return own
 
 
 def read_guide(valves: Valves) -> Guide:
@@ -30569,13 +31021,6 @@ def read_guide(valves: Valves) -> Guide:
 
 
 def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
     """Return the API key of the valves or of the environment; empty without one.
 
     Raises InvalidRequest for a key that cannot be read.
@@ -30593,7 +31038,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
             f"server's environment variable {ACCESS_VARIABLE}.",
             remedy="setup",
         )
-    key = _read_api_key(valves)
+    key = read_api_key(valves)
     if not key:
         raise missing_key_error(PIPELINE_SHELL)
     valve = "EXTRA_HEADERS"
@@ -30810,7 +31255,7 @@ class HostRenderer:
         if thought_index is None:
             return
         items_and_texts = [
-            (item, self._texts.get_text(index)) for index, item in event.items
+            (item, self._texts.text_of(index)) for index, item in event.items
         ]
         details = write_details(
             event.name,
@@ -30898,11 +31343,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
-        metadata = _report_refusal(call, error)
-        message = report_exception(call.log, error, PIPELINE_SHELL)
-        caller = call.caller
-        client = None if caller.is_open_webui else client_view(caller)
-        for chunk in failure_chunks(caller, message, error, metadata, client):
+        for chunk in failed_stream(call, error):
             yield chunk
     yield DONE_LINE
 
@@ -30919,10 +31360,24 @@ async def answer_once(call: PipelineCall) -> Chunk:
                         pass
             result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        metadata = _report_refusal(call, error)
-        message = report_exception(call.log, error, PIPELINE_SHELL)
-        result = whole_failure(call.caller, message, error, metadata)
+        result = failed_result(call, error)
     return whole_characters(result)
+
+
+def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
+    """Log why there is no answer; return what its stream ends with."""
+    metadata = _report_refusal(call, error)
+    message = report_exception(call.log, error, PIPELINE_SHELL)
+    caller = call.caller
+    client = None if caller.is_open_webui else client_view(caller)
+    return failure_chunks(caller, message, error, metadata, client)
+
+
+def failed_result(call: PipelineCall, error: Exception) -> Chunk:
+    """Log why there is no answer; return what takes its place."""
+    metadata = _report_refusal(call, error)
+    message = report_exception(call.log, error, PIPELINE_SHELL)
+    return whole_failure(call.caller, message, error, metadata)
 
 
 def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
@@ -30930,7 +31385,7 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
     if call.caller.task:
         return None
     model = resolve_model(call.model).id
-    return refused_metadata(call.log, call.strategy, model, error)
+    return log_refusal(call.log, call.strategy, model, error)
 
 
 @asynccontextmanager
@@ -30967,19 +31422,17 @@ async def _open_run(
             )
         else:
             renderer = ClientRenderer(emits_thoughts, caller)
-        async with (
-            aclosing(run_agent(request)) as events,
-            aclosing(_report_run(call, events, audit)) as reported_events,
-        ):
-            yield reported_events, renderer
 
+        async def reported_events() -> _Events:
+            async with aclosing(run_agent(request)) as events:
+                async for event in events:
+                    if isinstance(event, RunDone):
+                        yield _reported(call, event, audit)
+                    else:
+                        yield event
 
-async def _report_run(
-    call: PipelineCall, events: _Events, audit: AuditLog | None
-) -> _Events:
-    """Yield the events, the last one as it is reported."""
-    async for event in events:
-        yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+        async with aclosing(reported_events()) as events:
+            yield events, renderer
 
 
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
@@ -31186,13 +31639,14 @@ class Pipeline:
             valves = usable_settings(self.valves).valves
             endpoint = build_endpoint(valves, _new_log())
             if not endpoint.serves_openai:
-                self._bridge.begin(self._refresh_models(endpoint))
+
+                async def refresh() -> None:  # in the loop whose connections it uses
+                    self._shared.listed.refresh(endpoint, self._shared.connections)
+
+                self._bridge.begin(refresh())
         return [
             {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
         ]
-
-    async def _refresh_models(self, endpoint: Endpoint) -> None:
-        self._shared.listed.refresh(endpoint, self._shared.connections)
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped.
@@ -31266,18 +31720,24 @@ class Pipeline:
             attached=read_attached(body),
             notices=self._find_notices(settings, log),
         )
+        sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
             if caller.streams:
                 beat = CLIENTS_KEEPALIVE_CHUNK
                 if caller.is_open_webui:
                     beat = KEEPALIVE_CHUNK
-                return self._bridge.stream(stream_answer(call), beat)
-            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
+                return self._bridge.stream(stream_answer(call), beat, sender)
+            return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
         except BridgeClosed:
-            error = error_chunk(_STOPPED_TEXT)
+            stopped = error_chunk(_STOPPED_TEXT)
             if caller.streams:
-                return iter((error, DONE_LINE))
-            return error
+                return iter((stopped, DONE_LINE))
+            return stopped
+        except Exception as error:  # no thread could be started, or there are too many
+            if not caller.streams:
+                return failed_result(call, error)
+            pieces: list[AnswerPiece] = [*failed_stream(call, error), DONE_LINE]
+            return iter(pieces)
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
@@ -31310,5 +31770,7 @@ def _is_from_inlet(body: Mapping[str, Any], valves: Valves) -> bool:
 
 
 def _context_signer(valves: Valves) -> Sign:
-    secret = signing_secret(read_api_key(valves))
-    return signer(secret, "gpt5_agent context")
+    key = ""
+    with suppress(InvalidRequest):  # a question without a key tells why it is refused
+        key = read_api_key(valves)
+    return signer(signing_secret(key), "gpt5_agent context")

@@ -46,6 +46,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from inspect import signature
 from itertools import islice
+from math import ceil
 from traceback import extract_tb
 from types import MappingProxyType
 from typing import (
@@ -61,6 +62,7 @@ from typing import (
 )
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -347,7 +349,7 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects the oldest are forgotten.
+    too many subjects, the oldest are forgotten that only the same user met, or of all.
     """
 
     def __init__(
@@ -373,7 +375,10 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            del self._ends[next(iter(self._ends))]
+            own = (
+                known for known in self._ends if self._ends[known].keys() == {user_id}
+            )
+            del self._ends[next(own, next(iter(self._ends)))]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:
@@ -458,10 +463,12 @@ class ApiError(NamedTuple):
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
+    """Whether it was found in a text, where words of the request may be, too."""
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    is_bare_text: bool = False
+    """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
     since 1970 (`retries.seconds_until`)."""
@@ -660,14 +667,18 @@ _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 def read_error_body(body: bytes | bytearray) -> ApiError:
     """Return the error of the body of a refusal.
 
-    The API sends JSON. Of a page only the title is kept, for administrators.
+    The API sends JSON. Of a page only the title is kept, for administrators. A bare text
+    is what servers in Rust say of a request that they cannot read (DeepSeek's and
+    SGLang's router, sgl-project/sglang 30781).
     """
     try:
         return read_api_error(load_json(body))
     except ValueError:
         text = body.decode("utf-8", errors="replace")
     if not _PAGE.match(text):
-        return ApiError()
+        is_readable = bool(text.strip()) and "\ufffd" not in text
+        error = read_api_error(text.strip()) if is_readable else ApiError()
+        return error._replace(is_bare_text=is_readable)
     title = _TITLE.search(text)
     return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
 
@@ -752,6 +763,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -764,6 +777,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -916,7 +935,7 @@ def _inner_error(text: str) -> ApiError | None:
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [*map(_printed_row, printed)]
+        rows = [_printed_row(row) for row in printed]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -1227,6 +1246,17 @@ class Endpoint:
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account.
+
+    What a server is taken for, by its address and its `compatibility`:
+
+                         is_openai    has_own_services    serves_openai    is_gateway
+        OpenAI           yes          yes                 yes              no
+        OpenAI, strict   no           no                  yes              no
+        Azure            no           yes                 yes              no
+        Azure, strict    no           no                  yes              no
+        other            no           no                  no               yes
+        other, openai    yes          yes                 yes              yes
+        other, strict    no           no                  no               yes
     """
 
     base_url: str = field(repr=False)
@@ -1966,8 +1996,35 @@ _SAME_REASONS = {
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
+    if error.status:
+        return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    return Ending(kind, code, failure_message(error), failure_fault(error))
+    word = _message_word(_list_failure_words(error))
+    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    message = form.format(
+        code=_fill_in(code),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
+    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
+
+
+def ending_of_refusal(status: int, error: ApiError) -> Ending:
+    """Return the ending of an HTTP status of 300 or more."""
+    word = _message_word(_list_refusal_words(status, error))
+    shown_code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        shown_code = _fill_in(error.code)
+    message = _MESSAGES_BY_CODE[word].format(
+        code=shown_code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
 
 
 _OWN_MESSAGE = "-"
@@ -2036,28 +2093,6 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     return " ".join(quotes)
 
 
-def failure_message(error: ApiError) -> str:
-    """Return the message for an error after the request was accepted."""
-    if error.status:
-        return refusal_message(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    return message.format(
-        code=_fill_in(_find_code(error)),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-
-
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    if error.status:
-        return refusal_fault(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
@@ -2079,27 +2114,6 @@ def _list_failure_words(error: ApiError) -> list[str]:
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
     return words
-
-
-def refusal_message(status: int, error: ApiError) -> str:
-    """Return the message for an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        code = _fill_in(error.code)
-    return _MESSAGES_BY_CODE[word].format(
-        code=code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 _UNCERTAIN_STATUSES = (403, 429)
@@ -2166,6 +2180,12 @@ def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
     word = _message_word(_list_failure_words(error))
     return word in ("context_length_exceeded", "model_not_found")
+
+
+def is_too_long(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the chat does not fit into the model's context."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word == "context_length_exceeded"
 
 
 def has_known_cause(status: int, error: ApiError) -> bool:
@@ -2256,9 +2276,10 @@ _PHRASES = (
         "model_not_found",
     ),
     (
-        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
-        # Ollama.
-        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported",
@@ -4122,10 +4143,9 @@ def count_updates(items: Iterable[Item]) -> int:
 
 def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
+        part = text_part("text", text)
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -4163,9 +4183,35 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-ANNOTATION_PLACES = ("start_index", "end_index", "index")
+_ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
+
+
+def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
+    """Return a part of a content whose annotations are at other places of its text."""
+    moved: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        places: Item = {}
+        for name in _ANNOTATION_PLACES:
+            place = annotation.get(name)
+            if isinstance(place, int) and place >= 0:
+                places[name] = move(place)
+        moved.append({**annotation, **places})
+    return {**part, "annotations": moved} if moved else part
+
+
+def flat_annotation(annotation: Item) -> Item:
+    """Return an annotation as the API has it: with the fields of a cited page in itself.
+
+    Chat Completions, and gateways that translate them, have these in `url_citation`
+    (theopenco/llmgateway 2992).
+    """
+    kind = annotation.get("type")
+    inner = annotation.get("url_citation")
+    if kind == "url_citation" and isinstance(inner, dict):
+        return {**inner, "type": kind}
+    return annotation
 
 
 def find_call_ids(items: Iterable[Item]) -> set[str]:
@@ -4263,6 +4309,27 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
+def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with each output directly after its call."""
+    paired = _find_pairs(items)
+    calls: dict[str, int] = {}
+    outputs: dict[int, Item] = {}
+    for index in sorted(paired):
+        item = items[index]
+        if is_call(item):
+            calls[item["call_id"]] = index
+        else:
+            outputs[calls[item["call_id"]]] = item
+    ordered: list[Item] = []
+    for index, item in enumerate(items):
+        if index in paired and is_call_output(item):
+            continue
+        ordered.append(item)
+        if index in outputs:
+            ordered.append(outputs[index])
+    return ordered
+
+
 INSTRUCTING = ("system", "developer")
 """The roles of messages that tell the model what to do."""
 _INPUT_ROLES = ("user", *INSTRUCTING)
@@ -4321,18 +4388,21 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
+_TEXT_PART_TYPES = {
+    "text": "output_text",
+    "refusal": "refusal",
+    "summary": "summary_text",
+    "reasoning": "reasoning_text",
 }
-"""The API's parts of the texts that deltas grow."""
+"""The API's types of parts, by the kinds of texts that deltas grow."""
 
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+    part: Item = {"type": _TEXT_PART_TYPES[kind], _text_field(kind): text}
+    if kind == "text":
+        part["annotations"] = []
+    return part
 
 
 def _text_field(kind: str) -> str:
@@ -4475,11 +4545,8 @@ def is_hosted(item: JsonObject) -> bool:
     return item_type(item) in TOOL_OF_ITEM
 
 
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
+def is_returnable_hosted(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     tool = maker_of(item)
     if not tool.type or kind.returned == "never":
@@ -4489,6 +4556,7 @@ def is_host_returned(item: JsonObject) -> bool:
     action = as_mapping(item.get("action")).get("type")
     if tool.type == "web_search" and action not in _ACTIONS:
         return False
+    # Without the list of a server's tools the API asks the server again.
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
     return all(item.get(key) is not None for key in kind.required)
@@ -4496,7 +4564,7 @@ def is_host_returned(item: JsonObject) -> bool:
 
 def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
+    return is_returnable_hosted(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
@@ -4951,7 +5019,7 @@ def _cost_of_tokens(
 
 _STANDARD_TIERS = ("", "auto", "default")
 """The empty tier is that of a sum, or of a server that names none."""
-WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+_WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
 """By the time that a background answer may take, at the standard tier: "30% below
 Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
@@ -4961,7 +5029,7 @@ def _tier_factor(
 ) -> float | None:
     """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
-        return WINDOW_FACTORS.get(completion_window, 1)
+        return _WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
@@ -5071,6 +5139,9 @@ are parsed."""
 # the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
+
+ADMINISTRATION_ID = "openai_responses_administration"
+"""The id with which the filter has to be installed: the pipe finds it by that."""
 
 ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
@@ -5315,8 +5386,11 @@ class Administration(Protocol):
 
 
 def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
     return list(dict.fromkeys(word for word in words if word))
 
 
@@ -5500,7 +5574,10 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
 # --------------------------------------------------------------------------------------
 
 
-_TASK_SETTINGS = ("task.model.external", "task.model.default")
+_TASK_SETTINGS = ("task.model.default", "task.model.external")
+_COMPACTION_SETTING = "chat.context_compaction.model"
+TASK_MODEL_SETTINGS = (*_TASK_SETTINGS, _COMPACTION_SETTING)
+"""All of them, for who looks for models that are gone."""
 _MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
     "title_generation": _TASK_SETTINGS,
     "follow_up_generation": _TASK_SETTINGS,
@@ -5510,7 +5587,7 @@ _MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
     "image_prompt_generation": _TASK_SETTINGS,
     "autocomplete_generation": _TASK_SETTINGS,
     "function_calling": _TASK_SETTINGS,
-    "context_compaction": ("chat.context_compaction.model",),
+    "context_compaction": (_COMPACTION_SETTING,),
 }
 """The settings of the host that choose the model of a task.
 
@@ -5597,6 +5674,16 @@ def exports_telemetry() -> bool:
         return bool(host_name("env", "ENABLE_OTEL") and (traces or metrics))
     except HostTooOld:
         return False
+
+
+async def stored_valves(filter_id: str) -> JsonObject | None:
+    """Return the valves of a filter as they are stored; None if they cannot be read.
+
+    The host gives a filter its defaults then (models/functions.py:360 of 0.12.4).
+    """
+    functions = host_name("models.functions", "Functions")
+    stored = await functions.get_function_valves_by_ids([filter_id])
+    return as_mapping(stored[filter_id]) if filter_id in stored else None
 
 
 # --------------------------------------------------------------------------------------
@@ -6116,6 +6203,14 @@ def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
     return Purchases(*(sum(column) for column in columns))
 
 
+class KnownRows(list[UsageRow]):
+    """The rows of a user that an answer of theirs knows."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__()
+        self.user_id = user_id
+
+
 class UsageTable:
     """The tables, and what is still to be added to them."""
 
@@ -6125,9 +6220,18 @@ class UsageTable:
         self._readers = Counter[str]()
         """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
+        self._known = WeakValueDictionary[int, KnownRows]()
+        """What each answer that is under way knows, by its `id`."""
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
-        """Add a row soon, and what its money bought; no one waits for it."""
+        """Add a row soon, and what its money bought; no one waits for it.
+
+        The user's other answers know it at once.
+        """
+        for known in [*self._known.values()]:
+            has_row = bool(known) and known[-1] is row  # its own answer has added it
+            if known.user_id == row.user_id and not has_row:
+                known.append(row)
         self._add_due(row, bought)
         self._start_writer()
 
@@ -6160,45 +6264,60 @@ class UsageTable:
             del self._due[oldest]
 
     async def _write(self) -> None:
-        """Write what is due, until nothing is or the database refuses it.
+        """Write what is due; what comes meanwhile is written by the next task.
 
         The rows of a user wait while that user's are read.
         """
-        while keys := [key for key in self._due if not self._readers[key[0]]]:
-            # In one order: two servers never wait for each other's rows.
-            due = sorted(self._due.pop(key) for key in keys)
-            self.problem = ""
-            usage = [row._asdict() for row, _ in due]
-            purchases: list[dict[str, object]] = []
+        keys = self._keys_to_write()
+        if not keys:
+            return
+        # In one order: two servers never wait for each other's rows.
+        due = sorted(self._due.pop(key) for key in keys)
+        self.problem = ""
+        usage = [row._asdict() for row, _ in due]
+        purchases: list[dict[str, object]] = []
+        for row, bought in due:
+            if any(bought):
+                key = {"user_id": row.user_id, "day": row.day, "model": row.model}
+                purchases.append({**key, **bought._asdict()})
+        additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+        if purchases:
+            additions.append((_ADD_PURCHASES, purchases))
+        try:
+            await _run_with_tables(*additions)
+        except Exception as error:
             for row, bought in due:
-                if any(bought):
-                    key = {"user_id": row.user_id, "day": row.day, "model": row.model}
-                    purchases.append({**key, **bought._asdict()})
-            additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
-            if purchases:
-                additions.append((_ADD_PURCHASES, purchases))
-            try:
-                await _run_with_tables(*additions)
-            except Exception as error:
-                for row, bought in due:
-                    self._add_due(row, bought)
-                self.problem = _NOT_COUNTED.format(type(error).__name__)
-                return
+                self._add_due(row, bought)
+            self.problem = _NOT_COUNTED.format(type(error).__name__)
+            return
+        if self._keys_to_write():
+            self._writer = asyncio.create_task(self._write())
+
+    def _keys_to_write(self) -> list[tuple[str, str, str]]:
+        return [key for key in self._due if not self._readers[key[0]]]
 
     async def flush(self) -> None:
-        """Wait until what is due was written, or could not be."""
+        """Wait until what is due now was written, or could not be.
+
+        Others may always add more, so what comes meanwhile is not waited for.
+        """
         await asyncio.wait([self._start_writer()])
+        # That one may have begun before; then the next one has what was due.
+        if self._writer and not self._writer.done():
+            await asyncio.wait([self._writer])
 
     async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
-        """Return the rows of a user from a day on.
+        """Return the rows of a user from a day on, and those that are added later.
 
         What could not be written yet counts, too.
         """
+        rows = KnownRows(user_id)
         async with self._reading(user_id):
-            rows = await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
+            rows += await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
             for row, _ in self._due.values():
                 if row.user_id == user_id and row.day >= since:
                     rows.append(row)
+            self._known[id(rows)] = rows
         return rows
 
     async def day_rows(self, since: str) -> list[UsageRow]:
@@ -6401,7 +6520,7 @@ def day_picture(
 
     start = (since - date(1970, 1, 1)).days * _DAY_MS
     end = start + days * _DAY_MS
-    every = -(-days // _MOST_LABELS)
+    every = ceil(days / _MOST_LABELS)
     ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
     x = {
         "field": "from",
@@ -6961,11 +7080,13 @@ def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
+_IN_LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+"""A place in each address of which a page makes a link by itself."""
 
 
 def _plain(text: str) -> str:
     """Return a text that means nothing to a page."""
-    return _NOT_PLAIN.sub(" ", text)
+    return _IN_LINKS.sub(" ", _NOT_PLAIN.sub(" ", text))
 
 
 def _cleaned(rows: Iterable[UsageRow]) -> list[UsageRow]:
@@ -7632,29 +7753,6 @@ class LimitReached(Exception):
     """A question is refused; the host shows the message in the chat."""
 
 
-class _AppState(Protocol):
-    """What the host's application knows."""
-
-    MODELS: Mapping[str, JsonObject]
-    """By their ids."""
-
-
-class _HostApp(Protocol):
-    """The host's application."""
-
-    @property
-    def state(self) -> _AppState:
-        """What it knows."""
-
-
-class HostRequest(Protocol):
-    """The host's request, a FastAPI one."""
-
-    @property
-    def app(self) -> _HostApp:
-        """The application that answers it."""
-
-
 def agent_facts(user: JsonObject, model: str) -> CallFacts:
     """Return the facts of a question to an agent; `user` is the host's `__user__`."""
     return {
@@ -7675,12 +7773,11 @@ class AgentModel(NamedTuple):
     """As the server lists it."""
 
 
-def find_agent_model(
-    model: JsonObject, request: HostRequest | None
-) -> AgentModel | None:
+def find_agent_model(model: JsonObject, request: Any) -> AgentModel | None:
     """Return the model of a Pipelines server that the host asks; None for others.
 
-    `model` is the host's `__model__`. One of the workspace has only the id of its base.
+    `model` is the host's `__model__`. One of the workspace has only the id of its base,
+    which the application that has got the `request` knows.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
@@ -7822,16 +7919,19 @@ def _each_once(names: Iterable[str]) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-_FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
     "The id of this filter is {}, so the pipe does not find it, and limits do not "
-    "apply. Install it with the id " + _FILTER_ID + "."
+    "apply. Install it with the id " + ADMINISTRATION_ID + "."
 )
 _NOT_KNOWN = (
     "Your usage cannot be read at the moment (Open WebUI's database reports {}), so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
+_NO_SETTINGS = (
+    "The limits cannot be read at the moment, so nothing is sent. Try again; if the "
+    "problem persists, tell an administrator."
+)
 _NO_STREAM = (
     "Your usage is limited, and this model's usage is counted only in a stream. Send "
     "the request with `stream`."
@@ -7909,9 +8009,9 @@ class Filter:
         body: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
         __metadata__: JsonObject | None = None,
-        __id__: str = _FILTER_ID,
+        __id__: str = ADMINISTRATION_ID,
         __event_emitter__: EventEmitter | None = None,
     ) -> JsonObject:
         """Refuse a question to the agent pipeline above a limit.
@@ -7921,13 +8021,17 @@ class Filter:
         """
         body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
-        if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
+        if (
+            __id__ != ADMINISTRATION_ID
+            and user.get("role") == "admin"
+            and __event_emitter__
+        ):
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
         model = find_agent_model(__model__ or {}, __request__)
         if model is None:
             return body
-        limits = await self._agent_limits(agent_facts(user, model.name))
+        limits = await self._agent_limits(agent_facts(user, model.name), __id__)
         refusal = limits.refusal(model.id, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
@@ -7939,11 +8043,16 @@ class Filter:
             raise LimitReached(refusal)
         return body
 
-    async def _agent_limits(self, facts: CallFacts) -> UserLimits:
+    async def _agent_limits(self, facts: CallFacts, filter_id: str) -> UserLimits:
         """Return what the user of an agent may use; raises LimitReached."""
         try:
             rules = self.valves.USER_LIMITS_JSON
+            stored = {} if rules.strip() else await stored_valves(filter_id)
+            if stored is None or as_text(stored.get("USER_LIMITS_JSON")).strip():
+                raise LimitReached(_NO_SETTINGS)  # the host could not read the valves
             return await read_user_limits(rules, facts, self._usage)
+        except LimitReached:
+            raise
         except Exception as error:
             # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__
@@ -7954,7 +8063,7 @@ class Filter:
         event: JsonObject,
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
-        __request__: HostRequest | None = None,
+        __request__: Any = None,
     ) -> JsonObject:
         """Count what an answer of the agent pipeline reports."""
         # Stream filters see every chunk; few of them report usage.

@@ -33,14 +33,6 @@ CONTROLS_VERSION = 1
 different releases work together as long as they have the same."""
 
 
-def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
-    """Set one switch for the pipe; a plain HTTP call has no metadata."""
-    if metadata is None:
-        return
-    switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
-    switches[name] = value
-
-
 class Switch:
     """A filter that the page shows as a switch, with a drawing of its own."""
 
@@ -54,8 +46,9 @@ class Switch:
             default=0, description="Filters with a lower number run earlier."
         )
 
-    def __init__(self, drawing: str) -> None:
-        """Take the lines of an SVG as the icon."""
+    def __init__(self, name: str, drawing: str) -> None:
+        """`name` is what the pipe calls the switch; an SVG of the `drawing` is the icon."""
+        self._name = name
         self.valves = self.Valves()
         self.toggle = True
         # An address of the picture itself; Open WebUI inverts it on a dark page.
@@ -64,6 +57,20 @@ class Switch:
             "fill='none' viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
             f"stroke-linecap='round' stroke-linejoin='round'>{drawing}</svg>"
         )
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Tell the pipe; called only while the switch is on."""
+        self._tell_pipe(__metadata__, True)
+        return body
+
+    def _tell_pipe(self, metadata: dict[str, Any] | None, value: object) -> None:
+        """Set the switch for the pipe; a plain HTTP call has no metadata."""
+        if metadata is None:
+            return
+        switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+        switches[self._name] = value
 
 
 # --------------------------------------------------------------------------------------
@@ -77,15 +84,9 @@ class Filter(Switch):
     """A switch for the work of one message; what an agent does, the pipe knows."""
 
     def __init__(self) -> None:
-        """Draw the icon."""
+        """Say what the pipe is asked for, and draw the icon."""
         super().__init__(
+            "agent",
             "<path d='M12 8V4m-8 8H2m20 0h-2M9 13v2m6-2v2'/>"
-            "<rect x='4' y='8' width='16' height='12' rx='2'/>"
+            "<rect x='4' y='8' width='16' height='12' rx='2'/>",
         )
-
-    async def inlet(
-        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Ask the pipe for an agent; called only while the switch is on."""
-        tell_pipe(__metadata__, "agent", True)
-        return body

@@ -418,10 +418,12 @@ class ApiError(NamedTuple):
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
+    """Whether it was found in a text, where words of the request may be, too."""
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    is_bare_text: bool = False
+    """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
     since 1970 (`retries.seconds_until`)."""
@@ -620,14 +622,18 @@ _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 def read_error_body(body: bytes | bytearray) -> ApiError:
     """Return the error of the body of a refusal.
 
-    The API sends JSON. Of a page only the title is kept, for administrators.
+    The API sends JSON. Of a page only the title is kept, for administrators. A bare text
+    is what servers in Rust say of a request that they cannot read (DeepSeek's and
+    SGLang's router, sgl-project/sglang 30781).
     """
     try:
         return read_api_error(load_json(body))
     except ValueError:
         text = body.decode("utf-8", errors="replace")
     if not _PAGE.match(text):
-        return ApiError()
+        is_readable = bool(text.strip()) and "\ufffd" not in text
+        error = read_api_error(text.strip()) if is_readable else ApiError()
+        return error._replace(is_bare_text=is_readable)
     title = _TITLE.search(text)
     return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
 
@@ -712,6 +718,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -724,6 +732,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -876,7 +890,7 @@ def _inner_error(text: str) -> ApiError | None:
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [*map(_printed_row, printed)]
+        rows = [_printed_row(row) for row in printed]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -1607,8 +1621,35 @@ _SAME_REASONS = {
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
+    if error.status:
+        return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    return Ending(kind, code, failure_message(error), failure_fault(error))
+    word = _message_word(_list_failure_words(error))
+    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    message = form.format(
+        code=_fill_in(code),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+    )
+    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
+
+
+def ending_of_refusal(status: int, error: ApiError) -> Ending:
+    """Return the ending of an HTTP status of 300 or more."""
+    word = _message_word(_list_refusal_words(status, error))
+    shown_code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        shown_code = _fill_in(error.code)
+    message = _MESSAGES_BY_CODE[word].format(
+        code=shown_code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
 
 
 _OWN_MESSAGE = "-"
@@ -1677,28 +1718,6 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     return " ".join(quotes)
 
 
-def failure_message(error: ApiError) -> str:
-    """Return the message for an error after the request was accepted."""
-    if error.status:
-        return refusal_message(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    message = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    return message.format(
-        code=_fill_in(_find_code(error)),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-
-
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    if error.status:
-        return refusal_fault(error.status, error)
-    word = _message_word(_list_failure_words(error))
-    return FAULTS.get(("refused", word), NO_FAULT)
-
-
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
@@ -1720,27 +1739,6 @@ def _list_failure_words(error: ApiError) -> list[str]:
     if error.is_any_of(_REJECTED_CODES):
         words.append(REJECTED)
     return words
-
-
-def refusal_message(status: int, error: ApiError) -> str:
-    """Return the message for an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        code = _fill_in(error.code)
-    return _MESSAGES_BY_CODE[word].format(
-        code=code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 _UNCERTAIN_STATUSES = (403, 429)
@@ -1807,6 +1805,12 @@ def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
     word = _message_word(_list_failure_words(error))
     return word in ("context_length_exceeded", "model_not_found")
+
+
+def is_too_long(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the chat does not fit into the model's context."""
+    word = _message_word(_list_refusal_words(status, error))
+    return word == "context_length_exceeded"
 
 
 def has_known_cause(status: int, error: ApiError) -> bool:
@@ -1897,9 +1901,10 @@ _PHRASES = (
         "model_not_found",
     ),
     (
-        # OpenRouter; a model that only has another API, at OpenAI, Bedrock, Copilot and
-        # Ollama.
-        r"no endpoints found for|not in v1/responses|support the '/v1/responses' API"
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported",
@@ -2390,10 +2395,9 @@ def count_updates(items: Iterable[Item]) -> int:
 
 def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part: Item = {"type": "output_text", "text": text, "annotations": []}
-    else:
-        part = {"type": "input_text", "text": text}
+        part = text_part("text", text)
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -2431,9 +2435,35 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-ANNOTATION_PLACES = ("start_index", "end_index", "index")
+_ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
+
+
+def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
+    """Return a part of a content whose annotations are at other places of its text."""
+    moved: list[Item] = []
+    for annotation in content_parts(part.get("annotations")):
+        places: Item = {}
+        for name in _ANNOTATION_PLACES:
+            place = annotation.get(name)
+            if isinstance(place, int) and place >= 0:
+                places[name] = move(place)
+        moved.append({**annotation, **places})
+    return {**part, "annotations": moved} if moved else part
+
+
+def flat_annotation(annotation: Item) -> Item:
+    """Return an annotation as the API has it: with the fields of a cited page in itself.
+
+    Chat Completions, and gateways that translate them, have these in `url_citation`
+    (theopenco/llmgateway 2992).
+    """
+    kind = annotation.get("type")
+    inner = annotation.get("url_citation")
+    if kind == "url_citation" and isinstance(inner, dict):
+        return {**inner, "type": kind}
+    return annotation
 
 
 def find_call_ids(items: Iterable[Item]) -> set[str]:
@@ -2531,6 +2561,27 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
+def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with each output directly after its call."""
+    paired = _find_pairs(items)
+    calls: dict[str, int] = {}
+    outputs: dict[int, Item] = {}
+    for index in sorted(paired):
+        item = items[index]
+        if is_call(item):
+            calls[item["call_id"]] = index
+        else:
+            outputs[calls[item["call_id"]]] = item
+    ordered: list[Item] = []
+    for index, item in enumerate(items):
+        if index in paired and is_call_output(item):
+            continue
+        ordered.append(item)
+        if index in outputs:
+            ordered.append(outputs[index])
+    return ordered
+
+
 INSTRUCTING = ("system", "developer")
 """The roles of messages that tell the model what to do."""
 _INPUT_ROLES = ("user", *INSTRUCTING)
@@ -2589,18 +2640,21 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_TEXT_PARTS: Mapping[str, Item] = {
-    "text": {"type": "output_text", "text": "", "annotations": []},
-    "refusal": {"type": "refusal", "refusal": ""},
-    "summary": {"type": "summary_text", "text": ""},
-    "reasoning": {"type": "reasoning_text", "text": ""},
+_TEXT_PART_TYPES = {
+    "text": "output_text",
+    "refusal": "refusal",
+    "summary": "summary_text",
+    "reasoning": "reasoning_text",
 }
-"""The API's parts of the texts that deltas grow."""
+"""The API's types of parts, by the kinds of texts that deltas grow."""
 
 
 def text_part(kind: str, text: str) -> Item:
     """Return a part with a text of a kind, as the API writes it."""
-    return {**_TEXT_PARTS[kind], _text_field(kind): text}
+    part: Item = {"type": _TEXT_PART_TYPES[kind], _text_field(kind): text}
+    if kind == "text":
+        part["annotations"] = []
+    return part
 
 
 def _text_field(kind: str) -> str:
@@ -2743,11 +2797,8 @@ def is_hosted(item: JsonObject) -> bool:
     return item_type(item) in TOOL_OF_ITEM
 
 
-def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain.
-
-    Without a list of a server's tools the API asks the server again.
-    """
+def is_returnable_hosted(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     tool = maker_of(item)
     if not tool.type or kind.returned == "never":
@@ -2757,6 +2808,7 @@ def is_host_returned(item: JsonObject) -> bool:
     action = as_mapping(item.get("action")).get("type")
     if tool.type == "web_search" and action not in _ACTIONS:
         return False
+    # Without the list of a server's tools the API asks the server again.
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
     return all(item.get(key) is not None for key in kind.required)
@@ -2764,7 +2816,7 @@ def is_host_returned(item: JsonObject) -> bool:
 
 def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
-    return is_host_returned(item) and kind_of(item).returned == "always"
+    return is_returnable_hosted(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
@@ -4296,7 +4348,7 @@ def _cost_of_tokens(
 
 _STANDARD_TIERS = ("", "auto", "default")
 """The empty tier is that of a sum, or of a server that names none."""
-WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
+_WINDOW_FACTORS = {"2h": 0.7, "8h": 0.6}
 """By the time that a background answer may take, at the standard tier: "30% below
 Standard token pricing", "40% below" (OpenAI's guide "Flex processing", 2026-11)."""
 
@@ -4306,7 +4358,7 @@ def _tier_factor(
 ) -> float | None:
     """Return how often the standard price is paid; None if it is unknown."""
     if tier in _STANDARD_TIERS:
-        return WINDOW_FACTORS.get(completion_window, 1)
+        return _WINDOW_FACTORS.get(completion_window, 1)
     # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
@@ -4342,6 +4394,20 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS:
             tools += item["tools"]
     return tools
+
+
+def change_added_tools(
+    items: Iterable[Item], change: Callable[[Item], Item]
+) -> list[Item]:
+    """Return the input of a request in which the tools of its items are changed."""
+    changed: list[Item] = []
+    for item in items:
+        if item_type(item) == ADDED_TOOLS:
+            tools = [change(tool) for tool in item["tools"]]
+            changed.append({**item, "tools": tools})
+        else:
+            changed.append(item)
+    return changed
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
@@ -4687,7 +4753,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
 # --------------------------------------------------------------------------------------
 
 
-MAX_MESSAGE = 8000
+_MAX_MESSAGE = 8000
 """Characters of a message that are read."""
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
@@ -4724,7 +4790,9 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\bunrecognized request arguments? supplied: {_NAME}(?=[\s.,]|\Z)"
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
-    rf"|\binvalid {_NAME}: only \d",
+    rf"|\binvalid {_NAME}: only \d"
+    # Groq (Alishahryar1/free-claude-code 1348).
+    rf"|`{_NAME}` must be one of\b",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
@@ -4736,7 +4804,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
     rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
-    rf"|\bargument not supported on this model: {_NAME}"
+    rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
@@ -4757,8 +4825,10 @@ _OTHER_NAMES = {
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
     "verbosity": "text.verbosity",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
 }
-"""Names that parameters have elsewhere."""
+"""Names that parameters have elsewhere, such as in Chat Completions."""
 _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
@@ -4774,6 +4844,14 @@ _PARAMETERS_IN_WORDS = (
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
+_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
+"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
+_REFUSED_KIND = re.compile(
+    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    re.IGNORECASE,
+)
+"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
+(langchain-ai/langchain-litellm 197)."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -4900,7 +4978,7 @@ class SentRequest(NamedTuple):
     payload: dict[str, Any]
     """The body that was sent."""
     items: Sequence[NamedItem]
-    """The items of its input, with their names."""
+    """The items of its input, with their names; one that was added has none."""
     asked: Mapping[str, Any]
     """The body before repairs."""
     repairs: Sequence[object]
@@ -4908,8 +4986,8 @@ class SentRequest(NamedTuple):
 
     @property
     def last_name(self) -> str:
-        """The name of the last item."""
-        return self.items[-1].name if self.items else ""
+        """The name of the last item that has one."""
+        return next((name for name, _ in reversed(self.items) if name), "")
 
 
 class Place(NamedTuple):
@@ -4949,7 +5027,7 @@ class Refusal:
     def __init__(self, error: ApiError, sent: SentRequest) -> None:
         self.error = error
         self.sent = sent
-        self.words = error.message[:MAX_MESSAGE]
+        self.words = error.message[:_MAX_MESSAGE]
 
     @cached_property
     def _own(self) -> OwnTexts:
@@ -5035,10 +5113,10 @@ class Refusal:
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
-            return self.named_parameter
+            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
         relayed = self.error.param or ""
         if relayed and not self._own.could_say_parameter(relayed):
-            return relayed
+            return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
@@ -5052,6 +5130,8 @@ class Refusal:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
+        kinds |= self._find_names(_REQUESTED_TOOL)
+        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         if self.error.code == "invalid_value":
@@ -5166,9 +5246,12 @@ class ChatRepair(ABC):
     def message(self) -> str:
         """The status line for the user who waits."""
 
-    @abstractmethod
     def stored(self) -> list[str]:
-        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+        """Return the form that a chat stores; `read_chat_repairs` reads it.
+
+        A blind step is not remembered, nor what is the way of a server or a model.
+        """
+        return []
 
     @abstractmethod
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -5237,11 +5320,21 @@ class SendAsText(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutKind(ChatRepair):
+class RepairUntil(ChatRepair):
+    """A repair of all items up to one of them, by its name."""
+
+    until: str
+
+    @property
+    def last_name(self) -> str:
+        return self.until
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(RepairUntil):
     """All items of a type are left out, up to the item `until`."""
 
     kind: str
-    until: str
 
     @property
     def message(self) -> str:
@@ -5253,74 +5346,53 @@ class LeaveOutKind(ChatRepair):
     def stored(self) -> list[str]:
         return ["kind", self.kind, self.until]
 
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutReasoning(ChatRepair):
+class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
     The error does not say which of them cannot be read.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server could not read earlier reasoning in this chat: answering "
-            "without it."
-        )
+    message = (
+        "The model's server could not read earlier reasoning in this chat: answering "
+        "without it."
+    )
 
     def stored(self) -> list[str]:
         return ["reasoning", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class CallsAsWords(ChatRepair):
+class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
-    plain thoughts are kept for one turn.
+    plain thoughts are kept for one turn. Others take none without tools in the request.
     """
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands earlier thoughts, which are gone: earlier tool "
-            "calls were sent as plain text."
-        )
+    message = (
+        "The model's server does not take earlier tool calls as they were: sending "
+        "them as plain text."
+    )
 
     def stored(self) -> list[str]:
         return ["calls", self.until]
-
-    @property
-    def last_name(self) -> str:
-        return self.until
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_paired(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainItems(ChatRepair):
+class PlainItems(RepairUntil):
     """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
-    until: str
     had_media: bool = field(default=False, compare=False)
     """Whether images or files were sent until now."""
 
@@ -5332,14 +5404,6 @@ class PlainItems(ChatRepair):
             "results were sent."
         )
 
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
-
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that has no words."""
         has_words = is_paired(row.item) or _is_message_with_text(row.item)
@@ -5347,22 +5411,10 @@ class PlainItems(ChatRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class WordsAlone(ChatRepair):
+class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
-    until: str
-
-    @property
-    def message(self) -> str:
-        return "The model's server rejected this chat again: only its text was sent."
-
-    def stored(self) -> list[str]:
-        """Return nothing: a blind step is not remembered."""
-        return []
-
-    @property
-    def last_name(self) -> str:
-        return self.until
+    message = "The model's server rejected this chat again: only its text was sent."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         """Leave an item out that is no message with words."""
@@ -5378,13 +5430,9 @@ class LeaveOutPlainReasoning(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "The model's server does not accept its own reasoning: answering without it."
-
-    def stored(self) -> list[str]:
-        return []
+    message = (
+        "The model's server does not accept its own reasoning: answering without it."
+    )
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if has_plain_reasoning(row.item) else "none"
@@ -5398,13 +5446,7 @@ class LeaveOutImages(ChatRepair):
     """
 
     is_about_chat: ClassVar = False
-
-    @property
-    def message(self) -> str:
-        return "This model cannot see images: answering without them."
-
-    def stored(self) -> list[str]:
-        return []
+    message = "This model cannot see images: answering without them."
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "plain" if has_media(row.item, ["input_image"]) else "none"
@@ -5451,7 +5493,7 @@ def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
         case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
             _NAME_FORM.fullmatch(name)
         ):
-            return LeaveOutKind(kind, name)
+            return LeaveOutKind(name, kind)
     return None
 
 
@@ -5701,7 +5743,8 @@ def _type_of(part: JsonObject) -> str:
 # They are remembered for a user or for all users (`memory`). What guards is never
 # repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 # of what an item means, and a tool goes whole, because without its filters, its allowed
-# tools or its approvals it would do more than its administrator permits.
+# tools or its approvals it would do more than its administrator permits. Of a search only
+# what tunes it goes (`TUNE_A_SEARCH`).
 # --------------------------------------------------------------------------------------
 
 
@@ -5733,6 +5776,9 @@ MAY_BE_LEFT_OUT = frozenset(
 )
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
+
+TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
+"""Fields of a search that permit nothing."""
 
 GUARDS = frozenset(
     {
@@ -5857,9 +5903,7 @@ class LeaveOutBackground(RequestRepair):
     With a window it costs less in the background, so such a request stays as it is.
     """
 
-    @property
-    def message(self) -> str:
-        return _refused_message("background")
+    message = _refused_message("background")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if not payload.get("background") or "background_options" in payload:
@@ -5908,9 +5952,7 @@ def _with_parameter(
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("tool_choice")
+    message = _refused_message("tool_choice")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without the choice, offering no more than it allowed."""
@@ -5928,18 +5970,20 @@ class LeaveOutToolChoice(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
-    """All that only tunes an answer goes: nothing says what of it was refused."""
+    """All that only tunes an answer goes: nothing says what of it was refused.
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server rejected the request: answering without its optional "
-            "settings."
-        )
+    Tools stay, with simpler parameters: xAI and Google name no schema that they cannot
+    read (NousResearch/hermes-agent 27197).
+    """
+
+    message = (
+        "The model's server rejected the request: answering without its optional "
+        "settings."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
-        changed = LeaveOutToolChoice().apply(payload)
+        changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
         for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
@@ -5977,39 +6021,31 @@ class LeaveOutTool(RequestRepair):
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server rejected the tools: answering without them."
+    message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [
-            tool for tool in declared if tool.get("type") not in CALLED_BY_NAME
-        ]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(
+            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server accepts functions alone: answering without its tools."
-        )
+    message = "The model's server accepts functions alone: answering without its tools."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        declared = declared_tools(payload)
-        remaining = [tool for tool in declared if tool.get("type") == "function"]
-        return _with_remaining_tools(payload, remaining)
+        return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _with_remaining_tools(
-    payload: dict[str, Any], remaining: Sequence[Item]
+def _offer_alone(
+    payload: dict[str, Any], stays: Callable[[Item], bool]
 ) -> dict[str, Any]:
-    """Return a body that declares `remaining` alone; the body itself if these are all."""
-    if len(remaining) == len(declared_tools(payload)):
+    """Return a body with the tools that stay; the body itself if these are all."""
+    declared = declared_tools(payload)
+    remaining = [tool for tool in declared if stays(tool)]
+    if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
@@ -6019,11 +6055,9 @@ def _with_remaining_tools(
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         tools: list[Item] = []
@@ -6042,9 +6076,7 @@ class PlainSchemas(RequestRepair):
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
-    @property
-    def message(self) -> str:
-        return "The model's server only answers in streams."
+    message = "The model's server only answers in streams."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return payload if payload.get("stream") else {**payload, "stream": True}
@@ -6128,33 +6160,46 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 class LeaveOutStrict(RequestRepair):
     """No function says whether it is strict, for servers that do not know the field."""
 
-    @property
-    def message(self) -> str:
-        return _refused_message("strict")
+    message = _refused_message("strict")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        changed = dict(payload)
-        if payload.get("tools"):
-            changed["tools"] = _without_strict(payload["tools"])
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == ADDED_TOOLS:
-                items.append({**item, "tools": _without_strict(item["tools"])})
-            else:
-                items.append(item)
-        changed["input"] = items
-        return changed
+        return _change_tools(payload, _without_strict)
 
 
-def _without_strict(tools: Iterable[Item]) -> list[Item]:
-    """Return tools of which no function says whether it is strict."""
-    changed: list[Item] = []
-    for tool in tools:
-        if tool.get("type") == "function":
-            changed.append(_without_key(tool, ("strict",)))
-        else:
-            changed.append(tool)
+@dataclass(frozen=True, slots=True)
+class LeaveOutSearchField(RequestRepair):
+    """A search goes without a field that only tunes it."""
+
+    key: str
+
+    @property
+    def message(self) -> str:
+        return _refused_message(self.key[:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return _change_tools(payload, self.shorten)
+
+    def shorten(self, tool: Item) -> Item:
+        """Return a tool without the field."""
+        is_known = self.key in TUNE_A_SEARCH
+        return {key: tool[key] for key in tool if not is_known or key != self.key}
+
+
+def _change_tools(
+    payload: dict[str, Any], change: Callable[[Item], Item]
+) -> dict[str, Any]:
+    """Return a body with other tools, also where they are added in the chat."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
     return changed
+
+
+def _without_strict(tool: Item) -> Item:
+    """Return a tool that, as a function, does not say whether it is strict."""
+    if tool.get("type") != "function":
+        return tool
+    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6175,15 +6220,14 @@ class LowerItems(RequestRepair):
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept the form of earlier answers: sending "
-            "their texts alone."
-        )
+    message = (
+        "The model's server does not accept the form of earlier answers: sending "
+        "their texts alone."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [*map(answer_as_text, payload["input"])]}
+        items = [answer_as_text(item) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6241,31 +6285,137 @@ class LowerLimit(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
-    """Of the results of tools the words alone are sent."""
+class CreditLimit(RequestRepair):
+    """An answer may have no more tokens than the account can pay for.
+
+    Without a limit OpenRouter counts the longest answer that the model can write.
+    """
+
+    most: int
 
     @property
     def message(self) -> str:
+        return f"The account can pay for {self.most} more tokens: asking for no more."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        limit = payload.get("max_output_tokens")
+        if limit is not None and limit <= self.most:
+            return payload
+        return {**payload, "max_output_tokens": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDetail(RequestRepair):
+    """Images say `low` or `high` of their detail, for servers that know no other."""
+
+    message = _refused_message("the detail of an image")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), list):
+                    changed[key] = [*map(_with_known_detail, item[key])]
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+def _with_known_detail(part: Any) -> Any:
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return part
+    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShortCallIds(RequestRepair):
+    """Calls have ids of nine letters and digits.
+
+    A new id follows from the old one alone, so later turns send the same.
+    """
+
+    message = "The model's server takes short ids of tool calls alone: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            call_id = as_text(item.get("call_id"))
+            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
+                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
+            else:
+                items.append(item)
+        return {**payload, "input": items}
+
+
+_SHORT_LENGTH = 9
+_SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutputs(RequestRepair):
+    """Of the results of tools the words alone are sent; a message shows their images.
+
+    Templates that take questions and answers in turn want no such message.
+    """
+
+    shows_images: bool = True
+
+    @property
+    def message(self) -> str:
+        if self.shows_images:
+            return (
+                "The model's server accepts texts alone as results of tools: sending their "
+                "images after them."
+            )
         return (
             "The model's server accepts texts alone as results of tools: answering "
             "without their images and files."
         )
 
+    def applies(self, sent: SentRequest) -> bool:
+        if self.shows_images:
+            return self.apply(sent.payload) != sent.payload
+        return TextOutputs() in sent.repairs
+
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            has_parts = is_call_output(item) and has_media(item)
-            items.append(plain_item(item) if has_parts else item)
-        return {**payload, "input": items}
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        return {**payload, "input": [row.item for row in rows]}
+
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; a message that is added has none."""
+        changed: list[NamedItem] = []
+        images: list[Item] = []
+        """Those of the results that came last."""
+        for name, item in [*rows, _NO_ROW]:
+            if images and not is_call_output(item):
+                text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
+                shown = {"type": "message", "role": "user", "content": [text, *images]}
+                changed.append(NamedItem("", shown))
+                images = []
+            if not (is_call_output(item) and has_media(item)):
+                changed.append(NamedItem(name, item))
+                continue
+            parts: list[Item] = []
+            for part in content_parts(item["output"]):
+                if self.shows_images and part.get("type") == "input_image":
+                    images.append(part)
+                    parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
+                else:
+                    parts.append(part)
+            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+        return changed[:-1]
+
+
+_NO_ROW = NamedItem("", {})
+_IMAGE_FOLLOWS = "[An image: it follows the results.]"
+_IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
 @dataclass(frozen=True, slots=True)
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
-    @property
-    def message(self) -> str:
-        return "The model cannot go on with an answer by itself: asking it to continue."
+    message = "The model cannot go on with an answer by itself: asking it to continue."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         last = payload["input"][-1] if payload["input"] else {}
@@ -6285,15 +6435,26 @@ class MoveMessages(RequestRepair):
     Recorded at DeepSeek: there an output has to follow the calls at once.
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server does not accept text between a tool call and its result: "
-            "moving the text after it."
-        )
+    message = (
+        "The model's server does not accept text between a tool call and its result: "
+        "moving the text after it."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateCalls(RequestRepair):
+    """Each output comes directly after its call, for models that make one at a time."""
+
+    message = (
+        "The model takes one tool call at a time: sending each result directly after its "
+        "call."
+    )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6303,12 +6464,10 @@ class GatherInstructions(RequestRepair):
     Templates of some models take one such message, the first (BerriAI/litellm 39852).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes instructions at the beginning alone: moving later ones "
-            "there."
-        )
+    message = (
+        "The model takes instructions at the beginning alone: moving later ones "
+        "there."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         texts = [payload.get("instructions") or ""]
@@ -6329,11 +6488,9 @@ class GatherInstructions(RequestRepair):
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server demands instructions: sending them in their own field."
-        )
+    message = (
+        "The model's server demands instructions: sending them in their own field."
+    )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if payload.get("instructions"):
@@ -6358,11 +6515,7 @@ class JoinMessages(RequestRepair):
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
     """
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model takes one question at a time: joining those without an answer."
-        )
+    message = "The model takes one question at a time: joining those without an answer."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])
@@ -6394,7 +6547,12 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (MoveMessages(), GatherInstructions(), StateInstructions())
+_MOVES = (
+    MoveMessages(),
+    SeparateCalls(),
+    GatherInstructions(),
+    StateInstructions(),
+)
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -6411,7 +6569,9 @@ def repair_request(
     if any(isinstance(repair, ChatRepair) for repair in repairs):
         return sent_request(payload, repairs).payload
     # The names of all items take a while in a long chat, and are not needed here.
-    return _apply_in_place(_lower_and_move(payload, repairs), repairs)
+    moved = _lower_and_move(payload, repairs)
+    outputs = _text_outputs(repairs)
+    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
 
 
 def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
@@ -6432,6 +6592,9 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
+    outputs = _text_outputs(repairs)
+    if outputs:
+        rows = outputs.change_rows(rows)
     repaired = _apply_in_place(
         {**lowered, "input": [row.item for row in rows]}, repairs
     )
@@ -6460,10 +6623,18 @@ def _apply_in_place(
     for repair in repairs:
         if isinstance(repair, PlainItems | WordsAlone):
             payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK)
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
         if isinstance(repair, RequestRepair) and not is_applied:
             payload = repair.apply(payload)
     return payload
+
+
+def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
+    """Return how the results of tools are sent; None if as they are."""
+    for repair in (TextOutputs(shows_images=False), TextOutputs()):
+        if repair in repairs:
+            return repair
+    return None
 
 
 def outer_name(path: str) -> str:
@@ -6478,10 +6649,11 @@ def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
 
 def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     """Say whether a request with `repairs` keeps a tool of the server."""
-    digest = json_digest(tool)
     for repair in repairs:
-        if isinstance(repair, LeaveOutTool) and repair.digest == digest:
+        if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
+        if isinstance(repair, LeaveOutSearchField):
+            tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
@@ -6514,7 +6686,7 @@ def value_digest(payload: Mapping[str, Any], path: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-PASSING_CODES = frozenset(
+_PASSING_CODES = frozenset(
     {
         "bad_gateway",
         "gateway_timeout",
@@ -6625,7 +6797,7 @@ def is_passing(error: ApiError) -> bool:
         if not word:
             continue
         name = _CAMEL_HUMP.sub("_", word).lower().removesuffix("_error")
-        if name in PASSING_CODES:
+        if name in _PASSING_CODES:
             return True
         if re.fullmatch("[0-9]{3}", name) and _is_retried_status(int(name)):
             return True
@@ -6740,6 +6912,7 @@ _OTHER_CAUSES = frozenset(
     | {451, 499}
 )
 """Statuses that are not about what the request says."""
+_UNPAID = 402
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -6766,13 +6939,16 @@ _REASONING_NOT_TAKEN = re.compile(
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
-    r"|encrypted_content\W{1,3}was not issued to this caller",
+    r"|encrypted_content\W{1,3}was not issued to this caller"
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
+    r"|thought signature is not valid",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
     r"|is missing a `?thought_signature",
     re.IGNORECASE,
@@ -6785,6 +6961,23 @@ place; "Expected container_id: cntr_..." a chat met in every further turn
 _NOT_DECLARED = re.compile("not found in 'tools'")
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
+_CALLS_APART = re.compile(
+    # Anthropic; Google; servers of Chat Completions.
+    r"ids were found without `?tool_result`? blocks immediately after"
+    r"|function call turn comes immediately after"
+    r"|number of function response parts is equal to the number of function call parts"
+    r"|assistant message with '?tool_calls'? must be followed by tool messages"
+    r"|invalid Gemini function call history",
+    re.IGNORECASE,
+)
+"""What others say of it, or of calls that a gateway has torn apart."""
+_TOOLS_ARE_MISSING = re.compile(
+    # Anthropic; Bedrock; LiteLLM.
+    r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
+    r"|tool calling without `tools=` param",
+    re.IGNORECASE,
+)
+"""What servers say of earlier calls in a chat that has no tools any more."""
 _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
@@ -6814,12 +7007,24 @@ _OUTPUT_LIMIT = re.compile(
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
     r"|range of max_tokens (?:is|should be) \[\d{1,3}, ?(\d{2,7})\]"
     r"|maximum tokens you requested exceeds the model limit of (\d{2,7})"
-    r"|`max_completion_tokens` must be less than or equal to `(\d{2,7})`"
+    r"|\bmax_(?:completion_)?tokens\b[^\n]{0,80}? must be less than or equal to `?(\d{2,7})"
+    # OpenAI; Volcengine.
+    r"|\bmax_(?:output_)?tokens\b[^\n]{0,80}? integer above maximum value[.,] "
+    r"expected a value <= (\d{2,7})"
+    # Novita (cline/cline 8337).
+    r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
     r"to (?P<above>\d{2,7}) \(exclusive\)",
     re.IGNORECASE,
 )
 """What servers say of a longer answer than their model can write."""
+_AFFORDABLE = re.compile(
+    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
+)
+"""What OpenRouter says, with a status of 402, of an answer that could cost more than
+the account has (can1357/oh-my-pi 9569)."""
+_LEAST_AFFORDABLE = 1000
+"""Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = re.compile(
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
@@ -6837,15 +7042,21 @@ _TAKES_NO_FILES = re.compile(
     r"|\bunknown part type: input_file|does not support file content types",
     re.IGNORECASE,
 )
-_TAKES_TEXT_OUTPUTS = re.compile(r"Output of tool call should be 'Input text'")
-"""What llama.cpp says of the image of a tool (ggml-org/llama.cpp 23465)."""
+_TAKES_TEXT_OUTPUTS = re.compile(
+    r"Output of tool call should be 'Input text'"
+    r"|FunctionCallOutput\.output of type string"
+)
+"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
+15406) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
     r"|prefill is incompatible with enable_thinking"
     r"|2 or more assistant messages at the end of the list"
     r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b",
+    r"|expected last role user or tool\b"
+    # Perplexity; Google.
+    r"|last message must have role .?user|single turn requests end with a user role",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -6887,8 +7098,25 @@ _THINKS_NOTHING = re.compile(r"does not support thinking\b")
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
-_STREAMS_ALONE = re.compile(r"stream must be set to true", re.IGNORECASE)
+_STREAMS_ALONE = re.compile(
+    # DashScope's, of models that think.
+    r"stream must be set to true|only supports? stream mode"
+    r"|enable_thinking must be set to false for non-streaming calls",
+    re.IGNORECASE,
+)
 """What Codex's own server says, and the gateways to it."""
+_ONE_CALL = re.compile(r"only supports single tool-calls at once")
+"""What templates of Llama's models say of two calls without an output in between
+(vllm-project/vllm 25108)."""
+_SHORT_IDS = re.compile(
+    # Mistral; its templates, at mlx-lm and others.
+    r"must be a-z, A-Z, 0-9, with a length of 9\b"
+    r"|Tool call IDs should be alphanumeric strings with length 9\b"
+    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
+    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
+)
+_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
+"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
@@ -6898,8 +7126,11 @@ _INSTRUCTS_FIRST = re.compile(
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
 it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(r"conversation roles must alternate", re.IGNORECASE)
-"""What templates of Gemma and Mistral say of two questions in a row."""
+_ALTERNATES = re.compile(
+    r"conversation roles must alternate|should alternate with assistant message",
+    re.IGNORECASE,
+)
+"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -6949,7 +7180,9 @@ def find_repair(
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ITSELF:
-        candidates = _by_lacking_skills(refusal)
+        candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
+    elif failure.status == _UNPAID:
+        candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
@@ -6970,49 +7203,63 @@ def blind_repair(
     that the server's models and what they take are known: then options stay, as they
     are not the cause.
     """
+    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+        if _is_worth_trying(repair, sent):
+            return TriedRepair(repair, failure.error, is_lasting=False)
+    return None
+
+
+def _blind_steps(
+    sent: SentRequest, failure: Failure, *, knows_options: bool
+) -> Iterator[Repair]:
+    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     status = failure.status or 0
+    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
     is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
     if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return None
-    may_be_about_chat = status in _UNCLEAR_CAUSES or is_key_error
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        # Else the address or the model is wrong.
-        may_be_about_chat = (
-            error.type == "invalid_request_error"
-            and "model" not in error.message.lower()
-            and not is_about_address(error)
-        )
-    steps: tuple[Repair, ...] = ()
+        return
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return None  # it stays, and with it the refusal
+        return  # it stays, and with it the refusal
+    # The words are most of a chat, but too many items become fewer as words.
+    if is_too_long(status, error) and error.code != "array_above_max_length":
+        return
     if error.code == UNREADABLE_STREAM:
-        steps = (LeaveOutParameter("stream"),)
-    elif hides_cause:
-        steps = (LeaveOutReasoning(sent.last_name),)
-    elif may_be_about_chat:
-        # The step that keeps most of the chat comes first.
-        last = sent.last_name
-        plain = PlainItems(last, any(has_media(row.item) for row in sent.items))
-        steps = (LeaveOutPlainReasoning(), plain, WordsAlone(last))
-        # Other servers refuse options and tools before they ask the model. To tune an
-        # answer matters less than the chat, and tools matter more. A parameter that
-        # guards stays, and a request without others would be refused again.
-        names_cause = error.names_a_place or has_known_cause(status, error)
-        is_checked = status in _CHECKED_CAUSES and not knows_options
-        if is_checked and not names_cause and not parameter:
-            steps = (LeaveOutOptions(), *steps, LeaveOutFunctions())
+        yield LeaveOutParameter("stream")
+        return
+    last = sent.last_name
+    if hides_cause:
+        yield LeaveOutReasoning(last)
+        return
+    if status not in _UNCLEAR_CAUSES and not is_key_error:
+        return
+    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
+    if is_missing and not error.names_a_place:
+        is_of_the_api = error.type == "invalid_request_error"
+        names_model = "model" in error.message.lower()
+        if not is_of_the_api or names_model or is_about_address(error):
+            return  # the address or the model is wrong
+
+    # Other servers refuse options and tools before they ask the model. To tune an
+    # answer matters less than the chat, and tools matter more. A parameter that guards
+    # stays, and a request without others would be refused again.
+    names_a_part = error.names_a_place or bool(parameter)
+    names_cause = names_a_part or has_known_cause(status, error)
+    is_checked = status in _CHECKED_CAUSES and not knows_options
+    may_be_options = is_checked and not names_cause
+    if may_be_options:
+        yield LeaveOutOptions()
+    elif parameter == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
-        elif parameter == "tools":
-            steps = (OfferFunctionsAlone(), *steps)
-    for repair in steps:
-        if _is_worth_trying(repair, sent):
-            return TriedRepair(repair, error, is_lasting=False)
-    return None
+        yield OfferFunctionsAlone()
+    yield LeaveOutPlainReasoning()
+    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
+    yield WordsAlone(last)
+    if may_be_options:
+        yield OfferFunctionsAlone()
+        yield LeaveOutFunctions()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7033,19 +7280,24 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
     if _REASONING_IS_MISSING.search(refusal.words):
-        repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-        yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+        yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
+    yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
+    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
+    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    if refusal.error.code == "invalid_union" and refusal.error.param == "input":
+        yield TriedRepair(TextOutputs())
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
-    code_runs = LeaveOutKind("code_interpreter_call", last)
+    code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
     # "Supported values are" is followed by the types that the server does take.
@@ -7095,6 +7347,8 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
         if refusal.is_unknown and is_about_strict:
             yield TriedRepair(LeaveOutStrict(), is_named=is_named)
+        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
+            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
@@ -7143,9 +7397,15 @@ def _without_item(
     )
     if is_hosted(item) and has_left_out:  # a known type, so its name is short
         # One after the other would be refused; a long chat may have many.
-        yield TriedRepair(LeaveOutKind(kind, refusal.sent.last_name))
+        yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the repair for a model that wants the thought of each call back."""
+    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
+    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7162,8 +7422,12 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
         (_STREAMS_ALONE, AskForStream()),
+        (_ONE_CALL, SeparateCalls()),
+        (_SHORT_IDS, ShortCallIds()),
+        (_LOW_OR_HIGH, StateDetail()),
         (_INSTRUCTS_FIRST, GatherInstructions()),
         (_ALTERNATES, JoinMessages()),
+        (_ALTERNATES, TextOutputs(shows_images=False)),
         (_ENDS_WITH_USER, AskToContinue()),
         (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
@@ -7190,6 +7454,13 @@ def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
 
 
+def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield a limit for the answer that the account can pay for."""
+    affordable = _AFFORDABLE.search(refusal.words)
+    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
+
+
 def _end_of_earlier_calls(sent: SentRequest) -> str:
     """Return the name of the question after the calls of earlier turns.
 
@@ -7207,7 +7478,7 @@ def _end_of_earlier_calls(sent: SentRequest) -> str:
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = refusal.named_parameter == refusal.parameter
+    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
@@ -7218,11 +7489,21 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
+    if path in TUNE_A_SEARCH:
+        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
+        # xAI names a field of a search like a parameter (`external_web_access`).
+        for tool in declared_tools(payload):
+            is_hosted = tool.get("type") not in CALLED_BY_NAME
+            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+                yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
-        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
-        if nearest:
+        quoted = refusal.quoted_words
+        nearest = _nearest_effort(effort_of(payload), quoted)
+        if (
+            nearest and "default" not in quoted
+        ):  # that of a model that only thinks or not
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
@@ -7797,13 +8078,16 @@ def function_parameters(
     json_size(schema, LARGEST_SCHEMA)
     copy = _SchemaCopy(schema)
     root = copy.schema
+
+    def all_parts(node: JsonObject) -> list[Any]:
+        """Return what a part joins to itself; of a choice, all options."""
+        return schema_parts(root, node, choose=list)
+
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(
-        joined_schemas(root, lambda node: schema_parts(root, node, list))
-    ):
+    for part in reversed(joined_schemas(root, all_parts)):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
@@ -7839,16 +8123,8 @@ def is_json_number(value: object) -> bool:
     return _is_json_value(value)
 
 
-def _is_schema(value: object) -> bool:
-    return isinstance(value, Mapping | bool)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+_SCHEMA = (Mapping, bool)
+"""The types of a schema, and of a part of one."""
 
 
 def _is_filled_list(value: object) -> bool:
@@ -7857,14 +8133,6 @@ def _is_filled_list(value: object) -> bool:
 
 def _is_json_list(value: object) -> bool:
     return _is_filled_list(value) and _is_json_value(value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
 
 
 def _is_length(value: object) -> bool:
@@ -7935,22 +8203,22 @@ _SCHEMA_MAP_KEYWORDS = frozenset(
     }
 )
 
-_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+_VALID_VALUES: Mapping[str, Any] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _SCHEMA),
     **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
-    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
-    "$comment": _is_text,
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, Mapping),
+    "$comment": str,
     "const": _is_json_value,
-    "contentEncoding": _is_text,
-    "contentMediaType": _is_text,
+    "contentEncoding": str,
+    "contentMediaType": str,
     "default": _is_json_value,
-    "deprecated": _is_flag,
-    "description": _is_text,
+    "deprecated": bool,
+    "description": str,
     "enum": _is_json_list,
     "examples": _is_json_list,
     "exclusiveMaximum": is_json_number,
     "exclusiveMinimum": is_json_number,
-    "format": _is_text,
+    "format": str,
     "maxContains": _is_length,
     "maxItems": _is_length,
     "maxLength": _is_length,
@@ -7963,14 +8231,14 @@ _VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
     "minimum": is_json_number,
     "multipleOf": _is_divisor,
     "pattern": _is_portable_pattern,
-    "readOnly": _is_flag,
-    "required": _is_list,
-    "title": _is_text,
+    "readOnly": bool,
+    "required": list,
+    "title": str,
     "type": _is_json_type,
-    "uniqueItems": _is_flag,
-    "writeOnly": _is_flag,
+    "uniqueItems": bool,
+    "writeOnly": bool,
 }
-"""The keywords that are sent, with the check of their values.
+"""The keywords that are sent, with the types of their values, or a check of them.
 
 They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
 `$schema`, which is no longer true of the copy, words that give a part another name or
@@ -8025,11 +8293,14 @@ class _SchemaCopy:
                 is_valid = (
                     isinstance(value, str)
                     and _DEFINITION.fullmatch(value) is not None
-                    and _is_schema(resolve_reference(self._root, value))
+                    and isinstance(resolve_reference(self._root, value), _SCHEMA)
                 )
             else:
                 check = _VALID_VALUES.get(keyword)
-                is_valid = check is not None and check(value)
+                if isinstance(check, type | tuple):
+                    is_valid = isinstance(value, check)
+                else:
+                    is_valid = check is not None and check(value)
             if is_valid:
                 copy[keyword] = self._copy_value(keyword, value)
             elif keyword in _NEEDED_FOR_STRICT_MODE:
@@ -8049,12 +8320,14 @@ class _SchemaCopy:
         if keyword in _SCHEMA_LIST_KEYWORDS:
             return [self._copy(part) for part in value]
         if keyword in _SCHEMA_MAP_KEYWORDS:
-            is_name: Callable[[Any], bool] = _is_text
-            if keyword == "patternProperties":
-                is_name = _is_portable_pattern
-            return {
-                name: self._copy(part) for name, part in value.items() if is_name(name)
-            }
+            copies: Schema = {}
+            for name, part in value.items():
+                is_name = isinstance(name, str)
+                if keyword == "patternProperties":
+                    is_name = _is_portable_pattern(name)
+                if is_name:
+                    copies[name] = self._copy(part)
+            return copies
         if keyword == "required" or (keyword == "type" and isinstance(value, list)):
             # The draft wants each text once.
             texts = [text for text in value if isinstance(text, str)]
@@ -8160,11 +8433,14 @@ class ToolNames:
         """Return the tool's own name for the name that the model used.
 
         A name that neither a tool nor one of the `others` has means the only tool that
-        is spelled like it.
+        is spelled like it, or like its end: Gemini puts a namespace of its own in front,
+        such as `default_api.` (google-gemini/cookbook 1374).
         """
         own = self._own_names.get(called)
         if own is None and called not in others:
-            own = self._names_by_spelling.get(_normalize_spelling(called))
+            _, dot, last = called.rpartition(".")
+            for name in (called, last) if dot else (called,):
+                own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
     @cached_property
@@ -8357,6 +8633,7 @@ def responses_tool_choice(
     (docs/parameters.md). Raises InvalidRequest for a tool that is not among `tools`.
     """
     mode = as_text(choice.get("type") if isinstance(choice, Mapping) else choice)
+    # A tool may have the name `any`, which is no word of the API.
     is_name = any(tool.get("name") == choice for tool in tools)
     if mode in _MODES and (mode in _MODES.values() or not is_name):
         return _MODES[mode]
@@ -8481,7 +8758,7 @@ def _flatten_choice(choice: JsonObject, names: ToolNames) -> Item:
     if kind == "allowed_tools":
         chosen: list[Item] = []
         for tool in content_parts(wanted.get("tools")):
-            # One inside of another is none, however many there are.
+            # A list of tools inside of another is none of the tools: it is refused.
             is_none = tool.get("type") == kind
             chosen.append(tool if is_none else _flatten_choice(tool, names))
         wanted["tools"] = chosen
@@ -9071,7 +9348,8 @@ class EventStreamDecoder:
 
         A blank line ends an event; without data there is none to dispatch. Some proxies
         strip blank lines: then the next name, or data after a whole JSON object, begins
-        another event.
+        another event. Gateways that have begun to stream write the server's error as it
+        is, without a field (lemonade-sdk/lemonade 2975): it counts as data.
         """
         # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
         # be split at U+2028 as well, which may occur inside JSON.
@@ -9087,6 +9365,8 @@ class EventStreamDecoder:
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
+            if line.startswith(b"{") and line.endswith(b"}"):
+                field, value = b"data", line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
@@ -9142,6 +9422,10 @@ class TextDelta(NamedTuple):
 
 class TextDone(TextDelta):
     """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class PartDone(TextDone):
+    """A part that has ended: it repeats what other events have brought, if they have."""
 
 
 class AnnotationAdded(NamedTuple):
@@ -9257,7 +9541,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
 
-END_OF_STREAM = "[DONE]"
+_END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
 _JSON_SPACE = " \t\n\r"
 """RFC 8259, section 2."""
@@ -9272,7 +9556,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     RecursionError, no value a StopIteration.
     """
     text = event.data.strip(_JSON_SPACE)
-    if text == END_OF_STREAM:
+    if text == _END_OF_STREAM:
         return EndMark()
     try:
         wire, end = _SCAN_JSON(text, 0)
@@ -9374,18 +9658,24 @@ def _check_type(value: object, kind: type[_Kind]) -> _Kind:
     return value
 
 
-_NO_INDEX = -1
+NO_INDEX = -1
+"""The `output_index` of an event that names none."""
+_MOST = 2**53
+"""A place that is further says nothing. Python's sets and dicts put all multiples of
+2**61 - 1 in one place: some megabytes of events with such places would take hours."""
 
 
 def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
-        return _NO_INDEX
-    return _check_type(index, int)
+        return NO_INDEX
+    if not -_MOST < _check_type(index, int) < _MOST:
+        return NO_INDEX
+    return int(index)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
+    """Return the reader of a text in `field`, whose place is in the field `part`.
 
     The tuple is made in half the time of the named tuple's own `__new__`.
     """
@@ -9397,20 +9687,50 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
         item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = _NO_INDEX
+            index = NO_INDEX
         if not isinstance(text, str):
             if text is None:
                 return None  # the item, or the deltas, have the text
-            if kind != "arguments":
+            # Gateways to Anthropic make a part of a delta (tombii/better-ccflare 233).
+            text = json_text(text) if kind == "arguments" else part_text(text)
+            if not text:
                 raise TypeError
-            text = json_text(text)
         if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
+        if not -_MOST < part_index < _MOST:
+            part_index = 0
+        if not -_MOST < index < _MOST:
+            index = NO_INDEX
         if not isinstance(item_id, str):
-            item_id = ""
+            # DeepSeek names a call by this one (lidge-jun/opencodex 1361).
+            item_id = as_text(wire.get("call_id"))
         return new((index, kind, part_index, text, item_id))
 
     return read
+
+
+_KINDS_OF_PARTS = {
+    "output_text": "text",
+    "text": "text",
+    "refusal": "refusal",
+    "summary_text": "summary",
+    "reasoning_text": "reasoning",
+}
+
+
+def _read_part(place: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is the field `place`.
+
+    Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
+    """
+    part = _check_type(wire["part"], dict)
+    kind = _KINDS_OF_PARTS.get(as_text(part.get("type")))
+    text = part_text(part)
+    if kind is None or not text:
+        return None
+    number = _check_type(wire.get(place) or 0, int)
+    item_id = as_text(wire.get("item_id"))
+    return PartDone(_read_index(wire), kind, number, text, item_id)
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
@@ -9419,7 +9739,8 @@ def _read_annotation(wire: JsonObject) -> StreamEvent:
     if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_read_index(wire), _check_type(annotation, dict), item_id)
+    flat = flat_annotation(_check_type(annotation, dict))
+    return AnnotationAdded(_read_index(wire), flat, item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
@@ -9448,6 +9769,10 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
+    # The reason may be next to the response (openai/codex 24973).
+    outer_error = wire.get("error")
+    if status == "failed" and outer_error and not response.get("error"):
+        response = {**response, "error": outer_error}
     return FinalResponse(status, response)
 
 
@@ -9463,7 +9788,7 @@ class _TextEvent(NamedTuple):
     name: str
     kind: str
     part: str
-    """The field of the text's place."""
+    """The field of the text's place; empty if it has none."""
     whole: str
     """The field of the whole text, in the event that ends it."""
 
@@ -9487,7 +9812,7 @@ def _text_readers() -> Mapping[str, _Reader]:
         # `function_call_arguments`; they name no place.
         if kind.text:
             text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "part", field))
+            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
     readers: dict[str, _Reader] = {}
     for name, text_kind, part, whole in texts:
         delta = _text_reader(TextDelta, text_kind, part, "delta")
@@ -9500,6 +9825,8 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
+    "response.content_part.done": partial(_read_part, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": partial(_read_item, ItemAdded),
@@ -9714,6 +10041,17 @@ class Endpoint:
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account.
+
+    What a server is taken for, by its address and its `compatibility`:
+
+                         is_openai    has_own_services    serves_openai    is_gateway
+        OpenAI           yes          yes                 yes              no
+        OpenAI, strict   no           no                  yes              no
+        Azure            no           yes                 yes              no
+        Azure, strict    no           no                  yes              no
+        other            no           no                  no               yes
+        other, openai    yes          yes                 yes              yes
+        other, strict    no           no                  no               yes
     """
 
     base_url: str = field(repr=False)
@@ -10051,15 +10389,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     open_ids = _open_approvals(items)
     open_items: list[Item] = []
     for item in items:
-        request_id = item.get("approval_request_id") if _is_response(item) else None
-        if is_approval_request(item):
-            request_id = item["id"]
-        if request_id is None or request_id in open_ids:
-            open_items.append(item)
-        elif is_approval_request(item):
-            answer = answers.get(request_id, {})
+        if is_approval_request(item) and item["id"] not in open_ids:
+            # What was denied stays, as a call with the reason.
+            answer = answers.get(item["id"], {})
             if answer.get("approve") is False:
                 open_items += refused_pair(item, str(answer.get("reason") or ""))
+            continue
+        answered_id = item.get("approval_request_id") if _is_response(item) else None
+        if answered_id is None or answered_id in open_ids:
+            open_items.append(item)
     return open_items
 
 
@@ -10120,7 +10458,7 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_host_returned(item):
+        if is_returnable_hosted(item):
             kept = {**kept, **_required_fields(item)}
         return kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
@@ -10182,7 +10520,10 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    return [*chain(*replayed_rows(output, with_reasoning=with_reasoning))]
+    replayed: list[Item] = []
+    for rows in replayed_rows(output, with_reasoning=with_reasoning):
+        replayed += rows
+    return replayed
 
 
 def replayed_rows(
@@ -10201,7 +10542,9 @@ def replayed_rows(
             # it.
             goes_back = has_encrypted_reasoning(last)
         else:
-            goes_back = not is_hosted(item) or is_host_returned(item) or has_image(item)
+            goes_back = (
+                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
+            )
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows
@@ -10281,21 +10624,24 @@ class Deadlines:
         """When the total limit is exceeded, by the event loop's clock."""
         if timeouts.total:
             self._end = _now() + timeouts.total
+        self._silence = timeouts.first_event
+        """The longest silence now."""
+        self._kind: TimeoutKind = "first_event_timeout"
+        """The limit that this is."""
+        self._bytes_due = float("inf")
+        """When the next bytes have to be there, by the same clock."""
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._silence = self.timeouts.first_event
-        """The longest silence now."""
-        self._kind: TimeoutKind = "first_event_timeout"
-        """The limit that this is."""
+        self._kind = "first_event_timeout"
         self._set_waiting(True)
         self.bytes_arrived()
 
     def bytes_arrived(self) -> None:
         """Wait for more bytes from now on."""
         self._bytes_due = _now() + self._silence
-        """When the next bytes have to be there, by the same clock."""
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
@@ -10361,10 +10707,6 @@ _PACKED_MARKS = {
 _SYNONYMS = {"x-gzip": "gzip", "": "identity", "none": "identity"}
 
 
-_Unpack = Callable[[bytes], Iterator[bytes]]
-_HasEnded = Callable[[], bool]
-
-
 class UnpackingError(Exception):
     """Bytes that cannot be unpacked, or in a way that is not known here."""
 
@@ -10382,152 +10724,156 @@ class Unpacker:
         names.discard("identity")
         self._name = " ".join(names)
         self._begin = b""
-        self._unpack: _Unpack | None = None
-        self._has_ended: _HasEnded = _ends_anywhere
-        if not names:
-            self._unpack = _pass_on
+        """What has come until the packing is known."""
+        self._packing: _Packing | None = None if names else _NotPacked()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
 
         Raises UnpackingError.
         """
-        if self._unpack is None:
+        if self._packing is None:
             self._begin += packed
             if packed and len(self._begin) < _TELLING_BYTES:
                 return
             packed = self._begin
             self._begin = b""
-            self._unpack, self._has_ended = _choose(self._name, packed)
+            self._packing = _find_packing(self._name, packed)
         try:
-            yield from self._unpack(packed)
+            yield from self._packing.unpack(packed)
         except Exception:  # each package has its own
             raise UnpackingError from None
 
     @property
     def has_ended(self) -> bool:
         """Whether the packed bytes say that no more follow; a text may end anywhere."""
-        return self._has_ended()
+        return self._packing is None or self._packing.has_ended
 
 
-def _ends_anywhere() -> bool:
-    return True
+class _Packing(Protocol):
+    """A way in which a body may be packed."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the packed bytes say that no more follow."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        """Yield the pieces of the text."""
 
 
-def _pass_on(text: bytes) -> Iterator[bytes]:
-    """Yield a text that is not packed."""
-    if text:
-        yield text
-
-
-def _choose(name: str, begin: bytes) -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks a body that begins so, and says whether it has ended.
-
-    Raises UnpackingError.
-    """
+def _find_packing(name: str, begin: bytes) -> _Packing:
+    """Return how a body is packed that begins so; raises UnpackingError."""
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _pass_on, _ends_anywhere
+        return _NotPacked()
     match name:
         case "gzip":
-            inflation = _Inflation(partial(zlib.decompressobj, 31))
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(31)
         case "deflate":
             # Some servers leave out the header of zlib (RFC 9110, 8.4.1.2).
             has_header = begin[0] & 15 == 8 and int.from_bytes(begin[:2]) % 31 == 0
-            inflation = _Inflation(
-                partial(zlib.decompressobj, 15 if has_header else -15)
-            )
-            return inflation.unpack, inflation.has_ended
+            return _Inflation(15 if has_header else -15)
         case "br":
-            return _brotli()
+            return _Brotli()
         case "zstd":
-            return _zstd()
+            return _Zstd()
     raise UnpackingError
+
+
+class _NotPacked:
+    """A text as it is."""
+
+    has_ended = True
+    """It may end anywhere."""
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        if packed:
+            yield packed
 
 
 class _Inflation:
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
-    def __init__(self, start: Callable[[], Any]) -> None:
-        self._start = start
-        self._inflater = start()
-        self._is_whole = False
+    def __init__(self, window_bits: int) -> None:
+        """Take what zlib knows the format by."""
+        self._window_bits = window_bits
+        self._inflater = zlib.decompressobj(window_bits)
+        self.has_ended = False
         """Whether a member has ended: what then comes may be padding."""
 
-    def has_ended(self) -> bool:
-        """Say whether a member has ended."""
-        return self._is_whole
-
     def unpack(self, packed: bytes) -> Iterator[bytes]:
-        """Yield the pieces of the text."""
         while True:
             try:
                 text = self._inflater.decompress(packed, _PIECE_BYTES)
             except zlib.error:
-                if self._is_whole:
+                if self.has_ended:
                     return
                 raise
             if text:
                 yield text
             packed = self._inflater.unconsumed_tail
             if self._inflater.eof:
-                self._is_whole = True
+                self.has_ended = True
                 packed = self._inflater.unused_data
-                self._inflater = self._start()
+                self._inflater = zlib.decompressobj(self._window_bits)
             # A full piece may have left a part of a repetition behind.
             if not packed and len(text) < _PIECE_BYTES:
                 return
 
 
-def _brotli() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks Brotli, if a package for it is there; raises UnpackingError.
+class _Brotli:
+    """Unpacks Brotli."""
 
-    Before version 1.2 they have no limit for what they unpack at once.
-    """
-    decompressor = _import_first("brotli", "brotlicffi").Decompressor()
-    if not hasattr(decompressor, "can_accept_more_data"):
-        raise UnpackingError
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it, or with an old one.
 
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        while not decompressor.is_finished():
-            text = decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+        Before version 1.2 they have no limit for what they unpack at once.
+        """
+        self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
+        if not hasattr(self._decompressor, "can_accept_more_data"):
+            raise UnpackingError
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
+        while not self.has_ended:
+            text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
             if text:
                 yield text
             packed = b""
-            if not text or decompressor.can_accept_more_data():
+            if not text or self._decompressor.can_accept_more_data():
                 return
 
-    return unpack, decompressor.is_finished
 
+class _Zstd:
+    """Unpacks zstd; any number of frames in a row."""
 
-def _zstd() -> tuple[_Unpack, _HasEnded]:
-    """Return what unpacks zstd, if a package for it is there; raises UnpackingError."""
-    package = _import_first("zstandard")
+    def __init__(self) -> None:
+        """Raise UnpackingError without a package for it."""
+        self._package = _import_first("zstandard")
+        self._decompressor = self._start()
+        self.has_ended = False
+        """Whether a frame has ended."""
 
-    def start() -> Any:
-        limited = package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    def _start(self) -> Any:
+        limited = self._package.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         return limited.decompressobj()
 
-    decompressor = start()
-    is_whole = False
-
-    def unpack(packed: bytes) -> Iterator[bytes]:
-        nonlocal decompressor, is_whole
+    def unpack(self, packed: bytes) -> Iterator[bytes]:
         for at in range(0, len(packed), _ZSTD_INPUT):
             part = packed[at : at + _ZSTD_INPUT]
             while part:
-                text = decompressor.decompress(part)
+                text = self._decompressor.decompress(part)
                 if text:
                     yield text
                 part = b""
-                if decompressor.eof:
-                    is_whole = True
-                    part = decompressor.unused_data
-                    decompressor = start()
-
-    return unpack, lambda: is_whole
+                if self._decompressor.eof:
+                    self.has_ended = True
+                    part = self._decompressor.unused_data
+                    self._decompressor = self._start()
 
 
 def _import_first(*names: str) -> Any:
@@ -10699,6 +11045,12 @@ class _Pool:
             if self.lent == 0:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
+
+    def forget_addresses(self) -> None:
+        """Look names up again from now on."""
+        connector = self._session and self._session.connector
+        if isinstance(connector, aiohttp.TCPConnector):
+            connector.clear_dns_cache()
 
     def close_later(self) -> None:
         """Close the session, which no run can borrow from now on, in a task.
@@ -10964,13 +11316,9 @@ class HttpResponse:
             own_error = read_api_error(wire)
             error = own_error if own_error.message else None
         if error is not None:
+            ending = ending_of_failure("failed", error)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_message(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
+            raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
         raise _unreadable_answer(UNREADABLE)
 
@@ -10984,29 +11332,10 @@ class HttpResponse:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        retry_after = _retry_after(headers)
-        if retry_after is None:
-            retry_after = named_wait(error)
-        if retry_after is None and status == _TOO_MANY_REQUESTS:
-            # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
-            # something remains tells when all of it is there again, which no one has to
-            # wait for.
-            waits: list[float] = []
-            for limit in ("requests", "tokens"):
-                remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
-                wait = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
-                if remaining == "0" and wait:
-                    waits.append(wait)
-            # OpenRouter's own, and of others; if it is relative, it fits as well.
-            reset = as_seconds(headers.get("x-ratelimit-reset"))
-            remaining = headers.get("x-ratelimit-remaining", "0")
-            if remaining == "0" and reset is not None:
-                waits.append(seconds_until(reset))
-            retry_after = max(waits, default=None)
+        retry_after = _wanted_wait(status, headers, error)
         failure = Failure(status, error, retry_after, should_retry)
-        message = refusal_message(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(message, failure, self.request_id, fault)
+        ending = ending_of_refusal(status, error)
+        return ApiRefused(ending.message, failure, self.request_id, ending.fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -11014,8 +11343,14 @@ _UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
 """The headers that state a wait as a number, the more exact one first."""
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
+def _wanted_wait(
+    status: int, headers: Mapping[str, str], error: ApiError
+) -> float | None:
+    """Return the seconds that the server wants us to wait; None if it does not say.
+
+    Its headers name a number or a date, its error a time, and those of a rate limit when
+    the limit is reset.
+    """
     for name, units in _UNITS_OF_A_SECOND.items():
         seconds = as_seconds(headers.get(name))
         if seconds is not None:
@@ -11026,7 +11361,23 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    return None
+    wait = named_wait(error)
+    if wait is not None or status != _TOO_MANY_REQUESTS:
+        return wait
+    # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
+    # something remains tells when all of it is there again, which no one has to wait for.
+    waits: list[float] = []
+    for limit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{limit}", "0")
+        reset_in = read_duration(headers.get(f"x-ratelimit-reset-{limit}", ""))
+        if remaining == "0" and reset_in:
+            waits.append(reset_in)
+    # OpenRouter's own, and of others; if it is relative, it fits as well.
+    reset = as_seconds(headers.get("x-ratelimit-reset"))
+    remaining = headers.get("x-ratelimit-remaining", "0")
+    if remaining == "0" and reset is not None:
+        waits.append(seconds_until(reset))
+    return max(waits, default=None)
 
 
 _STATUS_OK = 200
@@ -11107,7 +11458,8 @@ class Connections:
         else:
             body = await _encode(payload)
         url = endpoint.url(path)
-        with self._pool().lend() as session:
+        pool = self._pool()
+        with pool.lend() as session:
             proxy = proxy_for(endpoint, url)
             sent = session.request(
                 method,
@@ -11121,7 +11473,13 @@ class Connections:
                 proxy=proxy,
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            with closing(await _receive(sent, endpoint, proxy, deadlines)) as response:
+            try:
+                received = await _receive(sent, endpoint, proxy, deadlines)
+            except ConnectionFailed as error:
+                if not error.was_sent:  # by now the name may stand for another address
+                    pool.forget_addresses()
+                raise
+            with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
                 is_good = response.status < _FIRST_BAD_STATUS
@@ -11257,306 +11615,18 @@ def _path_step(text: str) -> str:
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
-    ids: tuple[str, str],
+    container_id: str,
+    file_id: str,
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
+    More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    container_id, file_id = ids
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, and what users reported lately.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, or of as many seconds, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._now = now
-        self._seconds = seconds
-        self._ends: dict[int, float] = {}
-        """Until when each text counts, by its hash."""
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + self._seconds
-        return True
-
-
-_MAX_SUBJECTS = 500
-_USERS_FOR_ALL = 3
-
-
-class UserReports:
-    """What requests of users met lately, such as a server that fails.
-
-    What one request met says nothing about other users: it may be about its content, or
-    one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects the oldest are forgotten.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty; a report counts for `seconds`."""
-        self._seconds = seconds
-        self._now = now
-        self._ends: dict[str, dict[str, float]] = {}
-        """Until when each user's report counts, by subject and user."""
-
-    def add(self, subject: str, user_id: str) -> None:
-        """Note that a user's request met `subject`; without a user, ignore it."""
-        if not user_id:
-            return
-        users = self._ends.pop(subject, {})
-        users = {user: end for user, end in users.items() if self._now() < end}
-        users.pop(user_id, None)
-        if len(users) >= _USERS_FOR_ALL:
-            # It holds for all already, so more users need no place.
-            del users[next(iter(users))]
-        users[user_id] = self._now() + self._seconds
-        if len(self._ends) >= _MAX_SUBJECTS:
-            del self._ends[next(iter(self._ends))]
-        self._ends[subject] = users
-
-    def holds(self, subject: str, user_id: str) -> bool:
-        """Say whether `subject` is to be expected for a user."""
-        users = self._ends.get(subject, {})
-        reporters = [user for user, end in users.items() if self._now() < end]
-        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# A repair counts for all users only if the server itself named what to change, the request
-# was as its administrators configured it, and the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a user.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    """A repair that requests of an account to a model need."""
-
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-        """Until when each entry is remembered, by user; the oldest entry comes first."""
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_same_account = entry.account == scope.account
-                is_same_model = entry.model == scope.model
-                if is_same_account and is_same_model and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self,
-        scope: RepairScope,
-        tried: TriedRepair,
-        is_as_configured: Callable[[], bool],
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        longest_name = max(len(name) for name in scope)
-        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = (
-            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
-        )
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
-
-    def _remember(
-        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        """Remember a repair for a day; if it is known, the day begins again.
-
-        Of more than `max_entries` the oldest is forgotten.
-        """
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            # What holds for all stays; the user who was remembered first goes.
-            users = [known for known in self._ends if known != _ALL_USERS]
-            del self._ends[users[0]]
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        remembered = self._ends.get(owner, {}).items()
-        ends = {known: end for known, end in remembered if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= max_entries:
-            oldest = next(iter(ends))
-            del ends[oldest]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-
-def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
-    """Return the repairs that were not in vain, once a request was accepted.
-
-    A repair was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    if not all_tried:
-        return []
-    helped: list[TriedRepair] = []
-    for tried, following in pairwise(all_tried):
-        is_same_refusal = tried.error == following.error
-        is_same_kind = type(tried.repair) is type(following.repair)
-        if is_same_kind or not is_same_refusal:
-            helped.append(tried)
-    # The request with the last one was accepted.
-    helped.append(all_tried[-1]._replace(helped_at_once=True))
-    return helped
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.uploads
-#
-# Uploads files to the Files API, from where code containers get them.
-#
-# An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
-# --------------------------------------------------------------------------------------
-
-
-UPLOAD_SECONDS = 86_400
-"""How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API
-reference", "Upload file")."""
-
-
-async def upload_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    name: str,
-    content: bytes,
-    deadlines: Deadlines,
-) -> str:
-    """Upload a file for code containers; return the id that it gets.
-
-    Raises the same errors as `Connections.request`.
-    """
-    # Azure does not know the purpose `user_data`; its guide "Responses API" uses
-    # `assistants` instead.
-    fields = {
-        "purpose": "assistants" if endpoint.is_azure else "user_data",
-        "expires_after[anchor]": "created_at",
-        "expires_after[seconds]": str(UPLOAD_SECONDS),
-    }
-    body = _multipart_body(name, content, fields)
-    async with connections.request(endpoint, "/files", body, deadlines) as answer:
-        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
-    if not file_id:
-        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
-    return file_id
-
-
-def _multipart_body(
-    file_name: str, content: bytes, fields: Mapping[str, str]
-) -> EncodedBody:
-    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
-    boundary = hex_digest(f"{file_name} {len(content)}")
-    while boundary.encode() in content:
-        boundary = hex_digest(boundary)
-    # As browsers write a file's name into a header (HTML, "Form data").
-    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-    name_field = f'name="file"; filename="{quoted}"'
-    lines: list[bytes] = []
-    for name, value in fields.items():
-        lines += [
-            f"--{boundary}".encode(),
-            f'Content-Disposition: form-data; name="{name}"'.encode(),
-            b"",
-            value.encode(),
-        ]
-    lines += [
-        f"--{boundary}".encode(),
-        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
-        b"Content-Type: application/octet-stream",
-        b"",
-        content,
-        f"--{boundary}--".encode(),
-        b"",
-    ]
-    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
 
 
 # --------------------------------------------------------------------------------------
@@ -11614,15 +11684,15 @@ def read_context_windows(answer: object) -> dict[str, int]:
 
     llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
     memory (recorded, b10434). With one model it ignores the name that it is asked for:
-    the empty name has the window of any.
+    the empty name has the window of any. vLLM and SGLang say `max_model_len`.
     """
     rows = _listed_rows(answer)[:_MAX_MODELS]
     windows: dict[str, int] = {}
     for entry in rows:
         row = as_mapping(entry)
         name = as_text(row.get("id"))[:_MAX_MODEL_ID]
-        tokens = as_mapping(row.get("meta")).get("n_ctx")
-        if name and isinstance(tokens, int) and tokens > 1:
+        tokens = as_mapping(row.get("meta")).get("n_ctx") or row.get("max_model_len")
+        if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
             windows[name] = tokens
             if len(rows) == 1:
                 windows[""] = tokens
@@ -11885,7 +11955,7 @@ class _SchemaCheck:
         items = node.get("items")
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
+            required = _required_names(node) if self.lenient else frozenset()
             for name in properties:
                 if name not in value:
                     continue
@@ -11920,8 +11990,8 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{shown_path} must be one of {_join_with_or(words)}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
-            if name not in value:
-                return f"{_join_path(path, str(name))} is missing"
+            if isinstance(name, str) and name not in value:
+                return f"{_join_path(path, name)} is missing"
     return ""
 
 
@@ -11975,7 +12045,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
-        required |= set(form.get("required") or ())
+        required |= _required_names(form)
         properties = form.get("properties") or {}
         for name in properties:
             if name in value:
@@ -12008,6 +12078,20 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
         return schema_parts(check.root, part, choose)
 
     return joined_schemas(node, parts_of)
+
+
+def _required_names(node: JsonObject) -> Set[str]:
+    """Return the names that a schema requires.
+
+    Numbers are none: a stranger can choose thousands that have one hash.
+    """
+    names = node.get("required")
+    if not isinstance(names, list):
+        return frozenset()
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):  # as almost always
+        return frozenset(names)
+    return {name for name in names if isinstance(name, str)}
 
 
 # --------------------------------------------------------------------------------------
@@ -12070,7 +12154,7 @@ class PausableClock:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether it is stopped."""
         return self._pauses > 0
 
     def time(self) -> float:
@@ -12628,14 +12712,17 @@ class _Batch:
         call_id = str(item["call_id"])
         checked = checked_call(item, self._toolset.tools)
         has_own_time = False
+        needs_user = False
         if isinstance(checked, ReadyCall):
             name = checked.name
             own_seconds = self._toolset.limits.own_seconds(name)
             has_own_time = checked.kind != "limited" or bool(own_seconds)
-            if self._toolset.approver.rule_for(name, checked.via) == "ask":
+            needs_user = self._toolset.approver.rule_for(name, checked.via) == "ask"
+            if needs_user:
                 asked = AskedCall(call_id, name, checked.arguments, checked.via)
                 self._asked.append(asked)
-        task = asyncio.create_task(self.answer(call_id, checked))
+        answer = self.answer(call_id, checked, needs_user=needs_user)
+        task = asyncio.create_task(answer)
         return _StartedCall(item, task, has_own_time)
 
     def ask_user(self) -> None:
@@ -12676,16 +12763,17 @@ class _Batch:
             else:
                 return
 
-    async def answer(self, call_id: str, call: ReadyCall | ToolResult) -> ToolResult:
+    async def answer(
+        self, call_id: str, call: ReadyCall | ToolResult, *, needs_user: bool
+    ) -> ToolResult:
         """Return the result of a call: run it if the rules and the user allow it."""
         if isinstance(call, ToolResult):
             return call
-        approver = self._toolset.approver
-        if approver.rule_for(call.name, call.via) == "ask":
+        if needs_user:
             await self._is_answered.wait()
             refusal = self._refusals.get(call_id, _not_approved(call.name))
         else:
-            refusal = await approver.refusal(
+            refusal = await self._toolset.approver.refusal(
                 call_id, call.name, call.arguments, call.via
             )
         if refusal is not None:
@@ -12787,7 +12875,7 @@ async def _call_tool(
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
     """Return what stops the limit of a call, and with `pause` the clocks of others.
 
-    It stands still while the tool of the call asks the user something.
+    The limit is stopped while the tool of the call asks the user something.
     """
 
     def reschedule() -> None:
@@ -13121,9 +13209,10 @@ def without_repetitions(items: Iterable[Item]) -> list[Item]:
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
+# event can be about it: the type is the same, and it is open or the event has no id. A
+# delta that names neither belongs to the newest open item that it can grow. An item of the
+# final snapshot is found by its ids, else it is the first of its type that no other item of
+# the snapshot is. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 # opens when it ends, with an id of ours. Some servers number the calls of each response
 # anew; such a call leaves here under an id that no earlier response has.
@@ -13225,7 +13314,9 @@ class ResponseState:
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 # They fit an item of any type.
-                position = self._find(event.output_index, [event.item_id], bool)
+                position = self._find(
+                    event.output_index, [event.item_id], lambda _item: True
+                )
                 if position in self._open:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
@@ -13265,9 +13356,8 @@ class ResponseState:
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[-1] if self._items else {}
-        is_answer = is_call(last) or item_type(last) == "message"
-        if not (self._has_end_mark and is_answer) or self._open or self._early:
+        is_answered = any(map(_is_answer, self._items[-1:]))
+        if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
         return [ResponseDone("completed")]
@@ -13325,6 +13415,27 @@ class ResponseState:
         if has_id and position not in self._open:
             return None
         return position
+
+    def _find_unnamed(self, index: int, kind: str) -> int | None:
+        """Return the position of the newest open item that a delta without an id grows.
+
+        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
+        """
+        without_index = self._latest.get(NO_INDEX)
+        for position in islice(reversed(self._open), _NEWEST):
+            is_meant = index == NO_INDEX or position == without_index
+            if is_meant and _can_grow(self._items[position], kind):
+                return position
+        return None
+
+    def _has_brought(self, position: int | None, kind: str) -> bool:
+        """Say whether the text of a part has come before the part ends.
+
+        Servers number parts, and name them, in other ways than their texts.
+        """
+        if position is None:
+            return any(_can_grow(item, kind) for item in self._items)
+        return position in self._ended or self._open[position].has_text
 
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
@@ -13393,6 +13504,10 @@ class ResponseState:
         events: list[RunEvent] = []
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None and not item_id:
+            position = self._find_unnamed(index, kind)
+        if isinstance(event, PartDone) and self._has_brought(position, kind):
+            return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -13554,8 +13669,13 @@ class ResponseState:
         for item in map(_in_api_form, content_parts(response.get("output"))):
             if not self._is_of_server(item):
                 output.append(item)
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
         for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls.
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
             is_nothing = item_type(item) == "message" and not message_text(item)
             if position is not None or not is_nothing or not self._items:
                 events += self._end(position, _NOWHERE, item)
@@ -13614,6 +13734,8 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_NEWEST = 8
+"""Open items that an event without a name may be about."""
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
@@ -13676,7 +13798,7 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back.
+    servers refuse when it is sent back. Citations may have the form of Chat Completions.
     """
     parts: list[Any] = []
     for row in [content] if isinstance(content, str) else content:
@@ -13685,6 +13807,9 @@ def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
                 parts.append(text_part(kind, row))
         elif as_mapping(row).get("type") == "text":
             parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
         else:
             parts.append(row)
     return parts
@@ -13751,6 +13876,11 @@ def _ids(item: Item) -> list[str]:
     return [item_id for item_id in ids if item_id]
 
 
+def _is_answer(item: Item) -> bool:
+    """Say whether an item is what a response was asked for: a message or a call."""
+    return is_call(item) or item_type(item) == "message"
+
+
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
@@ -13810,8 +13940,15 @@ THOUGHT_TAGS: ThoughtTags = (
     ("<Thought>", "</Thought>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel>thought", "<channel|>"),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+    ),
 )
-"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts")."""
+"""Those that a host knows (docs/reference/open-webui.md, "Tags in texts"), and those of
+Mistral, Gemma 4 (text-generation-webui 7509) and gpt-oss (mlx-lm 1867)."""
 
 
 _MOST_BLANK = 1_000
@@ -13993,7 +14130,21 @@ class _TaggedMessage:
         begun = self.begin_text()
         return [*begun, event._replace(output_index=self.text_index or 0)]
 
-    def show(self, piece: _TextPiece) -> list[RunEvent]:
+    def feed(self, text: str) -> list[RunEvent]:
+        """Return what is shown of more text."""
+        return self._show_all(self.text.feed(text))
+
+    def read_rest(self) -> list[RunEvent]:
+        """Return what was held back; whatever follows is the answer."""
+        return self._show_all(self.text.close())
+
+    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
+        events: list[RunEvent] = []
+        for piece in pieces:
+            events += self._show(piece)
+        return events
+
+    def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
@@ -14032,7 +14183,7 @@ def _reasoning(message: Item, words: str) -> Item:
         "id": f"rs_{message.get('id') or 'msg'}",
         "type": "reasoning",
         "summary": [],
-        "content": [{"type": "reasoning_text", "text": words}] if words else [],
+        "content": [text_part("reasoning", words)] if words else [],
         "status": "completed" if words else "in_progress",
     }
 
@@ -14061,8 +14212,10 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rests = [_read_rest(message) for message in self._messages.values()]
-            return [*chain(*rests), event]
+            rest: list[RunEvent] = []
+            for each in self._messages.values():
+                rest += each.read_rest()
+            return [*rest, event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
@@ -14078,9 +14231,9 @@ class TaggedThoughts:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
                 message.part = event.part
-                return [*chain(*map(message.show, message.text.feed(event.text)))]
+                return message.feed(event.text)
             case TextDelta() if message:
-                return [*_read_rest(message), *message.add_to_text(event)]
+                return [*message.read_rest(), *message.add_to_text(event)]
             case ItemDone() if message:
                 return self._end(message, event)
         index = message.text_index if message else self._index_of(event.output_index)
@@ -14120,7 +14273,7 @@ class TaggedThoughts:
     def _hide(self, event: HiddenMessage) -> list[RunEvent]:
         """Return a message that repeats the one before it, without its thought."""
         message = self._add_message(event)
-        message.text.close()
+        message.read_rest()
         _, answer = self._split(event.item)
         if answer is None:
             return []
@@ -14143,7 +14296,7 @@ class TaggedThoughts:
 
     def _end(self, message: _TaggedMessage, event: ItemDone) -> list[RunEvent]:
         """Return the end of a message, which may be two items."""
-        events = _read_rest(message)
+        events = message.read_rest()
         thought, answer = self._split(event.item)
         if thought:
             events += message.end_thought(thought)
@@ -14188,20 +14341,7 @@ class TaggedThoughts:
 def _without_beginning(part: Item, before: int) -> Item:
     """Return a part without that many characters, which its annotations count."""
     shorter = {**part, "text": part["text"][before:]}
-    annotations = content_parts(part.get("annotations"))
-    if annotations:
-        shorter["annotations"] = [dict(annotation) for annotation in annotations]
-        for annotation in shorter["annotations"]:
-            for name in ANNOTATION_PLACES:
-                place = annotation.get(name)
-                if isinstance(place, int) and place >= 0:
-                    annotation[name] = max(0, place - before)
-    return shorter
-
-
-def _read_rest(message: _TaggedMessage) -> list[RunEvent]:
-    """Return the events of what was held back of a message."""
-    return [*chain(*map(message.show, message.text.close()))]
+    return move_annotations(shorter, lambda place: max(0, place - before))
 
 
 # --------------------------------------------------------------------------------------
@@ -14353,23 +14493,25 @@ class Attempt:
     ) -> RunEvents:
         """Send a request, feed the answer to the response, and yield its run events.
 
-        Without a `payload` it requests a response, or the rest of its stream, of which
-        `is_new` names the events to read. A response that is still in progress yields
-        nothing. Raises what `Connections.request` raises, AnswerTooLarge, and
-        MalformedEvent if nothing of a stream can be read. Cancelling or closing it
-        closes the connection.
+        Without a `payload` it requests a response, or the rest of its stream. `is_new`
+        is given for a background response, whose stream may come in several answers: it
+        says which events to read. A response that is still in progress yields nothing.
+        Raises what `Connections.request` raises, AnswerTooLarge, and MalformedEvent if
+        nothing of a stream can be read. Cancelling or closing it closes the connection.
         """
-        endpoint, connections, _, deadlines = self.server
+        server = self.server
         response = self.response
-        deadlines.start_attempt()
-        async with connections.request(endpoint, path, payload, deadlines) as answer:
+        server.deadlines.start_attempt()
+        async with server.connections.request(
+            server.endpoint, path, payload, server.deadlines
+        ) as answer:
             response.trace = Trace(answer.request_id, status=200)
             if not await answer.is_stream():
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
             reader = _StreamReader(
-                answer, self.server, response, self.skipped, is_new=is_new
+                answer, server, response, self.skipped, is_new=is_new
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
@@ -14387,7 +14529,7 @@ class Attempt:
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
             reason = await reader.read_reason()
-            if is_new is None:  # else the response goes on after the stream
+            if is_new is None:  # else the response may go on after the stream
                 reason += response.close()
             for event in reason:
                 yield event
@@ -14488,10 +14630,7 @@ class Attempt:
         named = named_parameter(self.request.sent(), refused.error)
         if named not in STRICT_LACKS:
             return ending
-        told = refused.error._replace(param=named)
-        message = refusal_message(refused.status, told)
-        fault = refusal_fault(refused.status, told)
-        return ending._replace(message=message, fault=fault)
+        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:
@@ -14659,6 +14798,296 @@ class _StreamReader:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects, the oldest are forgotten that only the same user met, or of all.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a user's request met `subject`; without a user, ignore it."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            own = (
+                known for known in self._ends if self._ends[known].keys() == {user_id}
+            )
+            del self._ends[next(own, next(iter(self._ends)))]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# A repair counts for all users only if the server itself named what to change, the request
+# was as its administrators configured it, and the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a user.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    """A repair that requests of an account to a model need."""
+
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+        """Until when each entry is remembered, by user; the oldest entry comes first."""
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_same_account = entry.account == scope.account
+                is_same_model = entry.model == scope.model
+                if is_same_account and is_same_model and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        longest_name = max(len(name) for name in scope)
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = (
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
+        )
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
+
+    def _remember(
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= max_entries:
+            oldest = next(iter(ends))
+            del ends[oldest]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
+
+    A repair was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    if not all_tried:
+        return []
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
+            helped.append(tried)
+    # The request with the last one was accepted.
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
+    return helped
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.uploads
+#
+# Uploads files to the Files API, from where code containers get them.
+#
+# An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
+# --------------------------------------------------------------------------------------
+
+
+UPLOAD_SECONDS = 86_400
+"""How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API
+reference", "Upload file")."""
+
+
+async def upload_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    name: str,
+    content: bytes,
+    deadlines: Deadlines,
+) -> str:
+    """Upload a file for code containers; return the id that it gets.
+
+    Raises the same errors as `Connections.request`.
+    """
+    # Azure does not know the purpose `user_data`; its guide "Responses API" uses
+    # `assistants` instead.
+    fields = {
+        "purpose": "assistants" if endpoint.is_azure else "user_data",
+        "expires_after[anchor]": "created_at",
+        "expires_after[seconds]": str(UPLOAD_SECONDS),
+    }
+    body = _multipart_body(name, content, fields)
+    async with connections.request(endpoint, "/files", body, deadlines) as answer:
+        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
+    if not file_id:
+        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
+    return file_id
+
+
+def _multipart_body(
+    file_name: str, content: bytes, fields: Mapping[str, str]
+) -> EncodedBody:
+    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
+    boundary = hex_digest(f"{file_name} {len(content)}")
+    while boundary.encode() in content:
+        boundary = hex_digest(boundary)
+    # As browsers write a file's name into a header (HTML, "Form data").
+    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    name_field = f'name="file"; filename="{quoted}"'
+    lines: list[bytes] = []
+    for name, value in fields.items():
+        lines += [
+            f"--{boundary}".encode(),
+            f'Content-Disposition: form-data; name="{name}"'.encode(),
+            b"",
+            value.encode(),
+        ]
+    lines += [
+        f"--{boundary}".encode(),
+        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
+        b"Content-Type: application/octet-stream",
+        b"",
+        content,
+        f"--{boundary}--".encode(),
+        b"",
+    ]
+    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.long_work
 #
 # Work on large chats, which must not hold up the server's event loop.
@@ -14734,27 +15163,21 @@ def with_container_files(
     """
     if not file_ids:
         return request
-    tools = [_with_files(tool, file_ids) for tool in request.tools or ()]
-    items: list[Item] = []
-    for item in request.input:
-        if item_type(item) == ADDED_TOOLS:
-            added = [_with_files(tool, file_ids) for tool in item["tools"]]
-            items.append({**item, "tools": added})
-        else:
-            items.append(item)
+
+    def with_files(tool: Item) -> Item:
+        """Return a tool whose container begins with the files, if the API opens it."""
+        if not _opens_container(tool):
+            return tool
+        return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
+
+    tools = [with_files(tool) for tool in request.tools or ()]
+    items = change_added_tools(request.input, with_files)
     return request.model_copy(update={"tools": tools or None, "input": items})
 
 
 def _opens_container(tool: Item) -> bool:
     container = as_mapping(tool.get("container"))
     return tool.get("type") == _CODE and container.get("type") == "auto"
-
-
-def _with_files(tool: Item, file_ids: Sequence[str]) -> Item:
-    """Return a tool whose container begins with files, if the API opens it."""
-    if not _opens_container(tool):
-        return tool
-    return {**tool, "container": {**tool["container"], "file_ids": list(file_ids)}}
 
 
 # --------------------------------------------------------------------------------------
@@ -14788,7 +15211,7 @@ class Turn(NamedTuple):
 
     model: str
     items: Sequence[Item] = ()
-    """They stand in front of its question."""
+    """They are in front of its question."""
     base: Item | None = None
     """The fields of the request if the chat begins here; then no earlier turn holds."""
 
@@ -14956,8 +15379,6 @@ class TriedRepairs:
     """The repairs that a run tries."""
 
     def __init__(self) -> None:
-        self.confirmed: list[TriedRepair] = []
-        """Those that helped, in their order, over all responses of the run."""
         self._open: list[TriedRepair] = []
         """Those of a request that the server has not accepted yet."""
 
@@ -14974,10 +15395,9 @@ class TriedRepairs:
             is_answered = event.item != NO_THOUGHT
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
-        if not self._open or not is_answered:
+        if not is_answered:
             return []
         helped = repairs_that_helped(self._open)
-        self.confirmed += helped
         self._open = []
         return helped
 
@@ -15036,7 +15456,7 @@ class BackgroundAttempt(Attempt):
         try:
             while True:
                 error: ResponsesError | None = None
-                part = self._exchange(path, payload, self._is_new)
+                part = self._exchange(path, payload, self._note_event)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -15063,7 +15483,7 @@ class BackgroundAttempt(Attempt):
         finally:
             self._abandon()
 
-    def _is_new(self, event: ServerSentEvent) -> bool:
+    def _note_event(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
 
         The event is parsed twice; a background run has few events a second.
@@ -15133,7 +15553,8 @@ class BackgroundAttempt(Attempt):
             if failure.retry_after is not None and failure.retry_after > longest:
                 failure = failure._replace(retry_after=longest)
         # The words of a proxy say nothing of the response behind it.
-        is_foreign = failure.error.is_page or failure.error == ApiError()
+        told = failure.error
+        is_foreign = told.is_page or told.is_bare_text or told == ApiError()
         if is_foreign and failure.should_retry is None:
             failure = failure._replace(status=None, error=ApiError())
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
@@ -15185,9 +15606,10 @@ class BackgroundAttempt(Attempt):
             return
         if self._response_id.done():
             self._has_nothing_to_cancel = True
-            endpoint, connections, _, _ = self.server
+            server = self.server
             path = f"/responses/{self._response_id.result()}/cancel"
-            connections.do_later(connections.post_quietly(endpoint, path))
+            cancellation = server.connections.post_quietly(server.endpoint, path)
+            server.connections.do_later(cancellation)
 
 
 # --------------------------------------------------------------------------------------
@@ -15224,7 +15646,7 @@ class Attempts:
 
         The items of the response are numbered from `first_index`.
         """
-        _, _, limits, deadlines = self._server
+        limits = self._server.limits
         earlier_count = len(self._usages)
         self._call_ids |= find_call_ids(request.input)
         next_attempt = _NextAttempt(request, limits)
@@ -15234,11 +15656,7 @@ class Attempts:
             sent = next_attempt.request
             kind = BackgroundAttempt if sent.runs_in_background else Attempt
             attempt = kind(
-                self._server,
-                sent,
-                page_thought,
-                first_index,
-                self._call_ids,
+                self._server, sent, page_thought, first_index, self._call_ids
             )
             async with aclosing(attempt.events()) as events:
                 async for event in events:
@@ -15247,7 +15665,7 @@ class Attempts:
                 self._usages.append(attempt.response.usage)
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
-            if status is None or not deadlines.allow(wait):
+            if status is None or not self._server.deadlines.allow(wait):
                 break
             limits.set_waiting(False)
             is_loading = status is _MODEL_IS_LOADING
@@ -15264,10 +15682,12 @@ class Attempts:
         wants_to_continue = bool(open_calls(output)) or any(
             map(is_approval_request, output)
         )
-        if used_up and wants_to_continue:
-            attempt.response.ending = Ending("incomplete", message=used_up)
+        ending = attempt.ending
+        # A failure ends the run by itself, and its cause is what counts.
+        if used_up and wants_to_continue and not ending.is_failure:
+            ending = Ending("incomplete", message=used_up)
         yield ModelAnswer(
-            ending=attempt.ending,
+            ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
             usages=tuple(self._usages[earlier_count:]),
@@ -15299,7 +15719,7 @@ class _NextAttempt:
         self._limits = limits
         self._retries = 0
         self._repaired = 0
-        self.loading_seconds = 0.0
+        self._loading_seconds = 0.0
         """For which the server's model has been waited for."""
 
     def prepare(self, attempt: Attempt) -> tuple[Status | None, float]:
@@ -15332,9 +15752,9 @@ class _NextAttempt:
         if tried is not None:
             return self._repair(sent, tried), 0.0
         policy = self._limits.retries
-        wait = loading_wait(policy, self.loading_seconds, failure)
+        wait = loading_wait(policy, self._loading_seconds, failure)
         if wait is not None:
-            self.loading_seconds += wait
+            self._loading_seconds += wait
             return _MODEL_IS_LOADING, wait
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
@@ -16119,9 +16539,6 @@ _ERROR_TYPES: Mapping[int, str] = {
 }
 
 
-_NO_ERROR = ApiError()
-
-
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
@@ -16170,7 +16587,7 @@ def exception_error(message: str, error: Exception) -> Chunk:
     return client_error(message, exception_status(error), ApiError(param=param))
 
 
-def client_error(message: str, status: int, error: ApiError = _NO_ERROR) -> Chunk:
+def client_error(message: str, status: int, error: ApiError) -> Chunk:
     """Return the chunk of a failure; of the server's `error` only words of the API."""
     by_status = _ERROR_TYPES.get(status, "invalid_request_error")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -16213,7 +16630,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     """Return how a run ended; if nothing is shown of its answer, with the reason.
 
     After tools have run, a model may have nothing to add (gpt-5.4-nano and gpt-5-mini
-    end with an empty message). That is no failure: a person who regenerates the
+    end with an empty message). That is no failure: a user who regenerates the
     answer would run the tools once more. `earlier` are items of the same answer from
     before this run, like the outputs of a client's own tools.
     """
@@ -16698,16 +17115,14 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it.
-
-    `last_number` is the number that its text ends with so far, as it was put in; empty
-    if it ends with other text.
-    """
+    """The part of an item that grows, by its index, and what is held back of it."""
 
     def __init__(self, part: int) -> None:
         self.part = part
         self.buffer = HoldbackBuffer(_OPEN_LINK)
         self.last_number = ""
+        """The number that its text ends with so far, as it was put in; empty if it ends
+        with other text."""
 
 
 class _Edit(NamedTuple):
@@ -16725,10 +17140,7 @@ _SOURCES_AT_ONCE = 10
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers.
-
-    `_waiting` holds the sources that the page does not know yet.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(
         self, known: Iterable[str] = (), *, shows_addresses: bool = False
@@ -16742,7 +17154,9 @@ class Citations:
         self._cited: dict[int, str] = {}
         """The numbers that were put into the last message, with their keys."""
         self._names: dict[str, str] = {}
+        """What the sources are called, by their keys, as far as it is known."""
         self._waiting = deque[str]()
+        """The sources that the page does not know yet."""
         self._growing: dict[int, _GrowingPart] = {}
         self._shown = 0
         """How many sources of ours the page knows."""
@@ -16789,7 +17203,10 @@ class Citations:
         return self._number_links(growing, growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the whole text of a message as it is shown."""
+        """Return the whole text of a message as it is shown.
+
+        Its numbers, and no earlier ones, are those whose addresses follow.
+        """
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
@@ -17174,12 +17591,7 @@ _BROKEN_OFF = ("cancelled", "steered")
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary.
-
-    `_length` counts the characters of the text so far. `_last_part` names the part of
-    the last text of each kind. `_commentary` has its items by their output indexes,
-    `_held` what is held back of each message, `_refusals` has those that refuse.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(
         self,
@@ -17202,11 +17614,17 @@ class ChunkRenderer:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
+        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
+        """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
+        """The output indexes of messages that refuse."""
         self._length = 0
+        """How many characters the text has so far."""
         self._last_part: dict[str, object] = {}
+        """The part of the last text of each kind."""
         self._commentary: dict[int, Item] = {}
+        """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
         self._has_role = False
@@ -17372,15 +17790,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(ended), **error}
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    optional = {
-        "refusal": _refusal(ended),
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
-        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
-    }
-    message |= {name: value for name, value in optional.items() if value}
+    message = _chat_message(ended)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -17394,6 +17804,36 @@ def completion(
         **metadata_field(ended),
         **error,
     }
+
+
+def _chat_message(ended: RunDone) -> dict[str, Any]:
+    """Return an answer as the message of a completion, without fields that are empty."""
+    answer = _answer_messages(ended)
+    refusals: list[str] = []
+    annotations: list[Item] = []
+    before = 0  # characters of the whole text in front of a message
+    for message in answer:
+        parts = content_parts(message.get("content"))
+        refusals += [as_text(part.get("refusal")) for part in parts]
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    # What came before the answer: reasoning and commentary.
+    answer_ids = {id(message) for message in answer}
+    thoughts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            thoughts += [text for _, text in item_texts(item) if text]
+    optional = {
+        # The text has it, too.
+        "refusal": _GAP.join(text for text in refusals if text),
+        "reasoning_content": strip_tracking(_GAP.join(thoughts)),
+        "annotations": annotations,
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
+    }
+    filled = {name: value for name, value in optional.items() if value}
+    return {"role": "assistant", "content": completion_text(ended), **filled}
 
 
 def completion_text(ended: RunDone) -> str:
@@ -17412,38 +17852,8 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     return answer or messages
 
 
-def _refusal(ended: RunDone) -> str:
-    """Return what the model said instead of an answer, which is its text, too."""
-    texts: list[str] = []
-    for message in _answer_messages(ended):
-        parts = content_parts(message.get("content"))
-        texts += [as_text(part.get("refusal")) for part in parts]
-    return _GAP.join(text for text in texts if text)
-
-
 def _clean_text(message: Item) -> str:
     return strip_tracking(message_text(message))
-
-
-def _annotations(ended: RunDone) -> list[Item]:
-    """Return the citations of an answer, at their places in its whole text."""
-    annotations: list[Item] = []
-    before = 0
-    for message in _answer_messages(ended):
-        annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
-    return annotations
-
-
-def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
-    answer_ids = {id(message) for message in _answer_messages(ended)}
-    texts: list[str] = []
-    for item in ended.output:
-        is_step = is_commentary(item) and id(item) not in answer_ids
-        if is_step or is_reasoning(item):
-            texts += [text for _, text in item_texts(item) if text]
-    return strip_tracking(_GAP.join(texts))
 
 
 # --------------------------------------------------------------------------------------
@@ -17913,6 +18323,9 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
+    data = as_text(given.get("file_data"))
+    if has_web_scheme(data[:8]):  # so programs say it to OpenRouter (vercel/ai 7266)
+        given = {"file_url": data}
     address = given.get("file_url")
     if address and not has_web_scheme(str(address)):
         # A gateway may read other addresses itself, such as files of its own machine.
@@ -17958,9 +18371,6 @@ def attach_stored_messages(
     possible.
     """
     users = user_messages(parts)
-    if metadata.get("regeneration_message_id") and users:
-        # The last one says how to answer again, and is in the request alone.
-        users.popitem()
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
@@ -17968,16 +18378,44 @@ def attach_stored_messages(
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    is_announced = bool(metadata.get("regeneration_message_id") and users)
+    if is_announced or _ends_with_wish(users, branch):
+        # The last one says how to answer again, and is in the request alone.
+        users.popitem()
     result = list(parts)
     # Both from the end; either may lack the oldest ones.
     for position, stored in zip(reversed(users), branch, strict=False):
         result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    shown = [part for part in result if not _take_hidden(part, hidden)]
+    shown: list[ChatPart] = []
+    for part in result:
+        if isinstance(part, UserMessage) and part.item["role"] == "developer":
+            text = message_text(part.item)
+            if hidden[text]:  # each of them goes once
+                hidden[text] -= 1
+                continue
+        shown.append(part)
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
     return shown
+
+
+def _ends_with_wish(
+    users: Mapping[int, UserMessage], branch: Sequence[StoredMessage]
+) -> bool:
+    """Say whether a message that no row has follows the question.
+
+    Before 0.12 Open WebUI puts there how to answer again, and nothing announces it. A row
+    may lack old messages, so the words tell which message the question is.
+    """
+    if not branch or len(users) <= len(branch):
+        return False
+    question, last = list(users)[-2:]
+    words = branch[0].words
+    in_question = words in message_text(users[question].item)
+    in_last = words in message_text(users[last].item)
+    return last == question + 1 and in_question and not in_last
 
 
 def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
@@ -18016,17 +18454,6 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
             continue
         marked.append(part)
     return marked
-
-
-def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
-    """Say whether a part is one of the `hidden` texts of a developer, each once."""
-    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
-        return False
-    text = message_text(part.item)
-    if not hidden[text]:
-        return False
-    hidden[text] -= 1
-    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -18955,7 +19382,7 @@ def build_input(
     its encrypted content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantPart] = []
+    run: list[_AssistantPart] = []
     unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if not isinstance(part, UserMessage):
@@ -18995,7 +19422,7 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-AssistantPart = AssistantText | ToolCall | ToolMessage
+_AssistantPart = AssistantText | ToolCall | ToolMessage
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
@@ -19015,7 +19442,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantPart],
+        run: Sequence[_AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
         *,
@@ -19189,7 +19616,7 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
+    """Return a message in the model's own bytes, unless a user edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
@@ -19427,7 +19854,7 @@ def begun_host_item(item: Item) -> Item:
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
+            begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
             begun.pop("content", None)
@@ -19443,7 +19870,7 @@ def message_host_item(item: Item, text: str) -> Item:
         "type": "message",
         "role": "assistant",
         "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
+        "content": [text_part("text", text)],
     }
 
 
@@ -19466,10 +19893,6 @@ def _without_secrets(item: Item) -> Item:
         if name != "encrypted_content" and value is not None:
             kept[name] = value
     return kept
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
@@ -19664,18 +20087,18 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 
 
 class Commentary:
-    """Shows one message of commentary; `host_index` is that of its item.
-
-    `_length` counts the characters of its quotation, `_stored_length` those that the
-    host has stored.
-    """
+    """Shows one message of commentary."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.host_index = len(shown.items)
+        """That of its item."""
         self._shown = shown
         self._quoted: list[str] = []
+        """Its quotation, in pieces."""
         self._length = 0
+        """How many characters that has."""
         self._stored_length = 0
+        """How many of them the host has stored."""
         self._ended: ItemDone | None = None
         self._marker = ""
         self._marker_index = self.host_index
@@ -19688,7 +20111,14 @@ class Commentary:
             case TextDelta():
                 yield from self._grow(event.text)
             case ItemDone():
-                yield from self._end(event, marker)
+                self._ended = event
+                quotation = _quotation(event.shown)
+                card = _commentary_item(event.item, quotation, "completed")
+                yield self._shown.end(self.host_index, card)
+                if marker:
+                    self._marker = marker
+                    self._marker_index = len(self._shown.items)
+                    yield from self._shown.add_marker(marker)
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Chunks:
@@ -19736,16 +20166,6 @@ class Commentary:
         item = self._shown.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
         return self._shown.end(self.host_index, whole)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        """Yield the end of the item, and its marker after it."""
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.host_index, card)
-        if marker:
-            self._marker = marker
-            self._marker_index = len(self._shown.items)
-            yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:
@@ -19828,8 +20248,8 @@ class _OpenThought:
         """Return its text as the wire has it."""
         text = "".join(self.texts)
         if self.kind == "summary":
-            return {"summary": [{"type": "summary_text", "text": text}]}
-        return {"content": [{"type": "reasoning_text", "text": text}]}
+            return {"summary": [text_part("summary", text)]}
+        return {"content": [text_part("reasoning", text)]}
 
 
 class NativeRenderer:
@@ -19985,9 +20405,6 @@ class NativeRenderer:
 
     def _last_chunks(self, event: RunDone) -> Chunks:
         """Yield the last status line, how to go on, and the usage."""
-        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
-        # a `response.completed` would replace all items (utils/response.py:714). In the
-        # chunk of the last line, because it sends each chunk to the page.
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
         if has_failed:  # one that counts notes, or that has an agent's metadata
@@ -20013,6 +20430,9 @@ class NativeRenderer:
             lines.append(closing_chunk(closing_line(figures), event.metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
+        # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
+        # a `response.completed` would replace all items (utils/response.py:714). In the
+        # chunk of the last line, because it sends each chunk to the page.
         usage = host_usage(event)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
@@ -20093,7 +20513,7 @@ class NativeRenderer:
         self._unfollowed.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: people keep what they have read of it.
+                # Of an attempt that failed: users keep what they have read of it.
                 del self._host_indexes[index]
                 item = self._unfinished_thought(index, host_index)
             case "message":
@@ -20150,6 +20570,8 @@ CLOCKS: Mapping[str, str] = {
 them then: characters of private use."""
 _LENGTHS = {"\ue000": len("01:23:45 PM"), "\ue001": len("2026-11-28 01:23:45 PM")}
 """Of their values (utils/task.py:88)."""
+_CLOCK = re.compile(r"([\ue000\ue001]|\d\d:\d\d:\d\d [AP]M)")
+"""Those characters, and a time: a variable of the page may itself be such a variable."""
 
 
 def take_conversation(
@@ -20177,13 +20599,15 @@ def take_conversation(
 
 def _length_of(model_prompt: str, instructions: str) -> int | None:
     """Return how long the prompt of the model is in the instructions, None if it differs."""
-    pieces: Sequence[str] = re.split("([\ue000\ue001])", model_prompt)
+    pieces: Sequence[str] = _CLOCK.split(model_prompt)
     length = 0
     for piece in pieces:
-        if piece in _LENGTHS:
-            length += _LENGTHS[piece]
-        elif instructions.startswith(piece, length):
+        # In the instructions a clock has its value. So such a character there is text, as
+        # of a user's name.
+        if instructions.startswith(piece, length):
             length += len(piece)
+        elif _CLOCK.fullmatch(piece):
+            length += _LENGTHS.get(piece, len(piece))
         else:
             return None
     return length
@@ -20192,7 +20616,7 @@ def _length_of(model_prompt: str, instructions: str) -> int | None:
 # --------------------------------------------------------------------------------------
 # owui_chat.input.attachments
 #
-# Images and files that people or tools attached, as input parts.
+# Images and files that users or tools attached, as input parts.
 #
 # The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 # documents by their type. The name of a document counts first, because the type that
@@ -20414,29 +20838,32 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 
 def svg_notice(parts: Sequence[ChatPart]) -> str:
-    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    """Return the message for a user who attached an SVG, which the host sends as a file."""
     names = [
         file.name
-        for file in _asked_files(parts)
+        for file in asked_files(parts)
         if file.content_type.startswith("image/svg")
     ]
     return _SVG_AS_TEXT.format(", ".join(names)) if names else ""
 
 
-def unread_notice(parts: Sequence[ChatPart], whole: Container[str]) -> str:
-    """Return what a person is told whose file the host could not read.
+def unread_notice(
+    parts: Sequence[ChatPart], whole: Container[str], silent: Container[str] = ()
+) -> str:
+    """Return the message for a user whose file the host could not read.
 
-    The files with the ids `whole` need no reading: the model or its code gets them.
+    The files with the ids `whole` need no reading: the model or its code gets them. Of
+    those with the ids `silent` the host has no text, although nothing failed.
     """
-    names = [
-        file.name
-        for file in _asked_files(parts)
-        if file.is_unread and not file.is_image and file.file_id not in whole
-    ]
+    names: list[str] = []
+    for file in asked_files(parts):
+        is_unread = file.is_unread or file.file_id in silent
+        if is_unread and not file.is_image and file.file_id not in whole:
+            names.append(file.name)
     return _UNREAD.format(", ".join(names)) if names else ""
 
 
-def _asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
+def asked_files(parts: Sequence[ChatPart]) -> Sequence[Attachment]:
     """Return the files at the message that is asked."""
     question = user_messages(parts).get(question_index(parts))
     return question.attachments if question else ()
@@ -20468,8 +20895,9 @@ def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with a note for each of the oldest images and files that are too
-    many for a request.
+    """Return `items` as a request can hold them.
+
+    Of too many images and files the oldest become a note each.
     """
     images = _MAX_IMAGES
     characters = _MAX_INPUT_CHARACTERS
@@ -20921,7 +21349,7 @@ f7c9fe fd7fb4
 # "Around the user's message"). If the model has a verbosity, that is set instead. The
 # request then ends with the question and begins like the request of the old answer, so
 # the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-# because the new one replaces it. A wish in a person's own words is left to the model.
+# because the new one replaces it. A wish in a user's own words is left to the model.
 # --------------------------------------------------------------------------------------
 
 
@@ -20983,57 +21411,6 @@ SAME_CONTEXT = (
 """What is in the place of text that the request has already."""
 _MIN_REPEATED = 500
 """Characters from which on repeated text is replaced."""
-
-
-def _context_around(message: UserMessage) -> JsonObject | None:
-    """Return what is around the words; None: nothing, too much, or other words.
-
-    `words` is the digest of the user's words, `texts` are those of the message, the one
-    with the words cut around them.
-    """
-    words = message.stored.words if message.stored else ""
-    texts: list[Any] = _input_texts(message)
-    size = sum(len(text) for text in texts) - len(words)
-    if not 0 < size <= _MAX_CHARACTERS:
-        return None
-    for index, text in enumerate(texts):
-        if words in text:
-            before = text
-            after = ""
-            if words:  # what is around their last place
-                before, _, after = text.rpartition(words)
-            texts[index] = [before, after]
-            return {"words": text_digest(words), "texts": texts}
-    return None
-
-
-def _apply_injected_context(
-    message: UserMessage, words: str, injected: JsonObject
-) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
-    texts: list[Item] = []
-    others: list[Item] = []
-    for part in message.content:
-        if _is_input_text(part):
-            texts.append(part)
-        else:
-            others.append(part)
-    has_words = any(words in part["text"] for part in texts)
-    if not has_words or injected.get("words") != text_digest(words):
-        return message
-    sent: list[Item] = []
-    for text in injected["texts"]:
-        whole = text if isinstance(text, str) else words.join(text)
-        sent.append({"type": "input_text", "text": whole})
-    return message.with_content([*sent, *others])
-
-
-def _input_texts(message: UserMessage) -> list[str]:
-    return [part["text"] for part in message.content if _is_input_text(part)]
-
-
-def _is_input_text(part: Item) -> bool:
-    return part.get("type") == "input_text"
 
 
 _SENT_KEY = "sent"
@@ -21198,10 +21575,31 @@ def change_notice(change: SentContext) -> UserMessage | None:
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
-    """Return what is around the message that is asked, the last one of the row."""
-    for part in reversed(parts):
+    """Return what is around the message that is asked, the last one of the row.
+
+    None: nothing, too much, or other words. `words` is the digest of the user's words,
+    `texts` are those of the message, the one with the words cut around them.
+    """
+    asked: UserMessage | None = None
+    words = ""
+    for part in parts:
         if isinstance(part, UserMessage) and part.stored:
-            return _context_around(part)
+            asked = part
+            words = part.stored.words
+    if asked is None:
+        return None
+    texts: list[Any] = _input_texts(asked)
+    size = sum(len(text) for text in texts) - len(words)
+    if not 0 < size <= _MAX_CHARACTERS:
+        return None
+    for index, text in enumerate(texts):
+        if words in text:
+            around = [text, ""]
+            if words:  # what is around their last place
+                before, _, after = text.rpartition(words)
+                around = [before, after]
+            texts[index] = around
+            return {"words": text_digest(words), "texts": texts}
     return None
 
 
@@ -21293,6 +21691,35 @@ def apply_sent_context(
         injected = sent.get(answer_id, _NOTHING).injected or {}
         applied.append(_apply_injected_context(part, part.stored.words, injected))
     return applied
+
+
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: JsonObject
+) -> UserMessage:
+    """Return a message as it was sent, unless its words are no longer those."""
+    texts: list[Item] = []
+    others: list[Item] = []
+    for part in message.content:
+        if _is_input_text(part):
+            texts.append(part)
+        else:
+            others.append(part)
+    has_words = any(words in part["text"] for part in texts)
+    if not has_words or injected.get("words") != text_digest(words):
+        return message
+    sent: list[Item] = []
+    for text in injected["texts"]:
+        whole = text if isinstance(text, str) else words.join(text)
+        sent.append({"type": "input_text", "text": whole})
+    return message.with_content([*sent, *others])
+
+
+def _input_texts(message: UserMessage) -> list[str]:
+    return [part["text"] for part in message.content if _is_input_text(part)]
+
+
+def _is_input_text(part: Item) -> bool:
+    return part.get("type") == "input_text"
 
 
 def _change_message(change: SentContext) -> Item | None:
@@ -21483,6 +21910,7 @@ def _merge_output(
     run: list[Item] = []
     for output in outputs:
         run += content_parts(output)
+    answer = _in_stored_order(answer, run)
     records = [item for item in run if item.get("type") == _RECORD_TYPE]
     if not records:
         return answer
@@ -21497,6 +21925,41 @@ def _merge_output(
     if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
     return _with_records(answer, records, finder.by_id)
+
+
+def _in_stored_order(
+    answer: Sequence[ChatPart], run: Iterable[Item]
+) -> Sequence[ChatPart]:
+    """Return an answer whose calls and outputs follow one another as in its run.
+
+    Before 0.12 the host puts the calls of several rounds in front of all their outputs,
+    unless a text or a thought is between them. The request of the last round had them in
+    order, and the next one has to begin like it.
+    """
+    calls: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    for index, item in enumerate(run):
+        if is_call(item):
+            calls.setdefault(str(item.get("call_id")), index)
+        elif is_call_output(item):
+            outputs.setdefault(str(item.get("call_id")), index)
+
+    def place(part: ChatPart) -> int:
+        if isinstance(part, ToolCall):
+            return calls[part.call_id]
+        return outputs[part.call_id] if isinstance(part, ToolMessage) else 0
+
+    ordered: list[ChatPart] = []
+    for is_tool, parts in groupby(
+        answer, key=lambda part: isinstance(part, ToolCall | ToolMessage)
+    ):
+        block = list(parts)
+        ids = {
+            part.call_id for part in block if isinstance(part, ToolCall | ToolMessage)
+        }
+        is_known = all(calls.get(id, math.inf) < outputs.get(id, -1) for id in ids)
+        ordered += sorted(block, key=place) if is_tool and is_known else block
+    return ordered
 
 
 # How the host's answer is held against what it stored:
@@ -21729,7 +22192,8 @@ def restore_images(
 # Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
 # of a message) wait until text follows. Then one record holds them, and its marker is
 # at the beginning of that text, or after commentary, which the record holds whole.
-# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone. In
+# the host's output, a round of calls is recorded once all of them have been made.
 #
 # In a chat without a row each finished response is put into the host's
 # `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
@@ -21765,16 +22229,48 @@ class NewRecord(NamedTuple):
     """The item whose text follows the record, None for the end of the run."""
 
 
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | NewRecord
+
+
+_NewIdAndTime = Callable[[], tuple[str, int]]
+"""Gives a new record its id and its time, in Unix seconds."""
+
+
+class DetailsRecorder:
+    """Collects the responses of one message in a chat without a row."""
+
+    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+        self._scope = scope
+        self._new_id_and_time = new_id_and_time
+        self._items: dict[int, tuple[Item, str]] = {}
+        """Those of the current response with their shown texts, by output index."""
+
+    def feed(self, event: CitedEvent) -> list[CitedEvent | TurnDetails]:
+        """Return the event; in front of the end of a response come its details."""
+        if isinstance(event, ItemDone):
+            self._items[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, HiddenMessage):
+            self._items[event.output_index] = (event.item, "")
+        elif isinstance(event, ResponseDone | RunDone) and self._items:
+            pairs = [self._items[index] for index in sorted(self._items)]
+            self._items = {}
+            # Of commentary the host returns only the text of the closing one.
+            closing = closing_commentary([item for item, _ in pairs])
+            for number, (item, _) in enumerate(pairs):
+                if is_commentary(item) and item != closing:
+                    pairs[number] = (item, "")
+            name, _ = self._new_id_and_time()
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            return [TurnDetails(details), event]
+        return [event]
 
 
 class Recorder:
-    """Collects what is recorded of one message during its run."""
+    """Collects what is recorded of one message in a chat with a row."""
 
-    def __init__(
-        self, scope: RecordScope, new_id_and_time: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and its time, in Unix seconds."""
+    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
         self._scope = scope
         self._new_id_and_time = new_id_and_time
         self._pending: list[tuple[int, Item]] = []
@@ -21790,22 +22286,18 @@ class Recorder:
         """The ids of calls whose outputs are there."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
-        self._after_message = False
-        """Whether the answer has a message already: a later one needs a marker, because
-        the host joins the texts of neighboring messages (utils/misc.py:408)."""
+        self._marks_next = False
+        """Whether the next message needs a record though nothing waits for one: after a
+        message, because the host joins the texts of neighbors (utils/misc.py:408), and
+        after the record of a round, which would have held it."""
         self._commentary: set[int] = set()
         """The output indexes of commentary."""
         self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-        """The items of the current response with their shown texts, by output index;
-        only for the carrier `details`."""
 
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> list[_RecorderEvent]:
+        """Return the event after the records and markers that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
         return [*self._collect(event), event]
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
@@ -21827,7 +22319,7 @@ class Recorder:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
-                self._after_message = True
+                self._marks_next = True
                 yield from self._amend(event)
             case ItemDone() if event.output_index in self._records:
                 # The text was a thought (loop/tagged_thoughts.py). Its record is empty
@@ -21847,29 +22339,24 @@ class Recorder:
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
+                if self._scope.carrier == "output" and self._has_whole_round():
+                    self._marks_next = True
+                    yield NewRecord(self._take_record(), None)
             case RunDone():
                 yield from self._close(event)
 
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, HiddenMessage):
-            self._turn[event.output_index] = (event.item, "")
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            turn = [self._turn[index] for index in sorted(self._turn)]
-            self._turn = {}
-            # Of commentary the host returns only the text of the closing one.
-            closing = closing_commentary([item for item, _ in turn])
-            pairs: list[tuple[Item, str]] = []
-            for item, shown in turn:
-                is_returned = not is_commentary(item) or item == closing
-                pairs.append((item, shown if is_returned else ""))
-            name, _ = self._new_id_and_time()
-            details = write_details(
-                name, pairs, self._scope.origin, {}, self._scope.sign
-            )
-            yield TurnDetails(details)
+    def _has_whole_round(self) -> bool:
+        """Say whether what waits is reasoning up to calls that have all been made.
+
+        If it went on waiting for a text, a Stop in a later round would lose it. What
+        follows a call otherwise has its place in front of a text.
+        """
+        waiting = [item for _, item in self._pending]
+        if not any(is_reasoning(item) for item in waiting):
+            return False
+        calls = {item["call_id"] for item in waiting if is_call(item)}
+        ends_with_call = is_call(waiting[-1]) or is_compaction(waiting[-1])
+        return ends_with_call and calls <= self._made_calls
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -21936,7 +22423,7 @@ class Recorder:
         Without a phase the text itself is all there is to know of the message.
         """
         has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
+        is_marked = self._scope.cites or has_phase or self._marks_next
         if not self._pending and not is_marked and kind != "refusal":
             return
         follows_message = self._pending and item_type(self._pending[-1][1]) == "message"
@@ -21990,7 +22477,7 @@ class Recorder:
             record = first._replace(payload=(*first.payload[:-1], message))
             yield NewRecord(record, index)
         else:
-            self._after_message = True
+            self._marks_next = True
             record = self._take_record(message)
             self._records[index] = record
             yield from self._with_marker(record, index)
@@ -22095,7 +22582,7 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem:
+class _HostedItem(ABC):
     """Shows one item.
 
     It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
@@ -22106,9 +22593,9 @@ class _HostedItem:
         self._shown = shown
         self._host_index = len(shown.items)
 
+    @abstractmethod
     def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
-        raise NotImplementedError
 
 
 _REFUSED = "The image was not generated: the safety system rejected it."
@@ -22984,133 +23471,6 @@ class ChatCaller(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------
-# shells.model_list
-#
-# What the server of the valves says of its models: which there are, and their limits.
-#
-# Every page load lists the models, so the list is answered from memory. It is fetched in
-# the background when a host lists our models; the last one stays until a newer one
-# arrives, also if the server cannot be reached. No answer waits for it.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long a request keeps the next one away, until it has succeeded."""
-_FIRST_LIST_SECONDS = 2.0
-"""How long a page may wait for the first list."""
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_MAX_LIST_BYTES = 5_000_000
-LISTS_NOTHING = frozenset({404, 405, 501})
-"""Statuses of servers that have no list: other servers of this API need none."""
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    return read_models(await _fetch_list(endpoint, connections))
-
-
-async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
-    """Return what `GET /models` says; raises ResponsesError."""
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return await answer.read_json(_MAX_LIST_BYTES)
-
-
-class ModelList:
-    """The models that the key of the valves can use, as far as they are known.
-
-    One account is remembered: that of the valves when the models were last listed.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._account = ""
-        self._base_url = ""
-        self._known: dict[str, str] | None = None
-        """The last days of the models, empty for those that have none."""
-        self._context_windows: dict[str, int] = {}
-        self._next_request = 0.0
-        self._answered = asyncio.Event()
-
-    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        """Fetch the models in the background if what is known of them is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._base_url = endpoint.base_url
-            self._known = None
-            self._context_windows = {}
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            self._answered = asyncio.Event()
-            connections.do_later(self._fetch(endpoint, connections, self._answered))
-
-    async def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones.
-
-        While none are known, the answer is waited for, but not for long.
-        """
-        self.refresh(endpoint, connections)
-        if self._known is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_LIST_SECONDS):
-                    await self._answered.wait()
-        return self._known
-
-    async def _fetch(
-        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
-    ) -> None:
-        """Fetch the models; the known ones stay unless the server names others.
-
-        A server, or a proxy in front of it, that is just starting lists nothing, or has
-        no such address: what has listed models before is asked again soon.
-        """
-        listed: object = None
-        has_no_list = False
-        try:
-            try:
-                listed = await _fetch_list(endpoint, connections)
-            except ResponsesError as error:
-                has_no_list = error.status in LISTS_NOTHING
-            if endpoint.account() != self._account:  # of earlier valves
-                return
-            models = read_models(listed)
-            if listed is not None and (models or not self._known):
-                self._known = models
-                self._context_windows = read_context_windows(listed)
-            if models or (has_no_list and not self._known):
-                self._next_request = monotonic_seconds() + _FRESH_SECONDS
-        finally:
-            answered.set()
-
-    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-        """Return a model with the last day and the context window that its server names.
-
-        The context windows of OpenAI and Azure are those of the catalog, which knows
-        more. Of another server than the one that was asked, nothing is known.
-        """
-        if endpoint.base_url != self._base_url:
-            return model
-        facts = model.facts
-        known = self._known or {}
-        if known.get(model.id):
-            facts = facts._replace(shutdown=known[model.id])
-        windows = self._context_windows
-        window = windows.get(model.id) or windows.get("")
-        if window and not endpoint.serves_openai:
-            facts = facts._replace(context_window=window, max_input_tokens=None)
-        return model._replace(facts=facts)
-
-
-# --------------------------------------------------------------------------------------
 # shells.valve_words
 #
 # Valves that hold a list of words.
@@ -23118,8 +23478,11 @@ class ModelList:
 
 
 def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
     return list(dict.fromkeys(word for word in words if word))
 
 
@@ -23522,6 +23885,132 @@ def endpoint_of_valves(
 
 
 # --------------------------------------------------------------------------------------
+# shells.model_list
+#
+# What the server of the valves says of its models: which there are, and their limits.
+#
+# Every page load lists the models, so the list is answered from memory. It is fetched in
+# the background when a host lists our models; the last one stays until a newer one
+# arrives, also if the server cannot be reached. No answer waits for it.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    return read_models(await _fetch_list(endpoint, connections))
+
+
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
+
+
+class ModelList:
+    """The models that the key of the valves can use, as far as they are known.
+
+    One account is remembered: that of the valves when the models were last listed.
+    """
+
+    def __init__(self) -> None:
+        self._account = ""
+        self._base_url = ""
+        self._known: dict[str, str] | None = None
+        """The last days of the models, empty for those that have none."""
+        self._context_windows: dict[str, int] = {}
+        self._next_request = 0.0
+        self._answered = asyncio.Event()
+
+    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Fetch the models in the background if what is known of them is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._base_url = endpoint.base_url
+            self._known = None
+            self._context_windows = {}
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            self._answered = asyncio.Event()
+            connections.do_later(self._fetch(endpoint, connections, self._answered))
+
+    async def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return the known models, None before the first answer; refresh old ones.
+
+        While none are known, the answer is waited for, but not for long.
+        """
+        self.refresh(endpoint, connections)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
+        return self._known
+
+    async def _fetch(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
+        """Fetch the models; the known ones stay unless the server names others.
+
+        A server, or a proxy in front of it, that is just starting lists nothing, or has
+        no such address: what has listed models before is asked again soon.
+        """
+        listed: object = None
+        has_no_list = False
+        try:
+            try:
+                listed = await _fetch_list(endpoint, connections)
+            except ResponsesError as error:
+                has_no_list = error.status in LISTS_NOTHING
+            if endpoint.account() != self._account:  # of earlier valves
+                return
+            models = read_models(listed)
+            if listed is not None and (models or not self._known):
+                self._known = models
+                self._context_windows = read_context_windows(listed)
+            if models or (has_no_list and not self._known):
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+        finally:
+            answered.set()
+
+    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the last day and the context window that its server names.
+
+        The context windows of OpenAI and Azure are those of the catalog, which knows
+        more. Of another server than the one that was asked, nothing is known.
+        """
+        if endpoint.base_url != self._base_url:
+            return model
+        facts = model.facts
+        known = self._known or {}
+        if known.get(model.id):
+            facts = facts._replace(shutdown=known[model.id])
+        windows = self._context_windows
+        window = windows.get(model.id) or windows.get("")
+        if window and not endpoint.serves_openai:
+            facts = facts._replace(context_window=window, max_input_tokens=None)
+        return model._replace(facts=facts)
+
+
+# --------------------------------------------------------------------------------------
 # shells.administration
 #
 # What the pipe and the filter for administrators agree on.
@@ -23531,6 +24020,9 @@ def endpoint_of_valves(
 # the pipe, which the filter passes back without reading them.
 # --------------------------------------------------------------------------------------
 
+
+ADMINISTRATION_ID = "openai_responses_administration"
+"""The id with which the filter has to be installed: the pipe finds it by that."""
 
 ADMINISTRATION_CONTRACT = 2
 """The number of what this module describes. Files of different releases work together
@@ -24004,7 +24496,7 @@ class RunMetadata(NamedTuple):
     """How full the model's context window is, in percent; 0 if unknown."""
 
     def describe(self, notes: int = 0) -> str:
-        """Return the line that people read; `notes` are the lines above it."""
+        """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
         figures = AnswerFigures(
             seconds=self.latency,
@@ -24567,13 +25059,12 @@ class GuardedTools:
                 result = ToolResult(why, failed=True)
                 refused[call["call_id"]] = Verdict(call, result)
         allowed = [call for call in calls if call["call_id"] not in refused]
-        verdicts = [Verdict(call) for call in allowed]
+        judgment = Judgment([Verdict(call) for call in allowed])
         if self._next_judge:
-            verdicts = [*(await self._next_judge.judge(allowed)).verdicts]
-        judged = iter(verdicts)
-        return Judgment(
-            [refused.get(call["call_id"]) or next(judged) for call in calls]
-        )
+            judgment = await self._next_judge.judge(allowed)
+        judged = iter(judgment.verdicts)
+        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
+        return Judgment(verdicts, judgment.question)
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that raised, for later rounds."""
@@ -24856,7 +25347,7 @@ class MergingProvider:
                     yield event
 
     def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or people decide."""
+        """Count no time while tools run or users decide."""
         return self._provider.paused()
 
 
@@ -24947,13 +25438,10 @@ class ShownPart:
     def _build_item(self, status: str, text: str) -> Item:
         """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary: list[Item] = []
-            if text:
-                summary.append({"type": "summary_text", "text": text})
             return {
                 "id": f"rs_{self.id}",
                 "type": "reasoning",
-                "summary": summary,
+                "summary": [text_part("summary", text)] if text else [],
                 "status": status,
             }
         return {
@@ -24961,7 +25449,7 @@ class ShownPart:
             "type": "message",
             "role": "assistant",
             "status": status,
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
+            "content": [text_part("text", text)],
         }
 
 
@@ -25080,20 +25568,20 @@ class IntermediateTexts:
     Text that may become a step is held back until that is known: a model that names the
     phase of its messages says it at their beginning, with others a call tells. What is
     hidden is sent to the model again.
-
-    Of the current round, `_may_call` says whether the model may call tools,
-    `_has_called` whether it has, and `_has_answer` whether a message is known to be the
-    answer. `_hidden` are the hidden messages of the whole run.
     """
 
     def __init__(self, *, are_shown: bool) -> None:
         self._are_shown = are_shown
         self._may_call = False
+        """Whether the model may call tools in the current round."""
         self._has_called = False
+        """Whether it has."""
         self._has_answer = False
+        """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
         """The events of each message that is held back, by its index."""
         self._hidden: list[Item] = []
+        """The hidden messages of the whole run."""
         self._hidden_indexes: set[int] = set()
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -25183,7 +25671,7 @@ def _is_commentary_message(events: Sequence[RunEvent]) -> bool:
 
 
 _READ_KINDS = ("text", "refusal", "summary", "reasoning")
-"""The kinds of deltas that people read."""
+"""The kinds of deltas that users read."""
 
 
 @dataclass(slots=True)
@@ -25230,7 +25718,7 @@ class ShownThoughts:
         self._has_called = False
         """Whether the current response calls a tool."""
         self._has_words = False
-        """Whether the current response brought text that people read."""
+        """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
         """Those of the current response, by their indexes."""
         self._open: dict[int, _Message] = {}
@@ -25243,7 +25731,7 @@ class ShownThoughts:
     def begin_round(self) -> None:
         """Prepare for another answer of the model.
 
-        A call may be shown after its response, when a person was asked about it.
+        A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
         self._has_called = False
@@ -25274,7 +25762,7 @@ class ShownThoughts:
                 shown.append(event)
         return shown
 
-    def get_text(self, index: int) -> str:
+    def text_of(self, index: int) -> str:
         """Return what is shown as the answer of the message at `index`."""
         return self._answers.get(index, "")
 
@@ -25302,7 +25790,7 @@ class ShownThoughts:
         if is_call(event.item) and not self._has_called:
             self._has_called = True
             if self._steps_as_thoughts:
-                shown += self._turn_messages()
+                shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
                 # A response without a word: a thought names the tool.
                 call_id = str(event.item.get("call_id"))
@@ -25311,7 +25799,7 @@ class ShownThoughts:
                 self._announced[call_id] = thought.end_event().item
         return [*shown, event]
 
-    def _turn_messages(self) -> list[CitedEvent]:
+    def _show_as_thoughts(self) -> list[CitedEvent]:
         """Return the messages that were shown as the answer again, now as thoughts."""
         turned: list[CitedEvent] = []
         for index, message in self._messages.items():
@@ -25408,7 +25896,7 @@ class ShownThoughts:
                 shown.append(TextDelta(message.added.output_index, "text", 0, text))
         return shown
 
-    def finish(self, event: AnswerEvent) -> AnswerEvent:
+    def without_thoughts(self, event: AnswerEvent) -> AnswerEvent:
         """Return an event whose messages are without thoughts, for whoever shows it.
 
         Whoever records the messages needs the model's own texts, so this comes later.
@@ -25451,7 +25939,7 @@ class RunTexts:
         thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
         self._texts = texts
         self._thoughts = thoughts
-        self.get_text = thoughts.get_text
+        self.text_of = thoughts.text_of
         self.build_carrier = thoughts.build_carrier
         self.new_index = thoughts.new_index
 
@@ -25504,21 +25992,11 @@ def _has_tags(item: Item) -> bool:
 def _answer_part(part: Item) -> Item:
     """Return a part of a message without thoughts; its citations keep their words."""
     text = as_text(part.get("text"))
-    answer = dict(part)
-    if text:
-        answer["text"] = answer_text(text)
-    annotations: list[Item] = []
-    for annotation in content_parts(part.get("annotations")):
-        moved = dict(annotation)
-        for name in ANNOTATION_PLACES:
-            index = annotation.get(name)
-            if isinstance(index, int) and index >= 0:
-                # An index moves by the characters of the thoughts before it.
-                moved[name] = len(answer_text(text[:index]))
-        annotations.append(moved)
-    if annotations:
-        answer["annotations"] = annotations
-    return answer
+    if not text:
+        return part
+    # A place moves by the characters of the thoughts before it.
+    answer = {**part, "text": answer_text(text)}
+    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
@@ -25572,7 +26050,7 @@ def page_result(
     return result
 
 
-def refused_metadata(
+def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
@@ -25876,10 +26354,11 @@ def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
     """
     fitted: list[Item] = []
     for item in items:
-        if most_output is not None and is_call_output(item):
-            output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
-            item = {**item, "output": output}  # noqa: PLW2901
-        fitted.append(item)
+        if most_output is None or not is_call_output(item):
+            fitted.append(item)
+            continue
+        output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
+        fitted.append({**item, "output": output})
     return fit_input(fitted)
 
 
@@ -26034,6 +26513,62 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_host.task_models
+#
+# Which models the administrators of Open WebUI chose for its tasks.
+# --------------------------------------------------------------------------------------
+
+
+_TASK_SETTINGS = ("task.model.default", "task.model.external")
+_COMPACTION_SETTING = "chat.context_compaction.model"
+TASK_MODEL_SETTINGS = (*_TASK_SETTINGS, _COMPACTION_SETTING)
+"""All of them, for who looks for models that are gone."""
+_MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
+    "title_generation": _TASK_SETTINGS,
+    "follow_up_generation": _TASK_SETTINGS,
+    "tags_generation": _TASK_SETTINGS,
+    "emoji_generation": _TASK_SETTINGS,
+    "query_generation": _TASK_SETTINGS,
+    "image_prompt_generation": _TASK_SETTINGS,
+    "autocomplete_generation": _TASK_SETTINGS,
+    "function_calling": _TASK_SETTINGS,
+    "context_compaction": (_COMPACTION_SETTING,),
+}
+"""The settings of the host that choose the model of a task.
+
+They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4. For
+any other task, such as the merging of answers, the client names the model.
+"""
+
+
+async def chosen_task_models(task: str) -> set[str]:
+    """Return the ids of the models that an administrator chose for a task.
+
+    For a model of the workspace also the one it is made of, which the pipe is asked for.
+    A setting that the host does not have chooses nothing.
+    """
+    config = host_name("models.config", "Config")
+    models = host_name("models.models", "Models")
+    chosen: set[str] = set()
+    for key in _MODEL_SETTINGS.get(task, ()):
+        model_id = await config.get(key, "")
+        if not model_id:
+            continue
+        chosen.add(model_id)
+        row = await models.get_model_by_id(model_id)
+        base_id = getattr(row, "base_model_id", None)
+        if base_id:
+            chosen.add(str(base_id))
+    return chosen
+
+
+async def task_parameters() -> Mapping[str, Any]:
+    """Return the parameters that an administrator chose for all tasks."""
+    config = host_name("models.config", "Config")
+    return as_mapping(await config.get("task.model.params", {}))
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.users
 #
 # The users of Open WebUI.
@@ -26071,6 +26606,8 @@ class StoredFile(NamedTuple):
     media_type: str
     size: int
     """In bytes; 0 if the host does not say."""
+    has_text: bool = False
+    """Whether the host has read or heard a text in it."""
 
 
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
@@ -26093,6 +26630,7 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         name=row.filename,
         media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
+        has_text=bool(as_mapping(row.data).get("content")),
     )
 
 
@@ -26167,154 +26705,6 @@ async def store_file(
         "name": name,
         "content_type": media_type,
     }
-
-
-# --------------------------------------------------------------------------------------
-# owui_host.task_models
-#
-# Which models the administrators of Open WebUI chose for its tasks.
-# --------------------------------------------------------------------------------------
-
-
-_TASK_SETTINGS = ("task.model.external", "task.model.default")
-_MODEL_SETTINGS: Mapping[str, Sequence[str]] = {
-    "title_generation": _TASK_SETTINGS,
-    "follow_up_generation": _TASK_SETTINGS,
-    "tags_generation": _TASK_SETTINGS,
-    "emoji_generation": _TASK_SETTINGS,
-    "query_generation": _TASK_SETTINGS,
-    "image_prompt_generation": _TASK_SETTINGS,
-    "autocomplete_generation": _TASK_SETTINGS,
-    "function_calling": _TASK_SETTINGS,
-    "context_compaction": ("chat.context_compaction.model",),
-}
-"""The settings of the host that choose the model of a task.
-
-They are read in routers/tasks.py:81 and utils/context_compaction.py:406 of 0.12.4. For
-any other task, such as the merging of answers, the client names the model.
-"""
-
-
-async def chosen_task_models(task: str) -> set[str]:
-    """Return the ids of the models that an administrator chose for a task.
-
-    For a model of the workspace also the one it is made of, which the pipe is asked for.
-    A setting that the host does not have chooses nothing.
-    """
-    config = host_name("models.config", "Config")
-    models = host_name("models.models", "Models")
-    chosen: set[str] = set()
-    for key in _MODEL_SETTINGS.get(task, ()):
-        model_id = await config.get(key, "")
-        if not model_id:
-            continue
-        chosen.add(model_id)
-        row = await models.get_model_by_id(model_id)
-        base_id = getattr(row, "base_model_id", None)
-        if base_id:
-            chosen.add(str(base_id))
-    return chosen
-
-
-async def task_parameters() -> Mapping[str, Any]:
-    """Return the parameters that an administrator chose for all tasks."""
-    config = host_name("models.config", "Config")
-    return as_mapping(await config.get("task.model.params", {}))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.call.uploads
-#
-# Which files were uploaded lately, so that a chat uploads each of them once.
-# --------------------------------------------------------------------------------------
-
-
-_KEPT_SECONDS = UPLOAD_SECONDS - 3600
-"""An answer that is being written still needs the file."""
-_MAX_UPLOADS = 5000
-
-
-class UploadKey(NamedTuple):
-    """A file of a chat, as one account has it."""
-
-    account: str
-    user_id: str
-    chat_id: str
-    file_id: str
-    """The host's."""
-    path: str
-    """Where the host stores it: a new one if it was replaced."""
-    size: int
-    name: str
-
-
-class UploadMemory:
-    """The uploads that are still there; of too many the oldest are forgotten.
-
-    They are known to this process alone: another one, or a restart, uploads again.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._uploads: dict[UploadKey, tuple[float, str]] = {}
-        """Until when a file is at the API, by this clock, and its id there."""
-
-    def find(self, key: UploadKey) -> str:
-        """Return the API's id of a file; empty if it has to be uploaded."""
-        end, file_id = self._uploads.get(key, (0.0, ""))
-        return file_id if self._now() < end else ""
-
-    def add(self, key: UploadKey, file_id: str) -> None:
-        """Remember that a file was just uploaded."""
-        self._uploads.pop(key, None)  # it is the newest now
-        if len(self._uploads) >= _MAX_UPLOADS:
-            oldest = next(iter(self._uploads))
-            del self._uploads[oldest]
-        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
-
-    def forget(self, key: UploadKey) -> None:
-        """Let the next request upload a file again."""
-        self._uploads.pop(key, None)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.call.capabilities
-#
-# What all calls of the pipe remember about keys and models.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_REASONS = 50
-_MAX_REASON_CHARACTERS = 64
-"""The reasons come from the server, so both are limited."""
-
-
-class AccountCapabilities(RecentTexts):
-    """Listed models, confirmed repairs, left-out items, and notices that were shown."""
-
-    def __init__(
-        self,
-        listed: ModelList | None = None,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty, but for the models that are `listed`."""
-        super().__init__(now=now)
-        self.listed = listed or ModelList()
-        self.repairs = RepairMemory(now)
-        self.uploads = UploadMemory(now)
-        self.refused_uploads = UserReports(now=now)
-        """Accounts that take no files for Python, by the users who met it."""
-        self.left_out = RecentTexts(now=now)
-        """What the log has said of callers' requests: they choose the names in it."""
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON_CHARACTERS]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
 
 
 # --------------------------------------------------------------------------------------
@@ -26782,15 +27172,15 @@ _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 
 @lru_cache(maxsize=8)
-def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
+def read_prices(text: str) -> tuple[Mapping[str, ModelPrices] | None, str]:
     """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id, and what is wrong.
 
     The prices of an entry that cannot be read are unknown; those of the catalog do not
-    count. Raises InvalidRequest for a text that is no table.
+    count. None: the text is no table, so no price is known at all.
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        raise _prices_error("")
+        return None, _prices_message("")
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():
@@ -26808,12 +27198,12 @@ def read_prices(text: str) -> tuple[dict[str, ModelPrices], str]:
             ultrafast=row.get("ultrafast"),
         )
     names = ", ".join(unread[:_NAMED_MODELS])
-    return prices, str(_prices_error(f" for {names}")) if unread else ""
+    return prices, _prices_message(f" for {names}") if unread else ""
 
 
-def _prices_error(where: str) -> InvalidRequest:
+def _prices_message(where: str) -> str:
     problem = f"CUSTOM_MODEL_PRICING_JSON has no valid prices{where}"
-    return valve_error(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')
+    return valve_message(problem, PIPE_SHELL, '{"my-model": {"input": 2, "output": 8}}')
 
 
 # --------------------------------------------------------------------------------------
@@ -26895,11 +27285,17 @@ class RemoteServers(NamedTuple):
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of the valve: a JSON list, or a single JSON object."""
+    given: object = []
+    reason = ""
     try:
-        rows = _load_rows(text)
-    except ValueError as error:
-        problem = _servers_message(str(error))
-        return RemoteServers(problems=(problem,), secrets=(text,))
+        given = load_json(text) if text.strip() else []
+    except json.JSONDecodeError as error:
+        reason = f"it is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        reason = "it is not JSON"
+    if reason:
+        return RemoteServers(problems=(_servers_message(reason),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -26930,22 +27326,6 @@ def read_servers(text: str) -> RemoteServers:
         notes=tuple(notes),
         secrets=tuple(secrets),
     )
-
-
-def _load_rows(text: str) -> list[object]:
-    """Return the descriptions in the text of the valve; raises ValueError.
-
-    A number of thousands of digits, or nesting without an end, is refused like any
-    other text that is not JSON.
-    """
-    try:
-        given = load_json(text) if text.strip() else []
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"it is not JSON ({place})") from None
-    except ValueError:
-        raise ValueError("it is not JSON") from None
-    return given if isinstance(given, list) else [given]
 
 
 def _servers_message(problem: str) -> str:
@@ -27333,6 +27713,8 @@ class UserValves(BaseModel):
 
 USER_TOKENS = ("session", "system_oauth")
 """The words of AUTH for a token of whoever asks, by the host's names."""
+CALL_TOKENS = ("entra_id", *USER_TOKENS)
+"""The words of AUTH for a token that each call gets in the place of the key."""
 
 
 class ToolSetting(NamedTuple):
@@ -27411,8 +27793,8 @@ class Config(NamedTuple):
     remote: RemoteServers
     approval_rules: ApprovalRules
     timeouts: ToolTimeouts
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    """The administrator's own, if they can be read."""
+    prices: Mapping[str, ModelPrices] | None
+    """The administrator's own; None if they cannot be read."""
 
     effort: str | None
     verbosity: str | None
@@ -27429,24 +27811,27 @@ class Config(NamedTuple):
     """Settings that the user chose and may not change."""
 
 
+_LEFT_EMPTY: JsonObject = MappingProxyType({})
+
+
 def read_config(
     valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
-    body: JsonObject | None = None,
+    user: JsonObject = _LEFT_EMPTY,
+    metadata: JsonObject = _LEFT_EMPTY,
+    body: JsonObject = _LEFT_EMPTY,
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`."""
-    facts = metadata or {}
-    account = user or {}
-    is_admin = account.get("role") == "admin"
-    stored = account.get("valves")
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    Without one they are as they hold for anybody.
+    """
+    is_admin = user.get("role") == "admin"
+    stored = user.get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
-    file_input = (body or {}).get(FILE_INPUT_KEY)
+    file_input = body.get(FILE_INPUT_KEY)
     if file_input in ("off", "pdf", "all"):
         chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
-    choices = _read_user_choices(
-        valves, chosen, facts.get(_FILTER_KEY), is_admin=is_admin
-    )
+    switches = metadata.get(_SWITCHES_KEY)
+    choices = _read_user_choices(valves, chosen, switches, is_admin=is_admin)
     own = choices.allowed
 
     # The valves that hold several values each, with what is wrong in them.
@@ -27455,12 +27840,7 @@ def read_config(
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    try:
-        prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    except InvalidRequest as error:  # no cost is known then
-        prices = error
-        prices_problem = str(error)
+    prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     try:
         overrides = named_models(valves)
@@ -27481,10 +27861,18 @@ def read_config(
 
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if choices.own_key:
-        changes |= dict.fromkeys(_withheld_from_own_key(expert.user_keys_get), "")
+        # What a user's own key does not get, such as the administrator's headers.
+        given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
+        for name, row in rows_of(Valves).items():
+            if row.own_key not in given:
+                changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
-    features = as_mapping(facts.get("features"))
-    maps_search = valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+    is_wanted = bool(value_at(metadata, "features", "web_search"))
+    maps_search = valves.MAP_WEB_SEARCH and is_wanted
+    # With legacy function calling the host has searched before it asks the model: a
+    # second, billed search would be for the same question.
+    if value_at(metadata, "params", "function_calling") == "legacy":
+        maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
@@ -27554,7 +27942,8 @@ def _choose_switch(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-_FILTER_KEY = "openai_responses"
+_SWITCHES_KEY = "openai_responses"
+"""Where the composer's filters write in the metadata."""
 SWITCH_CONTRACT = 1
 """The number of what the switches write; those with another one have no effect."""
 
@@ -27658,14 +28047,14 @@ def _chosen_values(
     return chosen
 
 
-def may_change(word: str, valves: Valves) -> bool:
-    """Say whether users may change what a word of USER_MAY_CHANGE stands for."""
-    return word in _permitted_words(valves.USER_MAY_CHANGE)
+def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
+    """Say whether a user may change what a word of USER_MAY_CHANGE means."""
+    return is_admin or word in _permitted_words(valves.USER_MAY_CHANGE)
 
 
 @lru_cache(maxsize=8)
 def _permitted_words(words: str) -> frozenset[str]:
-    """Return what USER_MAY_CHANGE allows; `all` stands for each word."""
+    """Return what USER_MAY_CHANGE allows; `all` means each word."""
     permitted = comma_list(words.lower())
     return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
 
@@ -27681,13 +28070,6 @@ def _permission_error(user_may_change: str) -> str:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
-
-
-def _withheld_from_own_key(user_keys_get: str) -> list[str]:
-    """Return the valves that a user's own key does not get."""
-    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(user_keys_get) + 1])
-    rows = rows_of(Valves)
-    return [name for name, row in rows.items() if row.own_key not in given]
 
 
 OWN_KEY_PLACE = (
@@ -27714,7 +28096,7 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    takes_token = valves.AUTH in ("entra_id", *USER_TOKENS) and not own_key
+    takes_token = valves.AUTH in CALL_TOKENS and not own_key
     if not key and not takes_token:
         raise missing_key_error(PIPE_SHELL)
     headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
@@ -27766,7 +28148,7 @@ class RunLog(AnswerLog):
         *,
         keeps_all: bool = True,
     ) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log.
+        """Lines from `threshold` on are written to the server's log.
 
         Without `keeps_all` no one will read the `text`, and other lines are dropped.
         """
@@ -27810,6 +28192,113 @@ def _write_to_server(level: LogLevel, line: str) -> None:
     text = line if LOG_LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.uploads
+#
+# Which files were uploaded lately, so that a chat uploads each of them once.
+# --------------------------------------------------------------------------------------
+
+
+_KEPT_SECONDS = UPLOAD_SECONDS - 3600
+"""An answer that is being written still needs the file."""
+_MAX_UPLOADS = 5000
+_FILES_AT_ONCE = 2
+"""Of a user: each is in memory twice until it is uploaded."""
+
+
+class UploadKey(NamedTuple):
+    """A file of a chat, as one account has it."""
+
+    account: str
+    user_id: str
+    chat_id: str
+    file_id: str
+    """The host's."""
+    path: str
+    """Where the host stores it: a new one if it was replaced."""
+    size: int
+    name: str
+
+
+class UploadMemory:
+    """The uploads that are still there.
+
+    Of too many, whoever has the most loses the oldest: the next request of another user
+    would name other files, which costs its prompt cache.
+
+    They are known to this process alone: another one, or a restart, uploads again.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        """Until when a file is at the API, by this clock, and its id there."""
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    def turn(self, user_id: str) -> asyncio.Semaphore:
+        """Return what one more file of a user waits for until it may be read."""
+        return self._turns.setdefault(user_id, asyncio.Semaphore(_FILES_AT_ONCE))
+
+    def find(self, key: UploadKey) -> str:
+        """Return the API's id of a file; empty if it has to be uploaded."""
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
+
+    def add(self, key: UploadKey, file_id: str) -> None:
+        """Remember that a file was just uploaded."""
+        self._uploads.pop(key, None)  # it is the newest now
+        if len(self._uploads) >= _MAX_UPLOADS:
+            counts = Counter(known.user_id for known in self._uploads)
+            [(most, _)] = counts.most_common(1)
+            oldest = next(known for known in self._uploads if known.user_id == most)
+            del self._uploads[oldest]
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+
+    def forget(self, key: UploadKey) -> None:
+        """Let the next request upload a file again."""
+        self._uploads.pop(key, None)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.memory
+#
+# What all calls of the pipe remember: of keys, models and files, and what was told.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_REASONS = 50
+_MAX_REASON_CHARACTERS = 64
+"""The reasons come from the server, so both are limited."""
+
+
+class PipeMemory(RecentTexts):
+    """The memory of all calls; itself it knows which notices were shown and logged."""
+
+    def __init__(
+        self,
+        listed: ModelList | None = None,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty, but for the models that are `listed`."""
+        super().__init__(now=now)
+        self.listed = listed or ModelList()
+        self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
+        self.refused_uploads = UserReports(now=now)
+        """Accounts that take no files for Python, by the users who met it."""
+        self.left_out = RecentTexts(now=now)
+        """What the log has said of callers' requests: they choose the names in it."""
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON_CHARACTERS]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 # --------------------------------------------------------------------------------------
@@ -27916,6 +28405,11 @@ class Caller(ChatCaller):
         return self.host_model.split(".", 1)[-1]
 
     @property
+    def function_id(self) -> str:
+        """The id under which an administrator installed the pipe."""
+        return self.host_model.split(".", 1)[0]
+
+    @property
     def has_page(self) -> bool:
         """Whether the answer is one of a chat of Open WebUI's page, and no task."""
         return self.is_open_webui and not self.task
@@ -27936,44 +28430,22 @@ class Caller(ChatCaller):
 
 
 def read_caller(
-    body: JsonObject,
-    user: JsonObject | None,
-    metadata: JsonObject | None,
-    task: str | None,
+    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
-    account = user or {}
-    facts = metadata or {}
     name = str(task or "")
-    message_id = str(facts.get("message_id") or "")
+    message_id = str(metadata.get("message_id") or "")
     return Caller(
         host_model=str(body.get("model") or ""),
-        user_id=str(account.get("id") or ""),
-        chat_id=str(facts.get("chat_id") or ""),
+        user_id=str(user.get("id") or ""),
+        chat_id=str(metadata.get("chat_id") or ""),
         message_id="" if is_program(name) else message_id,
         task="" if is_program(name) else name,
         streams=bool(body.get("stream")),
-        is_admin=account.get("role") == "admin",
+        is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
     )
-
-
-def page_emitter(caller: Caller, host: HostContext) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them.
-
-    The host stores some of them, and raises what its database reports: a line that is
-    lost is no reason to lose the answer.
-    """
-    emit = host.event_emitter
-    if emit is None or not caller.has_page:
-        return None
-
-    async def emit_if_possible(event: JsonObject) -> None:
-        with suppress(Exception):
-            await emit(event)
-
-    return emit_if_possible
 
 
 class PipeCall(NamedTuple):
@@ -27982,7 +28454,7 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -27991,6 +28463,8 @@ class PipeCall(NamedTuple):
     """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
+    fault: Exception | None = None
+    """What went wrong before there was anything that could tell it."""
 
 
 class CheckedCall(NamedTuple):
@@ -28007,7 +28481,7 @@ class CheckedCall(NamedTuple):
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    capabilities: AccountCapabilities
+    memory: PipeMemory
     log: RunLog
     host: HostContext
     threads: ToolThreads
@@ -28037,7 +28511,7 @@ class CheckedCall(NamedTuple):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.capabilities.first_time(text):
+        if self.memory.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -28050,8 +28524,25 @@ class CheckedCall(NamedTuple):
         An agent is named by the model that answers for it: that is what ends.
         """
         model = self.resolve(answering_name(name, self.config.agent))
-        listed = self.capabilities.listed.as_listed(model, self.endpoint)
+        listed = self.memory.listed.as_listed(model, self.endpoint)
         return retirement(listed, self.endpoint)
+
+
+def page_emitter(call: PipeCall | CheckedCall) -> EventEmitter | None:
+    """Return what sends events apart from the answer; None if no page shows them.
+
+    The host stores some of them, and raises what its database reports: a line that is
+    lost is no reason to lose the answer.
+    """
+    emit = call.host.event_emitter
+    if emit is None or not call.caller.has_page:
+        return None
+
+    async def emit_if_possible(event: JsonObject) -> None:
+        with suppress(Exception):
+            await emit(event)
+
+    return emit_if_possible
 
 
 def note_left_out(
@@ -28062,7 +28553,7 @@ def note_left_out(
     With `advice`, an administrator can change that.
     """
     who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.capabilities.left_out.first_time, advice)
+    line = left_out_line(who, left_out, call.memory.left_out.first_time, advice)
     if line and advice:
         call.log.warn(line)
     elif line:
@@ -28081,14 +28572,14 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     if not caller.task:
         is_switched = call.config.wants_agent
         agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = call.capabilities.listed.as_listed(chosen, endpoint)
+    chosen = call.memory.listed.as_listed(chosen, endpoint)
     return CheckedCall(
         body=call.body,
         caller=caller,
         config=call.config,
         endpoint=endpoint,
         model=answering_model(chosen, endpoint),
-        capabilities=call.capabilities,
+        memory=call.memory,
         log=call.log,
         host=call.host,
         threads=call.threads,
@@ -28288,12 +28779,24 @@ async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
     no longer. A message that is written again without a parent keeps the one that it had
     in the table (models/chat_messages.py:253 of 0.12.4). The messages of the caller's own
     chat are read only if one has a role that no page writes: a chat may be large.
+
+    A database that is away is asked again. Then its exception is raised: without the
+    table, a message that the page does not show would instruct the model.
     """
-    with suppress(Exception):  # an older host, or its database is away for a moment
-        if not is_own or await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
-            chats = host_name("models.chats", "Chats")
-            return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
-    return {}
+    try:
+        return await _table_messages(chat_id, is_own=is_own)
+    except (HostTooOld, ImportError):  # a host without such a table
+        return {}
+    except Exception:
+        await wait_for_database(chat_id)
+        return await _table_messages(chat_id, is_own=is_own)
+
+
+async def _table_messages(chat_id: str, *, is_own: bool) -> JsonObject:
+    if is_own and not await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
+        return {}
+    chats = host_name("models.chats", "Chats")
+    return as_mapping(await chats.get_messages_map_by_chat_id(chat_id))
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
@@ -28469,9 +28972,8 @@ async def user_token(host: HostContext, auth: str, user_id: str) -> str:
     return str(as_mapping(tokens).get("access_token") or "")
 
 
-ADMINISTRATION = "openai_responses_administration"
 _NO_SETTINGS = (
-    f"The settings of the filter {ADMINISTRATION} cannot be read at the moment, so "
+    f"The settings of the filter {ADMINISTRATION_ID} cannot be read at the moment, so "
     "nothing is sent. Try again; if the problem persists, tell an administrator."
 )
 
@@ -28482,15 +28984,15 @@ async def active_administration(request: Any) -> Administration | None:
         return None
     context = host_name("utils.filter", "get_filter_context")(request)
     active = [name for name, _ in await context.get_active_filters()]
-    if ADMINISTRATION not in active:
+    if ADMINISTRATION_ID not in active:
         return None
     load = host_name("utils.filter", "get_function_module")
-    filter_module = await load(request, ADMINISTRATION)
+    filter_module = await load(request, ADMINISTRATION_ID)
     contract = getattr(filter_module, "CONTRACT", 0)
     if contract != ADMINISTRATION_CONTRACT:
         older = "that filter" if contract < ADMINISTRATION_CONTRACT else "this pipe"
         raise InvalidRequest(
-            f"The filter {ADMINISTRATION} does not work with this version of the pipe, "
+            f"The filter {ADMINISTRATION_ID} does not work with this version of the pipe, "
             f"so nothing is sent. An administrator has to update {older} "
             "(docs/install.md, Update).",
             remedy="setup",
@@ -28498,10 +29000,10 @@ async def active_administration(request: Any) -> Administration | None:
     # Not from the context: it reads the valves of the filters that the chat's model has,
     # once, and gives any other its defaults. Those of this one are no limits.
     functions = host_name("models.functions", "Functions")
-    stored = await functions.get_function_valves_by_ids([ADMINISTRATION])
-    if ADMINISTRATION not in stored:  # the host logs what its database reports
+    stored = await functions.get_function_valves_by_ids([ADMINISTRATION_ID])
+    if ADMINISTRATION_ID not in stored:  # the host logs what its database reports
         raise InvalidRequest(_NO_SETTINGS, remedy="setup")
-    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION] or {}))
+    filter_module.valves = filter_module.Valves(**(stored[ADMINISTRATION_ID] or {}))
     administration: Administration = filter_module
     return administration
 
@@ -28562,13 +29064,6 @@ async def installed_version(function_id: str) -> str:
     return ""
 
 
-_TASK_MODELS = (
-    "task.model.default",
-    "task.model.external",
-    "chat.context_compaction.model",
-)
-
-
 async def missing_task_models(request: Any) -> list[str]:
     """Return the models that an administrator chose for tasks and that are gone.
 
@@ -28576,7 +29071,7 @@ async def missing_task_models(request: Any) -> list[str]:
     """
     config = host_name("models.config", "Config")
     models = request.app.state.MODELS
-    chosen = [await config.get(key, "") for key in _TASK_MODELS]
+    chosen = [await config.get(key, "") for key in TASK_MODEL_SETTINGS]
     return [model for model in dict.fromkeys(chosen) if model and model not in models]
 
 
@@ -28865,7 +29360,7 @@ _KNOWN_WORDS = {
 
 async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
-    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    opened = _opened_words(call)
     is_limited = "max_output_tokens" not in opened
     most = call.valves.MAX_OUTPUT_TOKENS if is_limited else 0
     # What is stored with the model has to be read from the database, and most bodies
@@ -28924,7 +29419,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         if name not in stated and call.body.get(name) is not None:
             left_out[name] = "not a valid value"
     note_left_out(call, left_out)
-    opened = _opened_words(call.config.expert, is_admin=call.caller.is_admin)
+    opened = _opened_words(call)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
     values = dict(agent.parameters)
     reasons: dict[str, str] = {}
@@ -28944,12 +29439,12 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     return unknown_permissions(words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(expert: PipeExpertKeys, *, is_admin: bool) -> set[str]:
-    """Return what `caller_may_set` opens for a caller."""
+def _opened_words(call: CheckedCall) -> set[str]:
+    """Return what `caller_may_set` opens for the caller."""
     opened: set[str] = set()
-    for entry in comma_list(expert.caller_may_set.lower()):
+    for entry in comma_list(call.config.expert.caller_may_set.lower()):
         is_for_admins = ":" in entry
-        if is_admin or not is_for_admins:
+        if call.caller.is_admin or not is_for_admins:
             opened.add(_word_of_entry(entry))
     return opened
 
@@ -29031,7 +29526,10 @@ def _missing_word(tool: object, opened: Collection[str]) -> str:
         value = fields.get(name)
         if value and as_mapping(value).keys() != {"type"}:
             words.append(f"{kind}.{name}")
-    return next((word for word in words or [kind] if word not in opened), "")
+    for word in words or [kind]:
+        if word not in opened:
+            return word
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -29118,8 +29616,8 @@ def research_ceiling(valves: Valves) -> dict[str, int]:
 
 
 _NO_ENTRA = (
-    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
-    "has to install it."
+    f"AUTH `entra_id` needs the filter {ADMINISTRATION_ID}. An administrator has to "
+    "install it."
 )
 
 
@@ -29168,7 +29666,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     # An address that cannot be used is an error of ours: the filter's, which would look
     # at it next, have classes of another file.
     endpoint.url("")
-    if not config.own_key and config.valves.AUTH in ("entra_id", *USER_TOKENS):
+    if not config.own_key and config.valves.AUTH in CALL_TOKENS:
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
         call.log.hide(token)
@@ -29220,10 +29718,11 @@ async def calls_to_each_endpoint(
     for name in comma_list(call.valves.MODEL_ID):
         if name != "auto":
             models.append(name)
-    function_id = call.caller.host_model.split(".", 1)[0]
     checks: list[CheckedCall | str] = []
     for trial in call.account.endpoint_trials(models):
-        caller = call.caller._replace(host_model=f"{function_id}.{trial.model}")
+        caller = call.caller._replace(
+            host_model=f"{call.caller.function_id}.{trial.model}"
+        )
         trial_call = arrived._replace(account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))
@@ -29347,15 +29846,15 @@ async def list_models(
     is_complete = True
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        # No user asks for the list, so there is no token to send.
+        # No call asks for the list, so there is no token to send.
         fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
-        fetches = fetches and valves.AUTH not in USER_TOKENS
+        fetches = fetches and valves.AUTH not in CALL_TOKENS
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = await listing.usable(endpoint, connections)
             if usable is None and "auto" in listed and await keeps_models():
                 is_complete = False
                 listing.complete_later(endpoint, connections)
-        elif fetches and valves.AUTH != "entra_id" and not endpoint.serves_openai:
+        elif fetches and not endpoint.serves_openai:
             listing.refresh(endpoint, connections)  # for the contexts of its models
     newest: list[str] = []
     if is_complete:
@@ -29535,6 +30034,27 @@ def document_ids(parts: Sequence[ChatPart], wanted: str) -> set[str]:
     return ids
 
 
+async def silent_videos(parts: Sequence[ChatPart], user_id: str) -> set[str]:
+    """Return the host's ids of the videos at the question of which it has no text.
+
+    It stores most of them as they are, for tools (routers/files.py:176).
+    """
+    videos = [
+        file.file_id
+        for file in asked_files(parts)
+        if file.content_type.startswith("video/")
+    ]
+    if not videos:
+        return set()
+    user = await user_model(user_id)
+    silent: set[str] = set()
+    for file_id in videos:
+        stored = await readable_file(file_id, user)
+        if stored and not stored.has_text:
+            silent.add(file_id)
+    return silent
+
+
 def _wanted_type(name: str, declared: str, wanted: str) -> str:
     """Return the type of a document that the model gets; empty for other files."""
     kind = document_type(name, declared)
@@ -29613,6 +30133,74 @@ async def load_stored_images(
         if encoded:
             pictures[file_id] = encoded.decode()
     return restore_images(records, pictures)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.image_notice
+#
+# Where people can turn on OpenAI's images: what the model says, and a notice.
+# --------------------------------------------------------------------------------------
+
+
+_IMAGE_SWITCH = "openai_responses_images"
+"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
+_IMAGE_HINT = (
+    "If people ask for an image and you have no tool that draws one, tell them that they "
+    "can turn on Images by OpenAI in the menu next to the chat input."
+)
+
+
+def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+    """Return what a model says that is asked to draw; empty where it would be wrong.
+
+    It is the same whether or not the switch is on: another beginning would cost the
+    prompt cache.
+    """
+    kind = "image_generation"
+    meta = value_at(call.host.metadata, "model", "info", "meta")
+    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
+        return ""
+    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+        return ""
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
+    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
+
+
+_IMAGES_NOWHERE = (
+    "Open WebUI's Image has no effect here: no tool for images is available to you "
+    "with this model."
+)
+# A phone shows about 40 characters until somebody opens the line.
+_IMAGES_ELSEWHERE = (
+    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
+    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
+    "has no effect with this model."
+)
+
+
+def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+    """Return where images can be turned on, once in a chat that has the host's Image on.
+
+    The host then offers tools of its own, but none to a model without built-in tools;
+    with legacy function calling it draws before it asks the model
+    (docs/reference/open-webui.md, "Parameters and switches of a call").
+    """
+    kind = "image_generation"
+    metadata = call.host.metadata
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
+    if not wanted or is_legacy:
+        return ""
+    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    if any(tool_name(tool) in drawing for tool in offered.items):
+        return ""
+    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
+    # Who has turned it on and does not get it is told why by others.
+    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
+    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    call.warn_once(notice)
+    is_new = call.memory.first_time(f"Image: {call.caller.chat_id}")
+    return notice if is_new else ""
 
 
 # --------------------------------------------------------------------------------------
@@ -29732,570 +30320,6 @@ def _unique_name(path: str, taken: Sequence[str]) -> str:
         unique = f"{stem} ({number}){ending}"
         number += 1
     return unique
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.approvals
-#
-# Asks users for approval of calls: at the host's cards, or in its dialog.
-#
-# From 0.12 on the host can ask itself. It stores the question with the chat, so that it
-# is answered after a reload or from another device; then it makes the call and calls the
-# pipe again. It is left to ask where its answer is enough, and its card shows all that
-# will run (`HostQuestions`). The dialog is for all others, and asks once about several
-# calls (docs/reference/open-webui.md, "Approvals").
-# --------------------------------------------------------------------------------------
-
-
-def build_approver(
-    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
-) -> Approver:
-    """Return who decides about the calls of a request.
-
-    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
-    host's `ask_user` needs no approval, because it only asks a question.
-    """
-    mode = value_at(host.metadata, "params", "tool_approval_mode")
-    if host.is_builtin("ask_user"):
-        rules = [*rules, ("ask_user", "auto")]
-    return Approver(
-        rules=rules,
-        default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=log,
-        other_names=partial(_other_names, host),
-    )
-
-
-def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the names that a tool has or may have had.
-
-    It has one in its toolkit or on its server. The host puts an id in front of a name
-    that another tool has, and of all names of an MCP server
-    (docs/reference/open-webui.md, "Tools of the host"), which it cuts if they are long. A
-    rule for the longer name holds on when the chat has no other tool of that name: a
-    user chooses the tools.
-    """
-    tool = host.tools.get(name, {})
-    names = function_names(tool.get("callable"))
-    # `server:openapi:ID|names`, or the id of a toolkit.
-    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
-    if not own_id:  # an MCP server's tool has no id, but its connection (0.12)
-        own_id = str(getattr(tool.get("client"), "server_name", ""))
-    if own_id:
-        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
-    return names
-
-
-class HostQuestions:
-    """Leaves to the host the calls about which it asks the user itself.
-
-    They are those that need an approval by the chat's own mode alone, and a question to
-    the user if no other call stays open. A rule of TOOL_APPROVAL is not the
-    host's: it would make the call without asking as soon as the user switches the mode.
-    """
-
-    holds_calls = False
-    """What the host may see it asks about."""
-
-    def __init__(
-        self, host: HostContext, approver: Approver, tools: CallableTools
-    ) -> None:
-        self._host = host
-        self._approver = approver
-        self._tools = tools
-
-    async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Leave what the host asks about; all other calls are made here."""
-        left: list[Item] = []
-        questions: list[Item] = []
-        for call in calls:
-            may_ask = self._tools.call_kind(str(call.get("name"))) == "question"
-            if self._approver.default_rule != "ask" and not may_ask:
-                continue  # the usual case, which costs no check
-            ready = checked_call(call, self._tools)
-            await asyncio.sleep(0)  # a check may take some milliseconds
-            if not isinstance(ready, ReadyCall):
-                continue
-            if not self._is_shown_as_made(call, ready):
-                continue
-            rule = self._approver.rule_for(ready.name, ready.via)
-            by_rules = self._approver.rule_for(
-                ready.name, ready.via, default_rule="auto"
-            )
-            is_question = ready.kind == "question" and is_valid_question(
-                ready.arguments
-            )
-            if is_question and rule == "auto":
-                questions.append(call)
-            elif rule == "ask" and by_rules == "auto":
-                left.append(call)  # the mode of the chat asks, and no rule
-        if not left and len(questions) == 1:  # the host puts only one, and it alone
-            left = questions
-        left_ids = {call["call_id"] for call in left}
-        return Judgment(
-            [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
-        )
-
-    def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
-        """Say whether the host makes the very call that was checked, and shows all of it.
-
-        Its card has the bare arguments: a character that cannot be seen, or turns the
-        line around, shows another call than the one that is made.
-        """
-        if item_type(call) != "function_call":  # it makes no custom tool's call
-            return False
-        text = str(call.get("arguments") or "{}")
-        made = resolve_dispatched(str(call.get("name")), text, self._host.tools)
-        if made is None or made[0] != ready.name:
-            return False
-        arguments = parse_json_object(made[1])
-        is_as_checked = _as_text(arguments) == _as_text(ready.arguments)
-        shown = {ready.name: ready.arguments}
-        return is_as_checked and value_with_escapes(shown) == shown
-
-
-def _as_text(value: object) -> str:
-    """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
-    return json.dumps(value, sort_keys=True)
-
-
-_SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
-"""What holds the arguments in the message.
-
-The dialog of 0.11.4 neither scrolls nor shrinks: a long call would push its own
-beginning and the buttons off the screen. The card of 0.12 scrolls by itself.
-"""
-_MAX_WAITING_MS = 240_000
-"""The longest time that Open WebUI waits for an answer to its approval card.
-
-From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
-above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
-read the field.
-"""
-
-
-def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
-
-    async def ask(calls: Sequence[AskedCall]) -> list[bool]:
-        card = _approval_card(calls)
-        answer = await event_call({"type": "confirmation", "data": card})
-        return [answer is True for _ in calls]
-
-    return ask
-
-
-def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
-    """Return what the host's card shows of calls.
-
-    An older host shows the message alone, so it holds the arguments.
-    """
-    names = [call.name for call in calls]
-    title = "Allow this tool?"
-    name = names[0]
-    arguments: dict[str, Any] = dict(calls[0].arguments)
-    if len(calls) > 1:  # the card shows one: its arguments are then all calls
-        title = f"Allow these {len(calls)} calls?"
-        name = ", ".join(dict.fromkeys(names))
-        arguments = {
-            f"{number}. {call.name}": dict(call.arguments)
-            for number, call in enumerate(calls, 1)
-        }
-    shown = value_with_escapes({name: arguments})
-    [(shown_name, shown_arguments)] = shown.items()
-    # All arguments, however long they are: no one approves what they cannot read.
-    # They cannot end the code block: no line of their JSON begins with backticks.
-    block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
-    wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
-    if len(names) > 1:
-        wanted = f"{plural(len(names), 'call')} of {wanted}"
-    return {
-        "title": title,
-        "message": (
-            f"The model wants to use {wanted} with:\n\n"
-            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
-        ),
-        "tool_call": {
-            "id": calls[0].call_id,
-            "name": shown_name,
-            "arguments": shown_arguments,
-        },
-        "timeout_ms": _MAX_WAITING_MS,
-    }
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.result_files
-#
-# The files of a tool's result, split between the model, the chat and the page.
-# --------------------------------------------------------------------------------------
-
-
-StoreImage = Callable[[str], Awaitable[str]]
-"""Stores a picture, given as a data URL; returns its address."""
-
-_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""The address of a stored picture in a chat."""
-
-
-_LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
-_READ_LEVELS = 64
-"""What is deeper is no file."""
-
-
-def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
-    """Return a tool's result with a text in the place of each file over 5 MB.
-
-    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
-    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
-    It would store some of them before it hands them on. `levels` are those that are
-    still read.
-    """
-    if levels == 0:
-        return result
-    match result:
-        case str() if _is_large_url(result):
-            return _LARGE_FILE_TEXT
-        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case dict():
-            return {
-                key: without_large_files(row, levels - 1) for key, row in result.items()
-            }
-        case list():
-            return [without_large_files(row, levels - 1) for row in result]
-        case tuple() if type(result) is tuple:
-            return tuple(without_large_files(row, levels - 1) for row in result)
-    return result
-
-
-def _is_large_url(text: str) -> bool:
-    """Say whether a text is a data URL of more than 5 MB."""
-    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
-        return False
-    start = text.find(",") + 1
-    if text[:start].lower().endswith(";base64,"):
-        return _is_large(text[start:])
-    return len(text) - start > MAX_TOOL_FILE_BYTES
-
-
-def _is_large(encoded: str) -> bool:
-    """Say whether bytes in base64 are more than 5 MB."""
-    size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
-    return size > MAX_TOOL_FILE_BYTES
-
-
-async def split_result_files(
-    files: Iterable[JsonObject],
-    text: str,
-    store: StoreImage,
-    user: HostUser | None,
-    *,
-    has_row: bool,
-) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
-    """
-    lines = [text]
-    images: list[Item] = []
-    shown: list[JsonObject] = []
-    stored: list[Item] = []
-    for file in files:
-        url = str(file.get("url") or "")
-        if file.get("type") != "image" or not url:
-            shown.append(file)
-            continue
-        # One that came whole is stored; a row holds no picture whole.
-        address = await store(url) if url.startswith("data:") else url
-        fits = not (has_row and address.startswith("data:"))
-        part = await _read_image(address, user)
-        is_readable = item_type(part) == "input_image"
-        if fits and (address == url or not is_readable):
-            shown.append({**file, "url": address})
-        # The model gets the picture, or why it cannot be read. The chat keeps it by its
-        # address.
-        if not is_readable:
-            lines.append(str(part["text"]))
-            continue
-        images.append(part)
-        if fits:
-            stored.append({"type": "input_image", "image_url": address})
-    output = append_images("\n".join(lines), images)
-    return output, {"files": shown, "stored": stored}
-
-
-async def _read_image(address: str, user: HostUser | None) -> Item:
-    """Return a tool's picture in the same bytes as the next turn will read it."""
-    match = _STORED_ADDRESS.match(address)
-    if match is None:
-        return tool_image(address)
-    file = await readable_file(match[1], user)
-    if file is None:
-        return tool_image(address)
-    data_url = await read_file(file, image_data_url)
-    return tool_image(data_url or "")
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.tools
-#
-# Runs Open WebUI's tools as the host does.
-#
-# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
-# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
-# pass through the host's own functions, so that files, embeds, sources and terminals look
-# the same.
-# --------------------------------------------------------------------------------------
-
-
-_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
-_HOUR = 3600.0
-
-
-def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the time limits of the host's tools that may take minutes by design."""
-    return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
-
-
-_OF_TASK_LIST = ("create_tasks", "update_task")
-"""Builtin tools that read the list of a chat's tasks and write it again.
-
-Open WebUI runs the calls of a response one by one, all but `delegate_task`. Here they
-run at once, and one would undo what another has marked (tools/builtin.py, `update_task`
-of 0.12.4).
-"""
-_CITED = (
-    "fetch_url",
-    "query_chat_files",
-    "query_knowledge_files",
-    "view_file",
-    "view_knowledge_file",
-)
-"""Builtin tools whose results name sources, as in the host."""
-
-
-_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
-
-
-def _is_error_text(text: str) -> bool:
-    """Say whether a result reports an error.
-
-    The sandbox's tool writes a line for each file after the JSON object.
-    """
-    result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
-    if result is None:
-        return text.strip().lower().startswith(_ERROR_PREFIXES)
-    if str(result.get("status")).strip().lower() in ("error", "failed"):
-        return True
-    error = result.get("error")
-    is_refused = result.get("success") is False or result.get("ok") is False
-    if is_refused and not error:
-        error = result.get("message")
-    return isinstance(error, str | Mapping | list) and bool(error)
-
-
-_DISPATCHERS = (CALL_TOOL, "search_tools")
-"""Builtin tools that call others; they cannot call each other."""
-
-
-class ResultNotRead(Exception):
-    """A tool has run, and the host cannot process what it returned."""
-
-
-_WAS_MADE = (
-    "The call was made, and another one would do the same again; Open WebUI could not "
-    "process its result. {}: {}"
-)
-
-
-class ToolUser(NamedTuple):
-    """For whom tools run, and in which chat."""
-
-    user_id: str
-    messages: list[dict[str, Any]]
-    """Those of the chat, in the host's form."""
-    has_row: bool
-    """Whether the chat has a row in the database."""
-    threads: ToolThreads
-    account: CallAccount | None
-    """What measures the tools, if the administration's filter is active."""
-
-
-class HostTools:
-    """The tools of one request, by the names that the model was given."""
-
-    def __init__(
-        self,
-        host: HostContext,
-        user: ToolUser,
-        names: ToolNames,
-        hide: Callable[[str], object] = ignore_report,
-    ) -> None:
-        """Run the tools that the host passed with a call.
-
-        `hide` takes the secrets that the exception of a tool may quote.
-        """
-        self._host = host
-        self._user = user
-        self._names = names
-        self._hide = hide
-        self._task_list = asyncio.Lock()
-        self._user_model: HostUser | None = None
-        """The host's model of the user, read for the first result of an answer."""
-
-    def _own_name(self, name: str) -> str:
-        """Return the host's name of a tool, by the name that the model was given."""
-        return self._names.own_name(name, self._host.tools)
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for no such tool.
-
-        One that is too large to be offered cannot be called by its name, either.
-        """
-        tool = self._host.tools.get(self._own_name(name))
-        if tool is None:
-            return None
-        spec = tool.get("spec") or {}
-        try:
-            json_size(spec, LARGEST_SCHEMA)
-        except JsonTooLarge:
-            return None
-        return spec.get("parameters") or {"type": "object", "properties": {}}
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return `question` for the tool of the host that asks the user."""
-        own = self._own_name(name)
-        is_question = own == "ask_user" and self._host.is_builtin(own)
-        return "question" if is_question else "limited"
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call will run, resolved as in the host.
-
-        It is resolved before anybody is asked, so the approved tool is what runs.
-        """
-        own = self._own_name(name)
-        tools = self._host.tools
-        if value_at(tools, own, "tool_id") != "builtin:call_tool":
-            return own, arguments
-        called, inner_arguments = read_call_tool(arguments) or (None, {})
-        if called not in tools or called in _DISPATCHERS:
-            return None
-        return str(called), inner_arguments
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return its result for the model and for the page.
-
-        MCP servers check their own arguments.
-        """
-        own = self._own_name(name)
-        account = self._user.account
-        work = self._call_tool(own, arguments)
-        if account is None:
-            return await work
-        return await account.observe_tool(own, work, lambda result: result.failed)
-
-    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool with the arguments that its schema names."""
-        tool = self._host.tools[own]
-        params = arguments
-        if tool.get("type") != "mcp":
-            known = (self.parameters(own) or {}).get("properties") or {}
-            params = {key: arguments[key] for key in arguments if key in known}
-        # Calls about the list of tasks wait for each other.
-        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
-        turn: AbstractAsyncContextManager[object] = nullcontext()
-        async with self._task_list if is_about_list else turn:
-            try:
-                result = await self._run_tool(own, tool, params)
-            except (Exception, SystemExit):
-                for secret in tool_secrets(tool.get("callable")):
-                    self._hide(secret)
-                raise
-        try:
-            return await self._read_result(own, tool, params, result)
-        except Exception as error:
-            raise ResultNotRead(_WAS_MADE.format(type(error).__name__, error)) from None
-
-    async def _run_tool(
-        self, name: str, tool: JsonObject, params: dict[str, Any]
-    ) -> Any:
-        """Run a tool where it has to run; return what it returned.
-
-        A thread that exceeds its limit cannot be stopped; it keeps its place until it
-        ends.
-        """
-        if tool.get("direct"):  # it runs in the browser
-            if self._host.event_call is None:
-                return {"error": "The browser that has this tool is not connected."}
-            data = {
-                "id": new_ulid(),
-                "name": name,
-                "params": params,
-                "server": tool.get("server") or {},
-                "session_id": self._host.metadata.get("session_id"),
-            }
-            return await self._host.event_call({"type": "execute:tool", "data": data})
-        pause = pause_of_call()
-        fresh = {
-            "__messages__": self._user.messages,
-            "__files__": self._host.metadata.get("files") or [],
-        }
-        if self._host.event_call:
-            asks = stopping_clocks(self._host.event_call, [pause])
-            fresh["__event_call__"] = asks
-        function = await update_tool(tool["callable"], **fresh)
-        if tool.get("type") == "mcp":
-            with pausing_for_server(tool.get("client"), pause):
-                return await call_server(function, params)
-        if not is_blocking(function):
-            return await function(**params)
-        # A thread has no context of its own, and the host's tools may read theirs.
-        work = partial(copy_context().run, run_at_once, function, params)
-        user_id = self._user.user_id
-        threads = self._user.threads.setdefault(user_id, UserThreads())
-        return await threads.run(work)
-
-    async def _read_result(
-        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
-    ) -> ToolResult:
-        """Return a result as the host would store and show it."""
-        host = self._host
-        if self._user_model is None:
-            self._user_model = await user_model(self._user.user_id)
-        user = self._user_model
-        result = without_large_files(result)
-        text, files, embeds = await process_tool_result(
-            host, user, name, tool, params, result
-        )
-        sources: list[dict[str, Any]] = []
-        # A model's settings can forbid citations.
-        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
-        may_cite = value_at(capabilities, "citations") is not False
-        if text and name in _CITED and may_cite:
-            tool_id = str(tool.get("tool_id") or "")
-            sources = citation_sources(name, params, text, tool_id)
-        store = partial(store_tool_image, host, user)
-        output, card = await split_result_files(
-            files, text, store, user, has_row=self._user.has_row
-        )
-        card |= {"embeds": embeds, "sources": sources}
-        filled = {key: value for key, value in card.items() if value}
-        return ToolResult(output, _is_error_text(text), filled)
 
 
 # --------------------------------------------------------------------------------------
@@ -30840,13 +30864,7 @@ class RecordWriter(Protocol):
 
 
 class RowWriter:
-    """Writes into the key of the answer's message in the chat's row.
-
-    The first write also cleans up the values of older messages, `_stale_values`.
-    `_has_unstored` says whether something is not stored yet, `_due` how many records the
-    answer must have for the next write, and `_writing` is the last write that was begun
-    in the background; it waits for those before it.
-    """
+    """Writes into the key of the answer's message in the chat's row."""
 
     def __init__(self, answer: StoredAnswer, log: RunLog) -> None:
         """Begin with the records that earlier runs of the answer stored."""
@@ -30860,9 +30878,13 @@ class RowWriter:
         }
         self._repairs = answer.chat.answer_repairs
         self._stale_values = answer.chat.row_values
+        """What the first write cleans up: keys of the row, of older messages too."""
         self._has_unstored = answer.changes_sent()
+        """Whether something is not stored yet."""
         self._writing: asyncio.Task[None] | None = None
+        """The last write in the background; it waits for those before it."""
         self._due = 0
+        """How many records the answer must have for the next write."""
 
     def add(self, new: NewRecord) -> list[StoredRecord]:
         """Store a record in the background; its marker in the text says where it belongs.
@@ -30871,11 +30893,11 @@ class RowWriter:
         and writes what could not be stored because of an error.
         """
         self._writing = asyncio.create_task(
-            self._write_after(self._writing, new.record)
+            self._store_after(self._writing, new.record)
         )
         return []
 
-    async def _write_after(
+    async def _store_after(
         self, earlier: asyncio.Task[None] | None, record: Record
     ) -> None:
         """Store a record once the `earlier` ones are; `finish` repeats what fails."""
@@ -30894,13 +30916,13 @@ class RowWriter:
         self._records[record.ulid] = storable_record(record)
         self._has_unstored = True
         if len(self._records) >= self._due:
-            await self._write()
+            await self._write_value()
 
     async def add_repair(self, repair: ChatRepair) -> list[StoredRecord]:
         """Store a repair at once, with the records."""
         await self._settle()
         self._repairs = _with_newest(self._repairs, repair)
-        await self._write()
+        await self._write_value()
         return []
 
     async def finish(self) -> list[StoredRecord]:
@@ -30913,7 +30935,7 @@ class RowWriter:
         for _ in range(_LAST_TRIES):
             if not self._has_unstored:
                 return []
-            await self._write()
+            await self._write_value()
         if self._has_unstored:
             self._log.warn(_NOT_WRITTEN)
         return []
@@ -30922,7 +30944,7 @@ class RowWriter:
         if self._writing:
             await asyncio.shield(self._writing)
 
-    async def _write(self) -> None:
+    async def _write_value(self) -> None:
         """Write the whole value of the answer, and note whether the host took it."""
         self._due = len(self._records) + len(self._records) // _FEW
         values = await run_work(self._answer.chat.size, self._values)
@@ -30942,16 +30964,14 @@ class RowWriter:
 
 
 class OutputWriter:
-    """Writes no row: records go into the answer's own output.
-
-    `_has_unstored` says whether what was sent still has to be stored.
-    """
+    """Writes no row: records go into the answer's own output."""
 
     def __init__(self, answer: StoredAnswer) -> None:
         """Begin with the repairs that earlier runs of the answer stored."""
         self._answer = answer
         self._repairs = answer.chat.answer_repairs
         self._has_unstored = answer.changes_sent()
+        """Whether what was sent still has to be stored."""
         self._context_record_id = ""
         """The record that holds what was sent."""
 
@@ -30999,7 +31019,7 @@ def _with_newest(
 # --------------------------------------------------------------------------------------
 # owui_manifold.prepare.request
 #
-# What a request has in addition to the chat: tools, settings, parameters.
+# What a request has in addition to the chat: tools, settings, limits of efforts.
 # --------------------------------------------------------------------------------------
 
 
@@ -31042,67 +31062,6 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     offered = offer_tools(choice, hosted, called, replaced, builtin)
     note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
     return offered
-
-
-_IMAGE_SWITCH = "openai_responses_images"
-"""The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
-_IMAGE_HINT = (
-    "If people ask for an image and you have no tool that draws one, tell them that they "
-    "can turn on Images by OpenAI in the menu next to the chat input."
-)
-
-
-def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
-    """Return what a model says that is asked to draw; empty where it would be wrong.
-
-    It is the same whether or not the switch is on: another beginning would cost the
-    prompt cache.
-    """
-    kind = "image_generation"
-    meta = value_at(call.host.metadata, "model", "info", "meta")
-    if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
-        return ""
-    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
-        return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
-    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
-
-
-_IMAGES_NOWHERE = (
-    "Open WebUI's Image has no effect here: no tool for images is available to you "
-    "with this model."
-)
-# A phone shows about 40 characters until somebody opens the line.
-_IMAGES_ELSEWHERE = (
-    "For images, turn on Images by OpenAI in the menu next to the chat input, or Image "
-    "Generation in your settings of this pipe (Controls > Valves). Open WebUI's Image "
-    "has no effect with this model."
-)
-
-
-def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
-    """Return where images can be turned on, once in a chat that has the host's Image on.
-
-    The host then offers tools of its own, but none to a model without built-in tools;
-    with legacy function calling it draws before it asks the model
-    (docs/reference/open-webui.md, "Parameters and switches of a call").
-    """
-    kind = "image_generation"
-    metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
-    if not wanted or is_legacy:
-        return ""
-    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
-    if any(tool_name(tool) in drawing for tool in offered.items):
-        return ""
-    is_permitted = call.caller.is_admin or may_change(kind, call.valves)
-    # Who has turned it on and does not get it is told why by others.
-    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
-    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
-    call.warn_once(notice)
-    is_new = call.capabilities.first_time(f"Image: {call.caller.chat_id}")
-    return notice if is_new else ""
 
 
 def request_settings(
@@ -31217,10 +31176,14 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's
-    choice.
+    choice. A server that is told who asks may refuse one user what it gives to others.
     """
     call = prepared.call
     sent = prepared.request
+    if call.valves.AUTH in USER_TOKENS:
+        return False
+    if call.endpoint.extra_headers != build_endpoint(call.valves).extra_headers:
+        return False
     if call.config.own_key:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):
@@ -31241,80 +31204,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     scope = repair_scope(call.endpoint, model, call.caller.user_id)
-    return call.capabilities.repairs.repairs(scope)
-
-
-def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless a plain client has to."""
-    valves = call.valves
-    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
-    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
-    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
-    given = [as_mapping(tool) for tool in given_tools(call.body)]
-    servers = [*call.config.remote.tools, *given]
-    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
-    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
-    # is answered with an error. A plain client runs its own functions, and if it has one
-    # that Open WebUI does not have, all calls of the chat are left to it.
-    runs_calls = call.caller.is_open_webui or all(
-        name in call.host.tools for name in offered.names.known
-    )
-    judge: HostQuestions | None = None
-    if _has_questions_of_host(call):
-        judge = HostQuestions(call.host, approver, tools)
-    return Toolset(
-        tools=tools,
-        approver=approver,
-        limits=call_limits(
-            valves,
-            call.config.timeouts,
-            long_running_tools(call.host),
-        ),
-        log=call.log.warn,
-        redacted=call.log.redacted_for_model,
-        budget=Budget(
-            # One round more in which the model hears of the limit.
-            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
-            calls=valves.MAX_TOOL_CALLS,
-        ),
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-        judge=judge,
-    )
-
-
-def _has_questions_of_host(call: CheckedCall) -> bool:
-    """Say whether the host can ask about calls, and somebody can answer.
-
-    It asks about the calls that it finds in a stream, and stores them in the chat's
-    row. No one looks at the chats of automations and sub-agents, and whoever started
-    them takes an answer that waits for one that is over (utils/automations.py:529,
-    utils/subagents.py:497).
-    """
-    metadata = call.host.metadata
-    if metadata.get("automation_id") or metadata.get("internal"):
-        return False
-    # Another function in the chat may ask with the chat's metadata. It reads the text
-    # alone, and would lose a call that is left open. In a chat with several models the
-    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
-    chosen = metadata.get("selected_model_id")  # of an arena
-    if model and call.caller.host_model not in (model.get("id"), base, chosen):
-        return False
-    return call.caller.may_have_row and call.caller.streams and stores_approvals()
-
-
-def tool_user(call: CheckedCall) -> ToolUser:
-    """Return for whom the tools of a call run."""
-    caller = call.caller
-    return ToolUser(
-        user_id=caller.user_id,
-        messages=call.messages,
-        has_row=caller.may_have_row,
-        threads=call.threads,
-        account=call.account,
-    )
+    return call.memory.repairs.repairs(scope)
 
 
 # --------------------------------------------------------------------------------------
@@ -31388,6 +31278,668 @@ def _reduce_text(words: str, text: RetrievedText) -> str:
 
 _NEW_LINE = "\n"
 """The host puts one between the text and the question."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.approvals
+#
+# Asks users for approval of calls: at the host's cards, or in its dialog.
+#
+# From 0.12 on the host can ask itself. It stores the question with the chat, so that it
+# is answered after a reload or from another device; then it makes the call and calls the
+# pipe again. It is left to ask where its answer is enough, and its card shows all that
+# will run (`HostQuestions`). The dialog is for all others, and asks once about several
+# calls (docs/reference/open-webui.md, "Approvals").
+# --------------------------------------------------------------------------------------
+
+
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of TOOL_APPROVAL come first; other tools follow the host's own mode. The
+    host's `ask_user` needs no approval, because it only asks a question.
+    """
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
+    if host.is_builtin("ask_user"):
+        rules = [*rules, ("ask_user", "auto")]
+    return Approver(
+        rules=rules,
+        default_rule="ask" if mode == "ask" else "auto",
+        ask=partial(_ask_in_page, host.event_call) if host.event_call else None,
+        log=log,
+        other_names=partial(_other_names, host),
+    )
+
+
+def _other_names(host: HostContext, name: str) -> list[str]:
+    """Return the names that a tool has or may have had.
+
+    It has one in its toolkit or on its server. The host puts an id in front of a name
+    that another tool has, and of all names of an MCP server
+    (docs/reference/open-webui.md, "Tools of the host"), which it cuts if they are long. A
+    rule for the longer name holds on when the chat has no other tool of that name: a
+    user chooses the tools.
+    """
+    tool = host.tools.get(name, {})
+    names = function_names(tool.get("callable"))
+    # `server:openapi:ID|names`, or the id of a toolkit.
+    own_id = str(tool.get("tool_id") or "").rpartition(":")[2].partition("|")[0]
+    if not own_id:  # an MCP server's tool has no id, but its connection (0.12)
+        own_id = str(getattr(tool.get("client"), "server_name", ""))
+    if own_id:
+        names += [f"{own_id}_{own_name}" for own_name in {name, *names}]
+    return names
+
+
+class HostQuestions:
+    """Leaves to the host the calls about which it asks the user itself.
+
+    They are those that need an approval by the chat's own mode alone, and a question to
+    the user if no other call stays open. A rule of TOOL_APPROVAL is not the
+    host's: it would make the call without asking as soon as the user switches the mode.
+    """
+
+    holds_calls = False
+    """What the host may see it asks about."""
+
+    def __init__(
+        self, host: HostContext, approver: Approver, tools: CallableTools
+    ) -> None:
+        self._host = host
+        self._approver = approver
+        self._tools = tools
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Leave what the host asks about; all other calls are made here."""
+        left: list[Item] = []
+        questions: list[Item] = []
+        for call in calls:
+            may_ask = self._tools.call_kind(str(call.get("name"))) == "question"
+            if self._approver.default_rule != "ask" and not may_ask:
+                continue  # the usual case, which costs no check
+            ready = checked_call(call, self._tools)
+            await asyncio.sleep(0)  # a check may take some milliseconds
+            if not isinstance(ready, ReadyCall):
+                continue
+            if not self._is_shown_as_made(call, ready):
+                continue
+            rule = self._approver.rule_for(ready.name, ready.via)
+            by_rules = self._approver.rule_for(
+                ready.name, ready.via, default_rule="auto"
+            )
+            is_question = ready.kind == "question" and is_valid_question(
+                ready.arguments
+            )
+            if is_question and rule == "auto":
+                questions.append(call)
+            elif rule == "ask" and by_rules == "auto":
+                left.append(call)  # the mode of the chat asks, and no rule
+        if not left and len(questions) == 1:  # the host puts only one, and it alone
+            left = questions
+        left_ids = {call["call_id"] for call in left}
+        return Judgment(
+            [Verdict(call, is_left=call["call_id"] in left_ids) for call in calls]
+        )
+
+    def _is_shown_as_made(self, call: Item, ready: ReadyCall) -> bool:
+        """Say whether the host makes the very call that was checked, and shows all of it.
+
+        Its card has the bare arguments: a character that cannot be seen, or turns the
+        line around, shows another call than the one that is made.
+        """
+        if item_type(call) != "function_call":  # it makes no custom tool's call
+            return False
+        text = str(call.get("arguments") or "{}")
+        made = resolve_dispatched(str(call.get("name")), text, self._host.tools)
+        if made is None or made[0] != ready.name:
+            return False
+        arguments = parse_json_object(made[1])
+        is_as_checked = _as_text(arguments) == _as_text(ready.arguments)
+        shown = {ready.name: ready.arguments}
+        return is_as_checked and value_with_escapes(shown) == shown
+
+
+def _as_text(value: object) -> str:
+    """Return a JSON value as a text that is the same for equal ones alone: 1 is not 1.0."""
+    return json.dumps(value, sort_keys=True)
+
+
+_SCROLLING_BLOCK = '<div style="max-height: 50vh; overflow: auto">'
+"""What holds the arguments in the message.
+
+The dialog of 0.11.4 neither scrolls nor shrinks: a long call would push its own
+beginning and the buttons off the screen. The card of 0.12 scrolls by itself.
+"""
+_MAX_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
+async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> list[bool]:
+    """Show the host's approval card; say of each call whether it is allowed.
+
+    Without an answer the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
+    """
+    card = _approval_card(calls)
+    answer = await event_call({"type": "confirmation", "data": card})
+    return [answer is True for _ in calls]
+
+
+def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
+    """Return what the host's card shows of calls.
+
+    An older host shows the message alone, so it holds the arguments.
+    """
+    names = [call.name for call in calls]
+    title = "Allow this tool?"
+    name = names[0]
+    arguments: dict[str, Any] = dict(calls[0].arguments)
+    if len(calls) > 1:  # the card shows one: its arguments are then all calls
+        title = f"Allow these {len(calls)} calls?"
+        name = ", ".join(dict.fromkeys(names))
+        arguments = {
+            f"{number}. {call.name}": dict(call.arguments)
+            for number, call in enumerate(calls, 1)
+        }
+    shown = value_with_escapes({name: arguments})
+    [(shown_name, shown_arguments)] = shown.items()
+    # All arguments, however long they are: no one approves what they cannot read.
+    # They cannot end the code block: no line of their JSON begins with backticks.
+    block = json.dumps(shown_arguments, ensure_ascii=False, indent=1)
+    wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
+    if len(names) > 1:
+        wanted = f"{plural(len(names), 'call')} of {wanted}"
+    return {
+        "title": title,
+        "message": (
+            f"The model wants to use {wanted} with:\n\n"
+            f"{_SCROLLING_BLOCK}\n\n```json\n{block}\n```\n\n</div>"
+        ),
+        "tool_call": {
+            "id": calls[0].call_id,
+            "name": shown_name,
+            "arguments": shown_arguments,
+        },
+        "timeout_ms": _MAX_WAITING_MS,
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.result_files
+#
+# The files of a tool's result, split between the model, the chat and the page.
+# --------------------------------------------------------------------------------------
+
+
+StoreImage = Callable[[str], Awaitable[str]]
+"""Stores a picture, given as a data URL; returns its address."""
+
+_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
+"""The address of a stored picture in a chat."""
+
+
+_LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
+_READ_LEVELS = 64
+"""What is deeper is no file."""
+
+
+def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
+    """Return a tool's result with a text in the place of each file over 5 MB.
+
+    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
+    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
+    It would store some of them before it hands them on. `levels` are those that are
+    still read.
+    """
+    if levels == 0:
+        return result
+    match result:
+        case str() if _is_large_url(result):
+            return _LARGE_FILE_TEXT
+        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
+            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case dict():
+            return {
+                key: without_large_files(row, levels - 1) for key, row in result.items()
+            }
+        case list():
+            return [without_large_files(row, levels - 1) for row in result]
+        case tuple() if type(result) is tuple:
+            return tuple(without_large_files(row, levels - 1) for row in result)
+    return result
+
+
+def _is_large_url(text: str) -> bool:
+    """Say whether a text is a data URL of more than 5 MB."""
+    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
+        return False
+    start = text.find(",") + 1
+    if text[:start].lower().endswith(";base64,"):
+        return _is_large(text[start:])
+    return len(text) - start > MAX_TOOL_FILE_BYTES
+
+
+def _is_large(encoded: str) -> bool:
+    """Say whether bytes in base64 are more than 5 MB."""
+    size = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    return size > MAX_TOOL_FILE_BYTES
+
+
+async def split_result_files(
+    files: Iterable[JsonObject],
+    text: str,
+    store: StoreImage,
+    user: HostUser | None,
+    *,
+    has_row: bool,
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
+    """
+    lines = [text]
+    images: list[Item] = []
+    shown: list[JsonObject] = []
+    stored: list[Item] = []
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shown.append(file)
+            continue
+        # One that came whole is stored; a row holds no picture whole.
+        address = await store(url) if url.startswith("data:") else url
+        fits = not (has_row and address.startswith("data:"))
+        part = await _read_image(address, user)
+        is_readable = item_type(part) == "input_image"
+        if fits and (address == url or not is_readable):
+            shown.append({**file, "url": address})
+        # The model gets the picture, or why it cannot be read. The chat keeps it by its
+        # address.
+        if not is_readable:
+            lines.append(str(part["text"]))
+            continue
+        images.append(part)
+        if fits:
+            stored.append({"type": "input_image", "image_url": address})
+    output = append_images("\n".join(lines), images)
+    return output, {"files": shown, "stored": stored}
+
+
+async def _read_image(address: str, user: HostUser | None) -> Item:
+    """Return a tool's picture in the same bytes as the next turn will read it."""
+    match = _STORED_ADDRESS.match(address)
+    if match is None:
+        return tool_image(address)
+    file = await readable_file(match[1], user)
+    if file is None:
+        return tool_image(address)
+    data_url = await read_file(file, image_data_url)
+    return tool_image(data_url or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.tools
+#
+# Runs Open WebUI's tools as the host does.
+#
+# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
+# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
+# pass through the host's own functions, so that files, embeds, sources and terminals look
+# the same.
+# --------------------------------------------------------------------------------------
+
+
+_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
+    """Return the time limits of the host's tools that may take minutes by design."""
+    return [(name, _HOUR) for name in _LONG_RUNNING if host.is_builtin(name)]
+
+
+_OF_TASK_LIST = ("create_tasks", "update_task")
+"""Builtin tools that read the list of a chat's tasks and write it again.
+
+Open WebUI runs the calls of a response one by one, all but `delegate_task`. Here they
+run at once, and one would undo what another has marked (tools/builtin.py, `update_task`
+of 0.12.4).
+"""
+_CITED = (
+    "fetch_url",
+    "query_chat_files",
+    "query_knowledge_files",
+    "view_file",
+    "view_knowledge_file",
+)
+"""Builtin tools whose results name sources, as in the host."""
+
+
+_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+
+def _is_error_text(text: str) -> bool:
+    """Say whether a result reports an error.
+
+    The sandbox's tool writes a line for each file after the JSON object.
+    """
+    result = parse_json_object(text) or parse_json_object(text.partition("\n")[0])
+    if result is None:
+        return text.strip().lower().startswith(_ERROR_PREFIXES)
+    if str(result.get("status")).strip().lower() in ("error", "failed"):
+        return True
+    error = result.get("error")
+    is_refused = result.get("success") is False or result.get("ok") is False
+    if is_refused and not error:
+        error = result.get("message")
+    return isinstance(error, str | Mapping | list) and bool(error)
+
+
+_DISPATCHERS = (CALL_TOOL, "search_tools")
+"""Builtin tools that call others; they cannot call each other."""
+
+
+class ResultNotRead(Exception):
+    """A tool has run, and the host cannot process what it returned."""
+
+
+_WAS_MADE = (
+    "The call was made, and another one would do the same again; Open WebUI could not "
+    "process its result. {}: {}"
+)
+
+
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
+class HostTools:
+    """The tools of one request, by the names that the model was given."""
+
+    def __init__(
+        self,
+        host: HostContext,
+        user: ToolUser,
+        names: ToolNames,
+        hide: Callable[[str], object] = ignore_report,
+    ) -> None:
+        """Run the tools that the host passed with a call.
+
+        `hide` takes the secrets that the exception of a tool may quote.
+        """
+        self._host = host
+        self._user = user
+        self._names = names
+        self._hide = hide
+        self._task_list = asyncio.Lock()
+        self._user_model: HostUser | None = None
+        """The host's model of the user, read for the first result of an answer."""
+
+    def _own_name(self, name: str) -> str:
+        """Return the host's name of a tool, by the name that the model was given."""
+        return self._names.own_name(name, self._host.tools)
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for no such tool.
+
+        One that is too large to be offered cannot be called by its name, either.
+        """
+        tool = self._host.tools.get(self._own_name(name))
+        if tool is None:
+            return None
+        spec = tool.get("spec") or {}
+        try:
+            json_size(spec, LARGEST_SCHEMA)
+        except JsonTooLarge:
+            return None
+        return spec.get("parameters") or {"type": "object", "properties": {}}
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return `question` for the tool of the host that asks the user."""
+        own = self._own_name(name)
+        is_question = own == "ask_user" and self._host.is_builtin(own)
+        return "question" if is_question else "limited"
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call will run, resolved as in the host.
+
+        It is resolved before anybody is asked, so the approved tool is what runs.
+        """
+        own = self._own_name(name)
+        tools = self._host.tools
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
+            return own, arguments
+        called, inner_arguments = read_call_tool(arguments) or (None, {})
+        if called not in tools or called in _DISPATCHERS:
+            return None
+        return str(called), inner_arguments
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool and return its result for the model and for the page.
+
+        MCP servers check their own arguments.
+        """
+        own = self._own_name(name)
+        account = self._user.account
+        work = self._call_tool(own, arguments)
+        if account is None:
+            return await work
+        return await account.observe_tool(own, work, lambda result: result.failed)
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool with the arguments that its schema names."""
+        tool = self._host.tools[own]
+        params = arguments
+        if tool.get("type") != "mcp":
+            known = (self.parameters(own) or {}).get("properties") or {}
+            params = {key: arguments[key] for key in arguments if key in known}
+        # Calls about the list of tasks wait for each other.
+        is_about_list = own in _OF_TASK_LIST and self._host.is_builtin(own)
+        turn: AbstractAsyncContextManager[object] = nullcontext()
+        async with self._task_list if is_about_list else turn:
+            try:
+                result = await self._run_tool(own, tool, params)
+            except (Exception, SystemExit):
+                for secret in tool_secrets(tool.get("callable")):
+                    self._hide(secret)
+                raise
+        try:
+            return await self._read_result(own, tool, params, result)
+        except Exception as error:
+            raise ResultNotRead(_WAS_MADE.format(type(error).__name__, error)) from None
+
+    async def _run_tool(
+        self, name: str, tool: JsonObject, params: dict[str, Any]
+    ) -> Any:
+        """Run a tool where it has to run; return what it returned.
+
+        A thread that exceeds its limit cannot be stopped; it keeps its place until it
+        ends.
+        """
+        if tool.get("direct"):  # it runs in the browser
+            if self._host.event_call is None:
+                return {"error": "The browser that has this tool is not connected."}
+            data = {
+                "id": new_ulid(),
+                "name": name,
+                "params": params,
+                "server": tool.get("server") or {},
+                "session_id": self._host.metadata.get("session_id"),
+            }
+            return await self._host.event_call({"type": "execute:tool", "data": data})
+        pause = pause_of_call()
+        fresh = {
+            "__messages__": self._user.messages,
+            "__files__": self._host.metadata.get("files") or [],
+        }
+        if self._host.event_call:
+            asks = stopping_clocks(self._host.event_call, [pause])
+            fresh["__event_call__"] = asks
+        function = await update_tool(tool["callable"], **fresh)
+        if tool.get("type") == "mcp":
+            with pausing_for_server(tool.get("client"), pause):
+                return await call_server(function, params)
+        if not is_blocking(function):
+            return await function(**params)
+        # A thread has no context of its own, and the host's tools may read theirs.
+        work = partial(copy_context().run, run_at_once, function, params)
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
+        return await threads.run(work)
+
+    async def _read_result(
+        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
+    ) -> ToolResult:
+        """Return a result as the host would store and show it."""
+        host = self._host
+        if self._user_model is None:
+            self._user_model = await user_model(self._user.user_id)
+        user = self._user_model
+        result = without_large_files(result)
+        text, files, embeds = await process_tool_result(
+            host, user, name, tool, params, result
+        )
+        sources: list[dict[str, Any]] = []
+        # A model's settings can forbid citations.
+        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
+        may_cite = value_at(capabilities, "citations") is not False
+        if text and name in _CITED and may_cite:
+            tool_id = str(tool.get("tool_id") or "")
+            sources = citation_sources(name, params, text, tool_id)
+        store = partial(store_tool_image, host, user)
+        output, card = await split_result_files(
+            files, text, store, user, has_row=self._user.has_row
+        )
+        card |= {"embeds": embeds, "sources": sources}
+        filled = {key: value for key, value in card.items() if value}
+        return ToolResult(output, _is_error_text(text), filled)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.prepare.toolset
+#
+# What runs the calls of a chat here, and who is asked about them.
+# --------------------------------------------------------------------------------------
+
+
+def chat_toolset(
+    call: CheckedCall, offered: OfferedTools, stored: StoredChat | None
+) -> Toolset:
+    """Return what runs the calls here, unless a plain client has to."""
+    valves = call.valves
+    tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
+    approver = build_approver(call.host, call.config.approval_rules, call.log.warn)
+    # OpenAI calls the tools of remote servers; the chat's own tools may describe one.
+    given = [as_mapping(tool) for tool in given_tools(call.body)]
+    servers = [*call.config.remote.tools, *given]
+    approver = replace(approver, remote_default=partial(default_remote_rule, servers))
+    # Calls of Open WebUI's own chats always run here; one of a tool that it does not have
+    # is answered with an error. A plain client runs its own functions, and if it has one
+    # that Open WebUI does not have, all calls of the chat are left to it.
+    runs_calls = call.caller.is_open_webui or all(
+        name in call.host.tools for name in offered.names.known
+    )
+    judge: HostQuestions | None = None
+    if _has_questions_of_host(call):
+        judge = HostQuestions(call.host, approver, tools)
+    toolset = Toolset(
+        tools=tools,
+        approver=approver,
+        limits=call_limits(valves, call.config.timeouts, long_running_tools(call.host)),
+        log=call.log.warn,
+        redacted=call.log.redacted_for_model,
+        budget=Budget(
+            # One round more in which the model hears of the limit.
+            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
+            calls=valves.MAX_TOOL_CALLS,
+        ),
+        carries_reasoning=valves.carries_reasoning(),
+        runs_calls=runs_calls,
+        judge=judge,
+        earlier=_earlier_spending(call, stored),
+    )
+    if call.agent:
+        toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
+    return toolset
+
+
+def _earlier_spending(call: CheckedCall, stored: StoredChat | None) -> EarlierSpending:
+    """Return what an answer has taken before the host made calls of it and goes on.
+
+    A user approved them; the limits are those of the whole answer.
+    """
+    if stored is None or not call.host.metadata.get("tool_approval_resume"):
+        return EarlierSpending()
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            if before != kind:  # the first of those that one response made
+                rounds += 1
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return EarlierSpending(rounds, calls)
+
+
+def _has_questions_of_host(call: CheckedCall) -> bool:
+    """Say whether the host can ask about calls, and somebody can answer.
+
+    It asks about the calls that it finds in a stream, and stores them in the chat's
+    row. No one looks at the chats of automations and sub-agents, and whoever started
+    them takes an answer that waits for one that is over (utils/automations.py:529,
+    utils/subagents.py:497).
+    """
+    metadata = call.host.metadata
+    if metadata.get("automation_id") or metadata.get("internal"):
+        return False
+    # Another function in the chat may ask with the chat's metadata. It reads the text
+    # alone, and would lose a call that is left open. In a chat with several models the
+    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
+    model = as_mapping(metadata.get("model"))
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+        return False
+    return call.caller.may_have_row and call.caller.streams and stores_approvals()
+
+
+def tool_user(call: CheckedCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -31475,7 +32027,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         limits=_chat_limits(call, model),
-        toolset=_chat_toolset(call, tools, stored),
+        toolset=chat_toolset(call, tools, stored),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
@@ -31594,7 +32146,7 @@ async def _with_whole_files(
         whole = document_ids(parts, file_input)
     # Code gets files only in a container of OpenAI or Azure.
     endpoint = call.endpoint
-    refused_uploads = call.capabilities.refused_uploads
+    refused_uploads = call.memory.refused_uploads
     if (
         endpoint.has_own_services
         and tools.choice != "none"
@@ -31606,7 +32158,8 @@ async def _with_whole_files(
         python_files, notice = await choose_python_files(parts, user)
         notices = (*notices, notice)
         whole.update(file.file_id for file in python_files)
-    notices = (*notices, unread_notice(parts, whole))
+    silent = await silent_videos(parts, call.caller.user_id)
+    notices = (*notices, unread_notice(parts, whole, silent))
     parts, instructions = await without_retrieved_text(
         parts, chat.instructions, call.host.metadata, whole
     )
@@ -31695,10 +32248,9 @@ def _keep_prefix(
     request: ResponsesRequest,
     chat: Chat,
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
-    """Return the chat and its request as they were sent before, and what is new.
+    """Return the chat and its request as they were sent before, and what this run adds.
 
-    What is new is what this run sends in addition to the chat. None: there is no row, or what
-    an earlier run sent holds on.
+    It adds None where there is no row, or where what an earlier run sent holds on.
     """
     parts = chat.parts
     if stored is None or not stored_messages(parts):
@@ -31712,6 +32264,7 @@ def _keep_prefix(
         if any(is_compaction(item) for item in record.payload):
             compacted.add(record.message_id)
 
+    # What this run sends in addition; an answer that goes on has sent it before.
     sent = dict(stored.sent)
     new: SentContext | None = None
     if not call.host.continues:
@@ -31724,7 +32277,9 @@ def _keep_prefix(
         turn = None
         if appended:
             turns = model_turns(parts, sent, request.model)
-            turn = record_turn(request, [*turns.values()], model.facts.default_effort)
+            turn = record_turn(
+                request, list(turns.values()), model.facts.default_effort
+            )
         injected = find_injected_context(parts)
         if injected:
             injected = drop_repeated_context(injected, parts, sent, compacted)
@@ -31738,6 +32293,7 @@ def _keep_prefix(
     if message_id in turns:
         request, items = append_turns(request, turns, appended)
 
+    # The instructions as the chat began with them, and as they were changed since.
     told: SentInstructions | None = None
     if keeps_first:
         told = sent_instructions(parts, sent, call.model_id, compacted)
@@ -31830,31 +32386,6 @@ def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
             if max(len(start), len(end)) <= _LONGEST_TAG:
                 return limits._replace(thought_tags=((start, end),))
     return limits
-
-
-def _chat_toolset(
-    call: CheckedCall, tools: OfferedTools, stored: StoredChat | None
-) -> Toolset:
-    """Return what runs the calls of a chat.
-
-    Its limits are those of an answer, also if the host has made calls of it that a
-    user approved, and goes on with it.
-    """
-    toolset = call_toolset(call, tools)
-    if call.agent:
-        toolset = agent_toolset(call.agent, toolset, call.valves.MAX_TOOL_CALLS)
-    if stored is None or not call.host.metadata.get("tool_approval_resume"):
-        return toolset
-    rounds = calls = 0
-    before = ""
-    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
-        kind = str(value_at(item, "type"))
-        if kind == "function_call":
-            calls += 1
-            rounds += before != kind
-        if kind in ("function_call", "function_call_output"):
-            before = kind
-    return toolset._replace(earlier=EarlierSpending(rounds, calls))
 
 
 def _record_scope(
@@ -31975,7 +32506,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _missing_model_text(call.endpoint, model.id) not in call.capabilities:
+        if _missing_model_text(call.endpoint, model.id) not in call.memory:
             return model
     return asked_model(call)
 
@@ -31996,9 +32527,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == asked_model(call).id:
         return False
-    if is_missing and call.capabilities.first_time(
-        _missing_model_text(call.endpoint, model)
-    ):
+    if is_missing and call.memory.first_time(_missing_model_text(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )
@@ -32006,7 +32535,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
 
 
 def _missing_model_text(endpoint: Endpoint, model: str) -> str:
-    """Return what `AccountCapabilities` remembers of a key without a task model."""
+    """Return what `PipeMemory` remembers of a key without a task model."""
     return f"{endpoint.account()} {model} task"
 
 
@@ -32028,7 +32557,7 @@ def cost_of_responses(
     call = prepared.call
     request = prepared.request
     own_prices = call.config.prices
-    if isinstance(own_prices, InvalidRequest):
+    if own_prices is None:
         return None
     facts = call.resolve(request.model).facts
     if request.model in own_prices:
@@ -32043,7 +32572,7 @@ def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
     """Return who says what responses cost, for the log."""
     call = prepared.call
     own_prices = call.config.prices
-    if isinstance(own_prices, Mapping) and prepared.request.model in own_prices:
+    if own_prices and prepared.request.model in own_prices:
         return "CUSTOM_MODEL_PRICING_JSON"
     stated = [usage.cost is not None for usage in usages]
     if all(stated):
@@ -32111,7 +32640,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         window_share=window_share(ended.last_usage, facts),
     )
     if has_unasked_removals(trace):
-        call.capabilities.count_dropped(trace.removed)
+        call.memory.count_dropped(trace.removed)
     message = ""
     if call.config.own_key and "api_key" in ended.ending.fault.settings:
         # An administrator cannot change a user's own key.
@@ -32132,7 +32661,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         if call.valves.SHOW_COST:
             ended = ended._replace(cost=cost)
     if ended.work:
-        metadata = run_metadata(prepared, ended, ended.work)
+        metadata = log_work(prepared, ended, ended.work)
         ended = ended._replace(metadata=metadata.wire())
     return ended
 
@@ -32164,15 +32693,13 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
     if tokens <= max(_MIN_TOOL_TOKENS, notable):
         return ""
-    if not call.capabilities.first_time(f"tools of {call.caller.chat_id}"):
+    if not call.memory.first_time(f"tools of {call.caller.chat_id}"):
         return ""
     count = f"{round(tokens, -2):,}"
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def run_metadata(
-    prepared: PreparedRequest, ended: RunDone, work: RunWork
-) -> RunMetadata:
+def log_work(prepared: PreparedRequest, ended: RunDone, work: RunWork) -> RunMetadata:
     """Log what an agent's answer took, and return it, with its cost if that is shown."""
     agent = prepared.call.agent
     cost = cost_of_responses(prepared, ended.usages, ended.output)
@@ -32206,7 +32733,7 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
         return None
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return refused_metadata(call.log, agent.strategy, model.id, error)
+    return log_refusal(call.log, agent.strategy, model.id, error)
 
 
 # --------------------------------------------------------------------------------------
@@ -32245,7 +32772,7 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
-    # By these clients decide whether and when to ask again.
+    # A program decides by the headers whether and when it asks again.
     headers: dict[str, str] = {}
     seconds = seconds_to_wait(ended)
     if seconds is not None:
@@ -32310,7 +32837,7 @@ def _code_notice(call: CheckedCall) -> str:
     if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
         return ""
     call.warn_once(_CODE_STAYS_TEXT)
-    is_new = call.capabilities.first_time(f"code in tags: {call.caller.chat_id}")
+    is_new = call.memory.first_time(f"code in tags: {call.caller.chat_id}")
     return _CODE_STAYS_TEXT if is_new else ""
 
 
@@ -32320,7 +32847,7 @@ _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 def _is_first_notice(call: CheckedCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
-    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
+    return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
 
 
 def refusal_notice(call: CheckedCall) -> str:
@@ -32335,7 +32862,7 @@ def refusal_notice(call: CheckedCall) -> str:
     user_id = call.caller.user_id
     new: list[str] = []
     for name in call.config.refused:
-        if call.capabilities.first_time(f"{user_id}: {name}"):
+        if call.memory.first_time(f"{user_id}: {name}"):
             new.append(name)
     if not new:
         return ""
@@ -32366,7 +32893,7 @@ def _retirement(prepared: PreparedRequest) -> str:
         for status in as_list(value_at(row, "statusHistory")):
             if value_at(status, "description") == notice:
                 return ""
-    is_new = call.capabilities.first_time(f"chat {call.caller.chat_id}: {notice}")
+    is_new = call.memory.first_time(f"chat {call.caller.chat_id}: {notice}")
     return notice if is_new else ""
 
 
@@ -32409,84 +32936,6 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.run.agent
-#
-# An agent's answer: rounds of the loop, until the question is answered.
-#
-# A round is a response of the model with its calls. The tools and their approvals are
-# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-# is what is shown between the tools, and `execution_metadata` at the end.
-# --------------------------------------------------------------------------------------
-
-
-_STOPPED = Ending("cancelled")
-
-
-def hides_thoughts(agent: AgentMode | None) -> bool:
-    """Say whether an agent answers that shows nothing but its answer."""
-    return agent is not None and not agent.parameters.emit_intermediate_thoughts
-
-
-async def run_agent(
-    prepared: PreparedRequest,
-    toolset: Toolset,
-    limits: Limits,
-    connections: Connections,
-) -> RunEvents:
-    """Run round after round; ends with exactly one RunDone, which says what they took.
-
-    Of an answer that is stopped the log and the page are told, too.
-    """
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
-    attempts = Attempts(prepared.call.endpoint, connections, limits)
-    rounds = run_rounds(
-        prepared.request,
-        MergingProvider(attempts),
-        toolset,
-        spending,
-    )
-    texts = IntermediateTexts(are_shown=not hides_thoughts(prepared.call.agent))
-    has_ended = False
-    try:
-        async with aclosing(rounds) as events:
-            async for event in events:
-                if isinstance(event, RoundStarted):
-                    texts.begin_round(may_call=event.may_call)
-                elif not isinstance(event, RoundDone):
-                    for shown in texts.feed(event):
-                        if isinstance(shown, RunDone):
-                            has_ended = True
-                            work = _work_of(spending, toolset.earlier)
-                            yield shown._replace(work=work)
-                        else:
-                            yield shown
-    finally:
-        if not has_ended:
-            # Nothing is awaited here, because the run is being closed.
-            work = _work_of(spending, toolset.earlier)
-            ended = RunDone(
-                _STOPPED,
-                usage=spending.usage,
-                usages=tuple(spending.usages),
-                work=work,
-            )
-            call = prepared.call
-            metadata = run_metadata(prepared, ended, work)
-            emit = page_emitter(call.caller, call.host)
-            if emit:
-                chunk = closing_chunk(metadata.describe(), metadata.wire())
-                connections.do_later(emit(chunk["event"]))
-
-
-def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
-    """Return what this run took, as do its tokens, without earlier runs."""
-    rounds = spending.rounds - earlier.rounds
-    calls = spending.calls - earlier.calls
-    return RunWork(rounds, calls, spending.seconds)
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.run.silence
 #
 # Status lines that apply only while an answer is awaited: a silence, a new attempt.
@@ -32507,13 +32956,7 @@ _RESPONDED = "The model's server responded"
 
 
 class WaitingLines:
-    """Shows on the page what it waits for, and that the wait is over.
-
-    `_since` is when the wait for the server began, and `_due` the seconds of silence
-    after which the next line is shown. `_is_shown` says whether a line is shown
-    that the next event ends, `_has_responded` whether one was ended, and
-    `_has_stored_line` whether the host stored one.
-    """
+    """Shows on the page what it waits for, and that the wait is over."""
 
     def __init__(self, emit: EventEmitter | None, connections: Connections) -> None:
         """Wait for nothing yet; without `emit` there is no page."""
@@ -32521,11 +32964,16 @@ class WaitingLines:
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._since = _NEVER
+        """When the wait for the server began."""
         self._due = _FIRST_SECONDS
+        """The seconds of silence after which the next line is shown."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
+        """Whether a line is shown that the next event ends."""
         self._has_responded = False
+        """Whether one was ended."""
         self._has_stored_line = False
+        """Whether the host stored one."""
 
     def set_waiting(self, is_waiting: bool) -> None:
         """Note whether the server is awaited from now on."""
@@ -32581,6 +33029,80 @@ class WaitingLines:
             self._timer.cancel()
         if self._is_shown:
             self._show("")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.agent
+#
+# An agent's answer: rounds of the loop, until the question is answered.
+#
+# A round is a response of the model with its calls. The tools and their approvals are
+# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
+# is what is shown between the tools, and `execution_metadata` at the end.
+# --------------------------------------------------------------------------------------
+
+
+_STOPPED = Ending("cancelled")
+
+
+async def run_agent(
+    prepared: PreparedRequest,
+    agent: AgentMode,
+    toolset: Toolset,
+    limits: Limits,
+    connections: Connections,
+) -> RunEvents:
+    """Run round after round; ends with exactly one RunDone, which says what they took.
+
+    Of an answer that is stopped the log and the page are told, too.
+    """
+    spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
+    attempts = Attempts(prepared.call.endpoint, connections, limits)
+    rounds = run_rounds(
+        prepared.request,
+        MergingProvider(attempts),
+        toolset,
+        spending,
+    )
+    texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
+    has_ended = False
+    try:
+        async with aclosing(rounds) as events:
+            async for event in events:
+                if isinstance(event, RoundStarted):
+                    texts.begin_round(may_call=event.may_call)
+                elif not isinstance(event, RoundDone):
+                    for shown in texts.feed(event):
+                        if isinstance(shown, RunDone):
+                            has_ended = True
+                            work = _work_of(spending, toolset.earlier)
+                            yield shown._replace(work=work)
+                        else:
+                            yield shown
+    finally:
+        if not has_ended:
+            # Nothing is awaited here, because the run is being closed.
+            work = _work_of(spending, toolset.earlier)
+            ended = RunDone(
+                _STOPPED,
+                usage=spending.usage,
+                usages=tuple(spending.usages),
+                work=work,
+            )
+            call = prepared.call
+            metadata = log_work(prepared, ended, work)
+            emit = page_emitter(call)
+            if emit:
+                chunk = closing_chunk(metadata.describe(), metadata.wire())
+                connections.do_later(emit(chunk["event"]))
+
+
+def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
+    """Return what this run took, as do its tokens, without earlier runs."""
+    rounds = spending.rounds - earlier.rounds
+    calls = spending.calls - earlier.calls
+    return RunWork(rounds, calls, spending.seconds)
 
 
 # --------------------------------------------------------------------------------------
@@ -32668,7 +33190,9 @@ def _millionths(dollars: float | None) -> int:
 # --------------------------------------------------------------------------------------
 # owui_manifold.run.spending
 #
-# What the administration's filter gets to know of each run: events and usage.
+# What may end a run from outside of it: limits, and an account that is gone.
+#
+# The administration's filter gets to know of each run: its events and its usage.
 # --------------------------------------------------------------------------------------
 
 
@@ -32758,7 +33282,7 @@ def _run(
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, toolset, limits, connections)
+        return run_agent(prepared, call.agent, toolset, limits, connections)
     return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
@@ -32838,17 +33362,18 @@ class _RunCounts:
         One that failed, or whose server reports no usage, counts if any text came, or
         if one of OpenAI's tools began.
         """
-        new = [*usages[self._counted :]]
+        new = list(usages[self._counted :])
         self._counted = len(usages)
         if not new and (self._characters or self._hosted):
             new = [self._estimate(self._characters or 0)]
-            output = [*self._hosted.values()]
+            output = list(self._hosted.values())
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
         """Count responses with their output; return why the run ends, or nothing."""
         prepared = self._prepared
-        self._last = (self._last, *new)[-1]
+        if new:
+            self._last = new[-1]
         self._characters = None
         self._tool_characters = 0
         self._hosted = {}
@@ -32882,7 +33407,7 @@ class _RunCounts:
         finally:
             if self._characters is not None:
                 # What OpenAI's tools did until then is billed all the same.
-                used = [*self._hosted.values()]
+                used = list(self._hosted.values())
                 self._count([self._estimate(self._characters)], used)
 
     def _note(self, event: RunEvent) -> None:
@@ -32959,7 +33484,7 @@ class ChatUploads:
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
-        self._memory = call.capabilities.uploads
+        self._memory = call.memory.uploads
         self._files: list[_ChatFile] = []
         for file in prepared.python_files:
             key = UploadKey(
@@ -32987,7 +33512,11 @@ class ChatUploads:
         for chat_file in self._files:
             file_id = chat_file.known_id
             if not file_id:
-                file_id = await self._upload(chat_file.file, chat_file.key)
+                async with self._memory.turn(chat_file.key.user_id):
+                    # Another answer of the chat may have uploaded it meanwhile.
+                    file_id = self._memory.find(chat_file.key)
+                    if not file_id:
+                        file_id = await self._upload(chat_file.file, chat_file.key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)
@@ -33026,7 +33555,7 @@ class ChatUploads:
             if error.status in _NO_FILES_STATUSES:
                 # From the next message on `prepare/chat.py` chooses no files.
                 call = self._prepared.call
-                refused = call.capabilities.refused_uploads
+                refused = call.memory.refused_uploads
                 refused.add(endpoint.account(), call.caller.user_id)
                 raise InvalidRequest(_NO_FILES.format(file.name)) from None
             message = _NOT_COPIED.format(file.name, error)
@@ -33049,7 +33578,11 @@ class AnswerRecords:
     Without a recorder nothing is.
     """
 
-    def __init__(self, recorder: Recorder | None, writer: RecordWriter | None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder | DetailsRecorder | None,
+        writer: RecordWriter | None,
+    ) -> None:
         self._recorder = recorder
         self._writer = writer
 
@@ -33196,15 +33729,12 @@ class ArtifactStore:
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
         """Fetch a file from its container and store it; return why if that fails."""
-        container_and_file = (
-            str(citation.get("container_id")),
-            str(citation.get("file_id")),
-        )
         try:
             content = await container_file(
                 self._call.endpoint,
                 self._connections,
-                container_and_file,
+                str(citation.get("container_id")),
+                str(citation.get("file_id")),
                 _MAX_FETCHED,
                 deadlines,
             )
@@ -33289,7 +33819,7 @@ async def answer_events(
         audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
-    lines = WaitingLines(page_emitter(call.caller, call.host), connections)
+    lines = WaitingLines(page_emitter(call), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
@@ -33306,35 +33836,33 @@ async def answer_events(
             if isinstance(event, RunDone):
                 if audit:
                     audit.note_end(event)
-                end = _end_answer(prepared, answer.with_whole_output(event), uploads)
-                async with aclosing(end) as last_events:
-                    async for last_event in last_events:
-                        yield last_event
+                ended = answer.with_whole_output(event)
+                for last_event in await _last_events(prepared, ended, uploads):
+                    yield last_event
 
 
-async def _end_answer(
+async def _last_events(
     prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the end of a run with its report, and the notices about it.
+) -> list[AnswerEvent]:
+    """Return the end of a run with its report, and the notices about it.
 
     An answer with calls that the host makes goes on: its notices come at its end.
     """
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        yield report_end(prepared, ended)
-        return
+        return [report_end(prepared, ended)]
+    events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
-        yield Status(refusal, subject="a setting has no effect")
+        events.append(Status(refusal, subject="a setting has no effect"))
     ended = report_end(prepared, ended)
+    has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
-    if not ended.ending.is_failure:
-        yield ended
-    for notice in notices:
-        yield Status(notice, is_note=not ended.ending.is_failure)
-    if ended.ending.is_failure:
-        yield ended  # how it ended may be the last line, the only one that is seen
+    lines = [Status(notice, is_note=not has_failed) for notice in notices]
+    if has_failed:  # how it ended may be the last line, the only one that is seen
+        return [*events, *lines, ended]
+    return [*events, ended, *lines]
 
 
 class _Answer:
@@ -33344,7 +33872,7 @@ class _Answer:
         call = prepared.call
         self._prepared = prepared
         self._learning = RepairLearning(
-            call.capabilities.repairs,
+            call.memory.repairs,
             repair_scope(call.endpoint, prepared.request.model, call.caller.user_id),
             partial(is_as_configured, prepared),
             has_row=prepared.row is not None,
@@ -33363,9 +33891,10 @@ class _Answer:
         self._unshown_context: list[SourceCited] = []
         self._thoughts: ShownThoughts | None = None
         if call.agent:
-            are_shown = not hides_thoughts(call.agent)
+            parameters = call.agent.parameters
+            are_shown = parameters.emit_intermediate_thoughts
             self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
-            context = read_context(call.agent.parameters.context)
+            context = read_context(parameters.context)
             cited = [
                 source_data(entry.name, entry.text, entry.url) for entry in context
             ]
@@ -33382,9 +33911,10 @@ class _Answer:
             writer = OutputWriter(prepared.row)
         elif prepared.row:
             writer = RowWriter(prepared.row, call.log)
-        recorder: Recorder | None = None
+        recorder: Recorder | DetailsRecorder | None = None
         if scope:
-            recorder = Recorder(scope, lambda: (new_ulid(), unix_seconds()))
+            kind = DetailsRecorder if scope.carrier == "details" else Recorder
+            recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
         self._records = AnswerRecords(recorder, writer)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
@@ -33399,7 +33929,7 @@ class _Answer:
             event = event._replace(tried=None, reason="")
         with_card = await self._artifacts.add_card(event)
         if with_card is None:
-            return [*repairs]
+            return list(repairs)
         shown = list[AnswerEvent]()
         # An answer that ends at once did not begin: another endpoint may be asked.
         if not isinstance(with_card, Status | RunDone):
@@ -33416,7 +33946,7 @@ class _Answer:
         for each in cited:
             shown += await self._records.take(each)
         if self._thoughts:
-            shown = [self._thoughts.finish(each) for each in shown]
+            shown = [self._thoughts.without_thoughts(each) for each in shown]
         return [*shown, *repairs]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
@@ -33512,9 +34042,8 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(assess("Limits", works, " ".join(rules)))
     if call.host.request is None:
         return findings
-    function_id = call.caller.host_model.partition(".")[0]
     try:
-        version = await installed_version(function_id)
+        version = await installed_version(call.caller.function_id)
         filters = await installed_filters(call.host.request)
         missing = await missing_task_models(call.host.request)
     except Exception as error:
@@ -33584,9 +34113,9 @@ def _filter_problems(filters: Sequence[InstalledFunction]) -> list[str]:
             )
         if not is_administration:
             continue
-        if function.id != ADMINISTRATION:
+        if function.id != ADMINISTRATION_ID:
             problems.append(
-                f"The id of {function.title} has to be {ADMINISTRATION}: no limits "
+                f"The id of {function.title} has to be {ADMINISTRATION_ID}: no limits "
                 "apply."
             )
         elif not function.is_active:
@@ -33639,154 +34168,147 @@ class _Feature(NamedTuple):
     """What an administrator can do if it fails."""
 
 
-class _Diagnostics:
-    """Tests one model of the pipe at its server, feature by feature.
+async def _findings(
+    asked: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[CheckedCall | str],
+) -> AsyncGenerator[Finding, None]:
+    """Yield what was found; `endpoints` are the entries of ENDPOINTS_JSON."""
+    for finding in await setup_findings(asked):
+        yield finding
+    yield await _model_list_finding(asked, connections)
+    problem = await _problem(asked, connections)
+    yield assess("A small request", "The model answers.", problem, _SKIPPED)
+    if problem:
+        return
+    for feature in _features(asked):
+        problem = await _problem(asked, connections, **feature.fields)
+        yield assess(feature.title, feature.works, problem, feature.advice)
+    for number, call in enumerate(endpoints, 1):
+        what = f"Entry {number} of ENDPOINTS_JSON"
+        if isinstance(call, str):
+            yield assess(what, "", call)
+            continue
+        works = f"{call.model.name} answers at {call.endpoint.host}."
+        yield assess(what, works, await _problem(call, connections))
+    # What the API left out of requests since the start, by its reasons.
+    commonest = asked.memory.dropped.most_common(_MAX_SHOWN_REASONS)
+    counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
+    problem = _LOST.format(counts) if counts else ""
+    yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
-    Nothing is retried: the failures are what an administrator wants to see. `_hosted`
-    are the tools of OpenAI that a chat would get, `_listed` the ids of the models that
-    MODEL_ID lists, each once, and `_dropped` counts the items that the API left out of
-    requests since the start, by reason.
-    """
 
-    def __init__(
-        self,
-        call: CheckedCall,
-        connections: Connections,
-        endpoints: Sequence[CheckedCall | str] = (),
-    ) -> None:
-        self._call = call
-        self._endpoints = endpoints
-        self._model = call.model
-        self._hosted: list[Item] = []
-        with suppress(InvalidRequest):  # the findings about the valves tell why
-            self._hosted, _ = hosted_tools(call.config, self._model)
-        self._endpoint = call.endpoint
-        names = comma_list(call.valves.MODEL_ID)
-        listed_ids = [call.resolve(name).id for name in names if name != "auto"]
-        self._listed = list(dict.fromkeys(listed_ids))
-        self._connections = connections
-        self._dropped = call.capabilities.dropped
-        self._limits = run_limits(call.config.expert, call.model)._replace(
-            retries=RetryPolicy(0)
-        )
-
-    async def lines(self) -> AsyncGenerator[str, None]:
-        """Yield the findings, one line each, and how many problems there are."""
-        host = self._endpoint.host
-        yield f"{CHECK_HEADING}tested with {self._model.name} at {host}:\n"
-        async with aclosing(_finding_lines(self._findings())) as lines:
-            async for line in lines:
-                yield line
-
-    async def _findings(self) -> AsyncGenerator[Finding, None]:
-        for finding in await setup_findings(self._call):
-            yield finding
-        yield await self._models()
-        problem = await self._problem()
-        yield assess("A small request", "The model answers.", problem, _SKIPPED)
-        if problem:
-            return
-        for feature in self._features():
-            problem = await self._problem(**feature.fields)
-            yield assess(feature.title, feature.works, problem, feature.advice)
-        for number, call in enumerate(self._endpoints, 1):
-            what = f"Entry {number} of ENDPOINTS_JSON"
-            if isinstance(call, str):
-                yield assess(what, "", call)
-                continue
-            works = f"{call.model.name} answers at {call.endpoint.host}."
-            other = _Diagnostics(call, self._connections)
-            yield assess(what, works, await other._problem())
-        # What the API left out of earlier requests, by its reasons.
-        commonest = self._dropped.most_common(_MAX_SHOWN_REASONS)
-        counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
-        problem = _LOST.format(counts) if counts else ""
-        yield assess("Earlier reasoning", "The API left nothing out.", problem)
-
-    def _features(self) -> Iterator[_Feature]:
-        """Yield what a chat with this model would use."""
+def _features(call: CheckedCall) -> Iterator[_Feature]:
+    """Yield what a chat with the model would use."""
+    model = call.model
+    yield _Feature(
+        "Streaming",
+        "Answers can be streamed.",
+        {"stream": True},
+        f"{_VERIFY} turn off ENABLE_STREAM.",
+    )
+    if model.facts.summary:
         yield _Feature(
-            "Streaming",
-            "Answers can be streamed.",
-            {"stream": True},
-            f"{_VERIFY} turn off ENABLE_STREAM.",
+            "Summaries",
+            "Summaries of the reasoning can be shown.",
+            {"reasoning": {"summary": "auto"}},
+            f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
         )
-        if self._model.facts.summary:
-            yield _Feature(
-                "Summaries",
-                "Summaries of the reasoning can be shown.",
-                {"reasoning": {"summary": "auto"}},
-                f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-            )
-        model_for_tasks = task_model(self._call)
-        if model_for_tasks.id != self._model.id:
-            yield _Feature(
-                "TASK_MODEL",
-                f"{model_for_tasks.name} answers.",
-                {"model": model_for_tasks.id},
-                _TASK_ADVICE,
-            )
-        for tool in self._hosted:
-            kind = tool["type"]
-            setting = TOOL_SETTINGS[kind]
-            advice = f"Check {setting.valve}."
-            if setting.is_switch:
-                advice = f"Allow it in the key's project, or turn off {setting.valve}."
-            yield _Feature(
-                tool.get("server_label") or kind,
-                "The model can be given this tool.",
-                {"tools": [tool], "tool_choice": "none"},
-                advice,
-            )
+    model_for_tasks = task_model(call)
+    if model_for_tasks.id != model.id:
+        yield _Feature(
+            "TASK_MODEL",
+            f"{model_for_tasks.name} answers.",
+            {"model": model_for_tasks.id},
+            _TASK_ADVICE,
+        )
+    hosted: Sequence[Item] = ()
+    with suppress(InvalidRequest):  # the findings about the valves tell why
+        hosted, _ = hosted_tools(call.config, model)
+    for tool in hosted:
+        kind = tool["type"]
+        setting = TOOL_SETTINGS[kind]
+        advice = f"Check {setting.valve}."
+        if setting.is_switch:
+            advice = f"Allow it in the key's project, or turn off {setting.valve}."
+        yield _Feature(
+            tool.get("server_label") or kind,
+            "The model can be given this tool.",
+            {"tools": [tool], "tool_choice": "none"},
+            advice,
+        )
 
-    async def _models(self) -> Finding:
-        """Return whether the key is accepted, and for which models."""
-        try:
-            usable = await fetch_models(self._endpoint, self._connections)
-        except ResponsesError as error:
-            what = "The list of models"
-            if error.status in LISTS_NOTHING:
-                return assess(what, "The model's server lists no models.", "")
-            problem = self._endpoint.name_server(
-                error_message(error, self._call.config.shell)
-            )
-            return Finding(what, problem, "Warning")
-        missing = ", ".join(name for name in self._listed if name not in usable)
-        if missing:
-            return Finding("The key", _UNLISTED.format(missing), "Warning")
-        return assess("The key", "It is accepted for all listed models.", "")
 
-    async def _problem(self, **fields: Any) -> str:
-        """Return why a small request with these fields fails; empty if it succeeds.
+async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:
+    """Return whether the key is accepted, and for which models of MODEL_ID."""
+    try:
+        usable = await fetch_models(call.endpoint, connections)
+    except ResponsesError as error:
+        what = "The list of models"
+        if error.status in LISTS_NOTHING:
+            return assess(what, "The model's server lists no models.", "")
+        message = error_message(error, call.config.shell)
+        return Finding(what, call.endpoint.name_server(message), "Warning")
+    missing: dict[str, None] = {}
+    for name in comma_list(call.valves.MODEL_ID):
+        model_id = call.resolve(name).id
+        if name != "auto" and model_id not in usable:
+            missing[model_id] = None
+    if missing:
+        text = _UNLISTED.format(", ".join(missing))
+        return Finding("The key", text, "Warning")
+    return assess("The key", "It is accepted for all listed models.", "")
 
-        An answer that ends at the token limit has succeeded. A repair that a chat would
-        make silently counts as a failure. Other servers refuse so low a limit, or fail
-        when a call does not fit in it, so a second request has none.
-        """
-        problem = await self._try(max_output_tokens=_MIN_TOKENS, **fields)
-        if not problem:
-            return ""
-        return await self._try(**fields)
 
-    async def _try(self, **fields: Any) -> str:
-        """Send one request; return why it fails, or the repair that it needed.
+async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+    """Return why a small request with these fields fails; empty if it succeeds.
 
-        Returns an empty text if it succeeds without a repair.
-        """
-        all_fields = {"model": self._model.id, "stream": False, **fields}
-        request = ResponsesRequest(input=[_PING], **all_fields)
-        repair = ""
-        ended = RunDone(CUT)
-        events = run(request, self._endpoint, self._connections, self._limits)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Status) and event.tried:
-                    repair = event.message
-                if isinstance(event, RunDone):
-                    ended = event
-        if ended.ending.kind in ("completed", "incomplete"):
-            return repair
-        return advised_ending(ended.ending, self._call.config.shell).message
+    An answer that ends at the token limit has succeeded. A repair that a chat would
+    make silently counts as a failure. Other servers refuse so low a limit, or fail
+    when a call does not fit in it, so a second request has none.
+    """
+    problem = await _try(call, connections, max_output_tokens=_MIN_TOKENS, **fields)
+    if not problem:
+        return ""
+    return await _try(call, connections, **fields)
+
+
+async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+    """Send one request; return why it fails, or the repair that it needed.
+
+    Returns an empty text if it succeeds without a repair. Nothing is retried: the
+    failures are what an administrator wants to see.
+    """
+    all_fields = {"model": call.model.id, "stream": False, **fields}
+    request = ResponsesRequest(input=[_PING], **all_fields)
+    limits = run_limits(call.config.expert, call.model)
+    limits = limits._replace(retries=RetryPolicy(0))
+    repair = ""
+    ended = RunDone(CUT)
+    events = run(request, call.endpoint, connections, limits)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Status) and event.tried:
+                repair = event.message
+            if isinstance(event, RunDone):
+                ended = event
+    if ended.ending.kind in ("completed", "incomplete"):
+        return repair
+    return advised_ending(ended.ending, call.config.shell).message
+
+
+async def check_lines(
+    call: CheckedCall,
+    connections: Connections,
+    endpoints: Sequence[CheckedCall | str],
+) -> AsyncGenerator[str, None]:
+    """Yield the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
+    host = call.endpoint.host
+    yield f"{CHECK_HEADING}tested with {call.model.name} at {host}:\n"
+    findings = _findings(call, connections, endpoints)
+    async with aclosing(_finding_lines(findings)) as lines:
+        async for line in lines:
+            yield line
 
 
 async def _finding_lines(
@@ -33801,7 +34323,7 @@ async def _finding_lines(
     yield f"\n{result_line(counts)}"
 
 
-async def _unanswered_lines(
+async def unanswered_lines(
     call: PipeCall, error: InvalidRequest
 ) -> AsyncGenerator[str, None]:
     """Yield what is wrong with a setup in which no chat is answered."""
@@ -33821,11 +34343,13 @@ async def _unanswered_lines(
             yield line
 
 
-def explain_unanswered(
-    call: PipeCall, error: InvalidRequest
-) -> AsyncGenerator[RunEvent, None]:
-    """Return the findings of a check whose call cannot be answered."""
-    return stream_lines(_unanswered_lines(call, error))
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.commands
+#
+# The commands of a chat, `/check` and `/usage`, which no model answers.
+#
+# What `/check` finds is in `run/checkup.py`, what was used in the administration's filter.
+# --------------------------------------------------------------------------------------
 
 
 CHECK_COMMAND = "/check"
@@ -33860,17 +34384,12 @@ def command_task_text(call: CheckedCall) -> str | None:
     if command == CHECK_COMMAND and call.caller.is_admin:
         is_title = call.caller.task == "title_generation"
         return _CHECK_TITLE if is_title else ""
-    return "" if is_usage_command(command) else None
+    return "" if _asks_for_usage(command) else None
 
 
-def is_usage_command(command: str) -> bool:
+def _asks_for_usage(command: str) -> bool:
     """Say whether somebody asks for usage, whether or not it is counted."""
     return command.split(maxsplit=1)[:1] == [_USAGE_COMMAND]
-
-
-async def uncounted_lines() -> AsyncGenerator[str, None]:
-    """Yield the answer to `/usage` where no filter counts."""
-    yield _NO_RULES
 
 
 def _normalize_command(text: str) -> str:
@@ -33893,33 +34412,30 @@ def read_command(messages: Sequence[object]) -> str:
     return _normalize_command(as_text(last.get("content")))
 
 
-def run_diagnostics(
-    call: CheckedCall,
-    connections: Connections,
-    endpoints: Sequence[CheckedCall | str],
-) -> AsyncGenerator[RunEvent, None]:
-    """Return the findings of a check; raises InvalidRequest for unusable settings.
-
-    `endpoints` are the entries of ENDPOINTS_JSON.
-    """
-    return stream_lines(_Diagnostics(call, connections, endpoints).lines())
-
-
-def file_saver(call: CheckedCall) -> SaveFile | None:
-    """Return what stores a text for the page that shows an answer; None if none does."""
+def usage_lines(call: CheckedCall, command: str) -> AsyncGenerator[str, None] | None:
+    """Return the lines that answer `/usage`; None for other texts."""
     caller = call.caller
-    if not caller.has_page or caller.is_in_channel or call.host.request is None:
-        return None
+    request = call.host.request
 
-    async def save(name: str, text: str) -> str:
+    async def save_file(name: str, text: str) -> str:
         user = await user_model(caller.user_id)
         if user is None:
             return ""
-        content = text.encode()
-        entry = await store_file(call.host.request, name, content, caller.place, user)
+        entry = await store_file(request, name, text.encode(), caller.place, user)
         return str(entry["url"]) if entry else ""
 
-    return save
+    async def uncounted_lines() -> AsyncGenerator[str, None]:
+        yield _NO_RULES
+
+    if call.account:
+        # A page shows the file; a program and a channel get the text itself.
+        has_files = caller.has_page and not caller.is_in_channel and request is not None
+        lines = call.account.limits.usage_answer(
+            command, save_file if has_files else None
+        )
+        if lines:
+            return lines
+    return uncounted_lines() if _asks_for_usage(command) else None
 
 
 async def stream_lines(
@@ -33972,46 +34488,22 @@ async def answer_with_failover(
             notice = endpoints.lost_reasoning_notice(origin.endpoint, origin.account)
             if notice:
                 yield Status(notice)
-        attempt = _Attempt(endpoints)
-        answer = attempt.events(answer_events(prepared, connections))
-        async with aclosing(answer) as events:
-            async for event in events:
-                yield event
-        if not attempt.failure_notice:
-            return
-        yield Status(attempt.failure_notice)
-        prepared = await build_chat_request(await check())
-        prepared = prepared._replace(beginning="")  # it was shown
-
-
-class _Attempt:
-    """The answer of one endpoint, or its failure before the answer begins."""
-
-    def __init__(self, endpoints: EndpointQueue) -> None:
-        self._endpoints = endpoints
-        self.failure_notice = ""
-        """What to say before the next endpoint is asked; empty if this one answered."""
-
-    async def events(
-        self, answer: AsyncGenerator[AnswerEvent, None]
-    ) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of an answer, but not the end of one that failed at once.
-
-        Its records wait until it begins, so that those of a failure are not stored. A
-        status line is shown at once, and begins no answer.
-        """
+        # The answer of this endpoint, but not the end of one that failed at once. Its
+        # records wait until it begins, so that those of a failure are not stored; a
+        # status line is shown at once, and begins no answer.
+        failure_notice = ""
         has_begun = False
         held: list[StoredRecord] = []
-        async with aclosing(answer) as events:
+        async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
                     ending = event.ending
                     status = event.trace.status or 0  # 0: there was no HTTP answer
-                    self.failure_notice = self._endpoints.mark_failed(
+                    failure_notice = endpoints.mark_failed(
                         ending.kind, ending.code, status
                     )
-                if self.failure_notice:
-                    return
+                if failure_notice:
+                    break
                 if isinstance(event, StoredRecord) and not has_begun:
                     held.append(event)
                     continue
@@ -34020,6 +34512,11 @@ class _Attempt:
                     while held:
                         yield held.pop(0)
                 yield event
+        if not failure_notice:
+            return
+        yield Status(failure_notice)
+        prepared = await build_chat_request(await check())
+        prepared = prepared._replace(beginning="")  # it was shown
 
 
 # --------------------------------------------------------------------------------------
@@ -34043,7 +34540,7 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._listing = Listing()
-        self._capabilities = AccountCapabilities(self._listing)
+        self._memory = PipeMemory(self._listing)
         self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
@@ -34069,7 +34566,12 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
-        permitted = await without_forbidden_search(metadata, user)
+        permitted: JsonObject = metadata
+        fault: Exception | None = None
+        try:
+            permitted = await without_forbidden_search(metadata, user)
+        except Exception as error:  # the host would show the database's own words
+            fault = error
         config = read_config(self.valves, user, permitted, body)
         caller = read_caller(body, user, metadata, __task__)
         if caller.reads_older_calls:
@@ -34078,7 +34580,7 @@ class Pipe:
             body=body,
             caller=caller,
             config=config,
-            capabilities=self._capabilities,
+            memory=self._memory,
             log=RunLog(
                 config.valves.LOG_LEVEL,
                 config.secrets,
@@ -34094,6 +34596,7 @@ class Pipe:
             ),
             threads=self._threads,
             user=user,
+            fault=fault,
         )
         if permitted is not metadata:
             note_left_out(call, {"web_search": "no permission for web search"})
@@ -34152,7 +34655,7 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call.caller, call.host)
+        emit = page_emitter(call)
         has_lines = emit is not None and not call.caller.is_in_channel
         view = page_view(has_status_lines=has_lines)
         try:
@@ -34215,27 +34718,26 @@ class Pipe:
 
     async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
+        if arrived.fault:
+            raise arrived.fault
         command = read_command(as_list(arrived.body.get("messages")))
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
         except InvalidRequest as error:
             if wants_check and not arrived.caller.task:
-                return explain_unanswered(arrived, error)
+                return stream_lines(unanswered_lines(arrived, error))
             raise
         if call.caller.task:
             return self._task_events(call)
         if wants_check:
             endpoints = await calls_to_each_endpoint(arrived, call)
-            return run_diagnostics(call, self._connections, endpoints)
-        account = call.account
-        if account:
-            lines = account.limits.usage_answer(command, file_saver(call))
-            if lines:
-                return stream_lines(lines)
-        if is_usage_command(command):
-            return stream_lines(uncounted_lines())
+            return stream_lines(check_lines(call, self._connections, endpoints))
+        lines = usage_lines(call, command)
+        if lines:
+            return stream_lines(lines)
         request = await build_chat_request(call)
+        account = call.account
         if account and account.endpoints:
             check_again = partial(check_call, arrived._replace(account=account))
             return answer_with_failover(

@@ -334,10 +334,12 @@ class ApiError(NamedTuple):
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
     is_relayed: bool = False
-    """Whether it was found in a text, where words of the request may stand."""
+    """Whether it was found in a text, where words of the request may be, too."""
     is_page: bool = False
     """Whether a page came in place of the API's answer: something in front of the API
     sent it, such as a firewall, a proxy or a gateway."""
+    is_bare_text: bool = False
+    """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
     since 1970 (`retries.seconds_until`)."""
@@ -536,14 +538,18 @@ _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
 def read_error_body(body: bytes | bytearray) -> ApiError:
     """Return the error of the body of a refusal.
 
-    The API sends JSON. Of a page only the title is kept, for administrators.
+    The API sends JSON. Of a page only the title is kept, for administrators. A bare text
+    is what servers in Rust say of a request that they cannot read (DeepSeek's and
+    SGLang's router, sgl-project/sglang 30781).
     """
     try:
         return read_api_error(load_json(body))
     except ValueError:
         text = body.decode("utf-8", errors="replace")
     if not _PAGE.match(text):
-        return ApiError()
+        is_readable = bool(text.strip()) and "\ufffd" not in text
+        error = read_api_error(text.strip()) if is_readable else ApiError()
+        return error._replace(is_bare_text=is_readable)
     title = _TITLE.search(text)
     return ApiError(message=html.unescape(title[1]) if title else "", is_page=True)
 
@@ -628,6 +634,8 @@ def _read_code(
         # Anthropic behind a gateway, of one image of many
         case _ if _IS_LARGE_IMAGE.search(message):
             return "image_too_large"
+        case _ if _IS_ODD_IMAGE.match(message):
+            return "invalid_image_format"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -640,6 +648,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _IS_LARGE_IMAGE = re.compile(
     r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+)
+_IS_ODD_IMAGE = re.compile(
+    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+    # (github/copilot-cli 2030).
+    r"The image data you provided does not represent a valid image"
+    r"|image media type (?:not supported|is required)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -792,7 +806,7 @@ def _inner_error(text: str) -> ApiError | None:
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [*map(_printed_row, printed)]
+        rows = [_printed_row(row) for row in printed]
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -1022,8 +1036,11 @@ def image_name(media_type: str) -> str:
 
 
 def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
     return list(dict.fromkeys(word for word in words if word))
 
 
@@ -3055,10 +3072,14 @@ class Workspace:
         for part in parts:
             path = self._new_path()
             left = part.size
-            with spool.open("rb") as source, path.open("wb") as target:
-                source.seek(part.start)
-                while left:
-                    left -= target.write(source.read(min(left, MEBIBYTE)))
+            try:
+                with spool.open("rb") as source, path.open("wb") as target:
+                    source.seek(part.start)
+                    while left:
+                        left -= target.write(source.read(min(left, MEBIBYTE)))
+            except OSError:  # a full disk must not keep the beginning, too
+                path.unlink(missing_ok=True)
+                raise
             self._files.append(path)
             name = printable_name(part.name)
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -3290,24 +3311,21 @@ _TOOLS = {
         _PATH,
     ),
 }
-_MORE_TOOLS: dict[str, Mapping[str, Any]] = {
+_NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: properties for name, (_, properties) in _TOOLS.items()},
+    # What can be called although `specs` does not offer it: its caller describes it.
     "shell_execute": {"command": {}},
     "sandbox_fs_edit": {**_PATH, "old": {}, "new": {}},
 }
-"""What can be called although `specs` does not offer it: its caller describes it."""
+"""The arguments of each tool, which are all texts."""
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
-    properties: Mapping[str, Any]
-    if name in _TOOLS:
-        _, properties = _TOOLS[name]
-    elif name in _MORE_TOOLS:
-        properties = _MORE_TOOLS[name]
-    else:
+    if name not in _NEEDED_TEXTS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in properties}
+    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
     for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
@@ -3462,20 +3480,21 @@ class SandboxTools:
 
     def __init__(
         self,
+        workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
-        workspaces: Workspaces | None = None,
         private: PrivatePaths | None = None,
     ) -> None:
-        """`wheels` is the folder of packages that code can import, if there is one.
+        """`workspaces` outlive these tools.
 
-        `workspaces` outlive these tools; without them they have their own. A sandbox
-        in which code could see any of the `private` paths is not used.
+        `wheels` is the folder of packages that code can import, if there is one. A
+        sandbox in which code could see any of the `private` paths is not used.
         """
         self.missing = ""
         """What the server lacks for a sandbox, once that is known."""
+        self._workspaces = workspaces
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
@@ -3483,10 +3502,6 @@ class SandboxTools:
         self._private = private or {}
         self._packages = ""
         self._packages_folder: Path | None = None
-        self._own_workspaces: WorkspacePool | None = None
-        if workspaces is None:
-            workspaces = self._own_workspaces = WorkspacePool()
-        self._workspaces: Workspaces = workspaces
         self._problems: dict[str, str] = {}
         """By what they are about: the wheels, or the sandbox."""
         self._probe_lock = asyncio.Lock()
@@ -3570,12 +3585,8 @@ class SandboxTools:
             for file in files[-_MOST_OFFERED:]:
                 if file.id in workspace.received:
                     continue
-                path = printable_name(file.name)[-80:]
-                path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
                 try:
-                    name = await self._receive_file(
-                        sandbox, workspace, key.user, file, path
-                    )
+                    name = await self._receive_file(sandbox, workspace, key.user, file)
                     if name != file.name:
                         notes.append(
                             f"The attached {file.name} is named {name} in the "
@@ -3596,12 +3607,13 @@ class SandboxTools:
         workspace: Workspace,
         user: str,
         file: OfferedFile,
-        path: str,
     ) -> str:
         """Put a file into the workspace; return its name there, which may be another.
 
         Raises _SandboxCallFailed.
         """
+        path = printable_name(file.name)[-80:]
+        path = path.encode()[-_MAX_NAME_BYTES:].decode("utf-8", "ignore")
         async with self._workspaces.runs.hold_file(user):
             content = await file.read()
             if isinstance(content, str):
@@ -3645,18 +3657,14 @@ class SandboxTools:
         return SandboxResult(_make_storable(f"Error: {reason}"), failed=True)
 
     async def close(self) -> None:
-        """End what runs; remove the packages, and workspaces that are their own."""
+        """End what runs, and remove the packages."""
         self._is_closed = True
-        if self._own_workspaces is not None:
-            self._own_workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
             await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
-        if self._own_workspaces is not None:
-            await self._own_workspaces.close()
-        elif self._packages_folder is not None:
+        if self._packages_folder is not None:
             remove_folder(self._packages_folder)
 
     async def _run(
@@ -3876,6 +3884,8 @@ class StoredFile(NamedTuple):
     media_type: str
     size: int
     """In bytes; 0 if the host does not say."""
+    has_text: bool = False
+    """Whether the host has read or heard a text in it."""
 
 
 async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | None:
@@ -3898,6 +3908,7 @@ async def readable_file(file_id: str, user: HostUser | None) -> StoredFile | Non
         name=row.filename,
         media_type=as_text(facts.get("content_type")),
         size=size if isinstance(size, int) else 0,
+        has_text=bool(as_mapping(row.data).get("content")),
     )
 
 
@@ -4288,11 +4299,11 @@ class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
     def __init__(
-        self, folder: Path, limits: SharedLimits, shared: WorkspacePool | None = None
+        self, folder: Path, limits: SharedLimits, shared: WorkspacePool
     ) -> None:
         """`shared` has the queue of this process's runs, and their packages."""
-        self._shared = shared or WorkspacePool(limits)
-        self.runs = self._shared.runs
+        self._shared = shared
+        self.runs = shared.runs
         self._folder = folder
         self._limits = limits
 
@@ -4330,9 +4341,11 @@ class StoredWorkspaces:
                 # The server may be killed at any line. So the old archive is there until
                 # the new one is, and no file counts as received before its archive.
                 archive = workspace.archive
-                kept = archive and archive.path
-                if archive is not None and archive.path.parent == run_folder:
-                    kept = archive.path.rename(folder / f"{_ARCHIVE}{archive.start}")
+                kept: Path | None = None
+                if archive is not None:
+                    kept = archive.path
+                    if kept.parent == run_folder:  # it is that of this run
+                        kept = kept.rename(folder / f"{_ARCHIVE}{archive.start}")
                 _remove_archives(folder, except_for=kept)
                 if workspace.received != _read_received(folder):
                     received = run_folder / _RECEIVED
@@ -4655,11 +4668,11 @@ def _make_sandbox(text: str, shared: WorkspacePool) -> SandboxTools:
         _LOG.warning(problem)
     limits = SharedLimits(idle_seconds=options.hours * _SECONDS_PER_HOUR)
     return SandboxTools(
+        StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         build_sandbox_limits(options, SandboxLimits().output),
         options.wheels.strip(),
         _LOG.warning,
         _list_bubblewraps,
-        StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         private_paths(),
     )
 
