@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.loop.events import RunDone
 from openai_responses.repairs.chat_repairs import ChatRepair
 from owui_chat.events import AnswerEvent, CitedEvent, StoredRecord
 from owui_chat.storage.recorder import NewRecord, Recorder
@@ -36,9 +36,7 @@ class AnswerRecords:
                 stored += self._writer.add(recorded)
         if isinstance(event, RunDone) and self._writer:
             stored += await self._writer.finish()
-        # With the last output of a round the answer is stored for a server that is
-        # killed (pipe.py): by then it needs the record of the round.
-        return [*stored, *shown] if isinstance(event, ToolOutput) else [*shown, *stored]
+        return [*shown, *stored]
 
     async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
         """Return what is shown for a repair that later turns of the chat need."""
