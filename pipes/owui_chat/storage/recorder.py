@@ -136,6 +136,8 @@ class Recorder:
         """The output indexes of items that have waited for a record."""
         self._made_calls: set[object] = set()
         """The ids of calls whose outputs are there."""
+        self._open_calls: set[object] = set()
+        """The ids of calls that have waited for a record and have no output yet."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
         self._marks_next = False
@@ -191,6 +193,7 @@ class Recorder:
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
+                self._open_calls.discard(event.item["call_id"])
                 if self._scope.carrier == "output" and self._has_whole_round():
                     self._marks_next = True
                     yield NewRecord(self._take_record(), None)
@@ -203,12 +206,11 @@ class Recorder:
         If it went on waiting for a text, a Stop in a later round would lose it. What
         follows a call otherwise has its place in front of a text.
         """
-        waiting = [item for _, item in self._pending]
-        if not any(is_reasoning(item) for item in waiting):
+        if self._open_calls or not self._pending:
             return False
-        calls = {item["call_id"] for item in waiting if is_call(item)}
-        ends_with_call = is_call(waiting[-1]) or is_compaction(waiting[-1])
-        return ends_with_call and calls <= self._made_calls
+        _, last = self._pending[-1]
+        ends_with_call = is_call(last) or is_compaction(last)
+        return ends_with_call and any(is_reasoning(item) for _, item in self._pending)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -245,10 +247,14 @@ class Recorder:
             others = [row for row in self._pending if row[0] != index]
             if len(others) == len(self._pending):
                 return  # its record has been written
+            shorter = [item for number, item in self._pending if number == index]
+            self._open_calls -= {i.get("call_id") for i in shorter if is_call(i)}
             self._pending = others
         self._ended.add(index)
         for row in rows:
             insort(self._pending, (index, row), key=itemgetter(0))
+            if is_call(row):
+                self._open_calls.add(row.get("call_id"))
 
     def _kept_rows(self, item: Item) -> list[Item]:
         """Return what is recorded of an item, which the chat does not show as it is.
