@@ -136,9 +136,7 @@ async def test_other_answers_wait_for_nothing(desk: Desk) -> None:
     valves = {"BACKGROUND_MODELS": "*-pro", "EXPERT_JSON": WINDOW}
     desk.set_valves(**valves)
     await desk.ask("Hi")
-    await desk.pipe.pipe(
-        {**pro_question("chat"), "stream": False}, __task__="title_generation"
-    )
+    await desk.result(pro_question("chat"), __task__="title_generation")
     desk.set_valves(**valves, SERVICE_TIER="flex")
     await desk.chunks(pro_question("chat"))
 

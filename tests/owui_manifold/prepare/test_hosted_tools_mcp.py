@@ -9,7 +9,6 @@ from calls.desk import Desk
 from calls.outcomes import NATIVE, grown, statuses
 from calls.sample import TOOL, USER, chat
 from calls.valves import expert
-from owui_manifold.pipe import Pipe
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -27,10 +26,8 @@ def valve(*rows: Any) -> str:
     return json.dumps(list(rows))
 
 
-def with_servers(desk: Desk, text: str, **more: Any) -> Pipe:
-    changed = {"REMOTE_MCP_SERVERS_JSON": text, **more}
-    desk.set_valves(**changed)
-    return desk.pipe
+def with_servers(desk: Desk, text: str, **more: Any) -> None:
+    desk.set_valves(REMOTE_MCP_SERVERS_JSON=text, **more)
 
 
 def lines(chunks: list[Json]) -> list[str]:

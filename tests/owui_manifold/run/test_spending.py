@@ -442,6 +442,15 @@ async def test_title_of_a_research_chat_is_no_research(desk: Desk) -> None:
     assert desk.bodies[0]["model"] == "gpt-6-luna"
 
 
+async def test_money_needs_a_price(desk: Desk) -> None:
+    body = {**chat("Hi"), "model": "my_pipe.unheard-of"}
+
+    message = await desk.refusal(body)
+
+    assert "the price of unheard-of is not known" in message
+    assert desk.bodies == []
+
+
 async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     """Who are told of it above the answer."""
     desk.limit({"mony": 5})

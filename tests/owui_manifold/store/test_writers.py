@@ -208,7 +208,7 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
     writer = RowWriter(await answer_of(CALLER, sent=sent), log)
     host.chats.refusing = inf
     await writer.write(record("1"))
-    await writer.finish()
+    assert await writer.finish() == []
     assert "Open WebUI could not store" in log.text()
 
     host.chats.refusing = 2
