@@ -133,4 +133,7 @@ def test_withheld_tools_are_not_offered() -> None:
 
     assert [tool["name"] for tool in offered.items] == ["b"]
     assert offered.choice == "required"
+    many = functions(*(f"f{number}" for number in range(130)))
+    told = offer_tools(None, (), many, withheld={"f0"}).notice
+    assert "1 of this chat's 129 tools" in told
     assert (nothing.items, nothing.choice) == ((), None)

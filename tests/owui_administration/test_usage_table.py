@@ -9,6 +9,7 @@ from owui_administration import usage_table
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
+from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -162,3 +163,19 @@ async def test_users_are_told_from_each_other_with_their_models(
         (ROW.day, "a", 11),
         (ROW.day, "b", 4),
     ]
+
+
+async def test_tables_are_in_the_schema_of_the_host(
+    database: UsageDatabase, host: StandInHost
+) -> None:
+    """Its name may have a sign that SQL reads as another."""
+    host.provide("env", DATABASE_SCHEMA="open-webui")
+    database.connection.execute("ATTACH ':memory:' AS \"open-webui\"")
+    table = UsageTable()
+
+    table.add(ROW, BOUGHT)
+    await table.flush()
+
+    assert table.problem == ""
+    assert stored(database, '"open-webui".openai_responses_usage') == [ROW]
+    assert await table.user_rows("u", "2026") == [ROW]

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
+from owui_host.files import readable_file
+from owui_host.users import user_model
 from owui_manifold.host.open_webui import (
     keeps_models,
     make_native,
@@ -226,3 +228,14 @@ async def test_search_of_a_client_is_taken_back_where_the_server_forbids_it(
 
     assert permitted["features"]["web_search"] is searches
     assert permitted["features"]["other"] == 1
+
+
+@pytest.mark.parametrize(("given", "size"), [(7, 7), ("7", 0), (None, 0), (0.5, 0)])
+async def test_size_of_a_file_is_a_number_or_unknown(
+    given: object, size: int, host: StandInHost
+) -> None:
+    """Plugins of the host write what they like."""
+    file_id = host.files.add(b"a", "a.txt", size=given)
+    stored = await readable_file(file_id, await user_model("user-1"))
+    assert stored
+    assert stored.size == size
