@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_host.files import readable_file
+from owui_host.files import read_file, readable_file
+from owui_host.task_models import task_parameters
 from owui_host.users import user_model
 from owui_manifold.host.open_webui import (
     keeps_models,
@@ -239,3 +240,20 @@ async def test_size_of_a_file_is_a_number_or_unknown(
     stored = await readable_file(file_id, await user_model("user-1"))
     assert stored
     assert stored.size == size
+
+
+@pytest.mark.parametrize(("most", "read"), [(2, b"ab"), (4, b"abc"), (-1, b"abc")])
+async def test_beginning_of_a_file_is_read_alone(
+    most: int, read: bytes, host: StandInHost
+) -> None:
+    file_id = host.files.add(b"abc", "a.txt")
+    stored = await readable_file(file_id, await user_model("user-1"))
+    assert await read_file(stored, bytes, most) == read
+
+
+@pytest.mark.parametrize("given", [None, "x", [1]])
+async def test_parameters_of_tasks_are_an_object_or_none(
+    given: object, host: StandInHost
+) -> None:
+    host.settings.values["task.model.params"] = given
+    assert await task_parameters() == {}
