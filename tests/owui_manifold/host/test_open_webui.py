@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from calls.sample import host_context
 from openai_responses.errors import InvalidRequest
 from owui_host.files import read_file, readable_file
 from owui_host.task_models import task_parameters
 from owui_host.users import user_model
 from owui_manifold.host.open_webui import (
+    identity_headers,
     keeps_models,
     make_native,
     missing_task_models,
@@ -257,3 +259,18 @@ async def test_parameters_of_tasks_are_an_object_or_none(
 ) -> None:
     host.settings.values["task.model.params"] = given
     assert await task_parameters() == {}
+
+
+async def test_id_of_a_chat_is_quoted_in_a_header(host: StandInHost) -> None:
+    """Whoever calls the API of the host chooses it."""
+    host.provide("utils.headers", include_user_info_headers=lambda *_, **__: {})
+    host.provide(
+        "env",
+        ENABLE_FORWARD_USER_INFO_HEADERS=True,
+        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
+    )
+    context = host_context(metadata={"chat_id": "channel:\r\nX-Admin: ü"})
+
+    headers = await identity_headers(context, "user-1")
+
+    assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC"}
