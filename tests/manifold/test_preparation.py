@@ -133,4 +133,13 @@ def test_withheld_tools_are_not_offered() -> None:
 
     assert [tool["name"] for tool in offered.items] == ["b"]
     assert offered.choice == "required"
+    many = functions(*(f"f{number}" for number in range(130)))
+    told = offer_tools(None, (), many, withheld={"f0"}).notice
+    assert "1 of this chat's 129 tools" in told
     assert (nothing.items, nothing.choice) == ((), None)
+
+
+def test_tool_of_the_caller_replaces_the_one_of_its_kind() -> None:
+    """It may have filters that the administrator's has not."""
+    own: Item = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+    assert offer_tools(None, [SEARCH], [own]).items == [own]

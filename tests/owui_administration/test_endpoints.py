@@ -317,3 +317,10 @@ def test_each_entry_is_tried_with_a_model_that_it_is_for(
 
 def test_entries_that_cannot_be_read_are_not_tried() -> None:
     assert endpoint_trials("{", SHARED["BASE_URL"], ["gpt-5.2"]) == []
+
+
+def test_entry_with_tokens_sends_no_key() -> None:
+    """One may be left in it from before."""
+    own = entry(base_url="https://it.azure.com", auth="entra_id", api_key="sk-old")
+    assert own.is_complete
+    assert own.key == own.valves()["API_KEY"] == ""

@@ -317,6 +317,8 @@ async def test_one_user(database: UsageDatabase) -> None:
     named = await told("/usage Ann@example.com", rows=rows)
     unknown = await told("/usage nobody@school.example")
     own = await told("/usage User1@school.example", MEMBER)
+    large: CallFacts = {**MEMBER, "email": MEMBER["email"].upper()}
+    assert "| today | 2.0000 |" in await told("/usage user1@school.example", large)
     other = await told("/usage user2@school.example", MEMBER)
 
     assert "| gpt-6-luna | 2.0000 | 10 | 1,000 | 400 | 100 |" in named

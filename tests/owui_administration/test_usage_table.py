@@ -9,6 +9,7 @@ from owui_administration import usage_table
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
+from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -189,3 +190,19 @@ async def test_reading_waits_for_no_rows_that_others_go_on_adding(
         await table.flush()
     await table.flush()
     assert len(stored(database, "openai_responses_usage")) == 102
+
+
+async def test_tables_are_in_the_schema_of_the_host(
+    database: UsageDatabase, host: StandInHost
+) -> None:
+    """Its name may have a sign that SQL reads as another."""
+    host.provide("env", DATABASE_SCHEMA="open-webui")
+    database.connection.execute("ATTACH ':memory:' AS \"open-webui\"")
+    table = UsageTable()
+
+    table.add(ROW, BOUGHT)
+    await table.flush()
+
+    assert table.problem == ""
+    assert stored(database, '"open-webui".openai_responses_usage') == [ROW]
+    assert await table.user_rows("u", "2026") == [ROW]

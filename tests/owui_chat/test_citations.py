@@ -1,5 +1,6 @@
 """What an answer refers to is numbered as the page numbers it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from openai_responses.endings import CUT
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
-from owui_chat.citations import Citations, source_keys
+from owui_chat.citations import Citations, HoldbackBuffer, source_keys
 from owui_chat.events import CitedEvent, SourceCited
 from runs.sample import (
     message,
@@ -473,3 +474,10 @@ def test_number_at_the_beginning_of_a_part_stays() -> None:
     item = {**message("1", ""), "content": [part, part]}
 
     assert shown(item) == ["[1][1]"] * 2
+
+
+def test_end_that_becomes_too_long_is_shown() -> None:
+    """Nobody writes such a link; the reader would wait for the rest of the answer."""
+    buffer = HoldbackBuffer(re.compile(r"\[[^\]]*\Z"))
+    assert buffer.feed("It is [") == "It is "
+    assert buffer.feed("x" * 100_000) == "[" + "x" * 100_000

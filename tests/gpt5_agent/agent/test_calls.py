@@ -10,7 +10,7 @@ from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.earlier_rounds import EarlierRounds
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.request import OwnToolSettings
-from gpt5_agent.tools.confirmations import compute_confirmation_id
+from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
 from openai_responses.loop.tools import Approval, Approver, AskedCall
 
 CITY = {"city": "Bern"}
@@ -111,3 +111,32 @@ def test_calls_wait_only_where_one_may_need_a_yes(
     asked = question(own=own, body=body)
 
     assert ChatJudge(asked, prepare_run(asked)).holds_calls is holds
+
+
+@pytest.mark.parametrize(
+    ("name", "chat", "city", "is_allowed"),
+    [
+        ("ask_weather", "user/chat", "Bern", True),
+        ("ask_weather", "user/chat", "Rome", True),
+        ("ask_weather", "user/other", "Bern", False),
+        ("ask_weather", "other/chat", "Bern", False),
+        ("ask_news", "user/chat", "Bern", False),
+    ],
+)
+def test_yes_for_a_chat_is_about_one_tool_in_it(
+    name: str, chat: str, city: str, *, is_allowed: bool
+) -> None:
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
+        approver=Approver([("ask_*", "ask")], "auto"),
+        asks_in_chat=True,
+    )
+    given = question(own=own, chat="user/chat").caller.workspace
+    permission = compute_permission(given, "ask_weather", CITY)
+    asked = question(own=own, chat=chat)
+    prepared = prepare_run(asked)._replace(permissions=frozenset({permission}))
+    approver = ChatJudge(asked, prepared).build_toolset(asked).approver
+
+    refusal = asyncio.run(approver.refusal("call_1", name, {"city": city}))
+
+    assert (refusal is None) is is_allowed

@@ -143,3 +143,11 @@ def test_only_names_of_mcp_servers_are_cut() -> None:
     names = HostToolNames(frozenset({"reports"}))
 
     assert not names.may_match(sent, "*delete*")
+
+
+def test_id_of_hundreds_of_characters_is_none() -> None:
+    """The model chooses the name, so not all of it is looked at."""
+    names = HostToolNames(mcp_ids=frozenset({"x" * 300, "files"}))
+
+    assert names.other_names("x" * 300 + "_delete") == []
+    assert names.other_names("files_delete") == ["delete", "files_delete"]

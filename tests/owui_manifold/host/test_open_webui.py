@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
+from calls.sample import host_context
 from openai_responses.errors import InvalidRequest
+from owui_host.files import read_file, readable_file
+from owui_host.task_models import task_parameters
+from owui_host.users import user_model
 from owui_manifold.host.open_webui import (
+    identity_headers,
     keeps_models,
     make_native,
     missing_task_models,
@@ -226,3 +231,46 @@ async def test_search_of_a_client_is_taken_back_where_the_server_forbids_it(
 
     assert permitted["features"]["web_search"] is searches
     assert permitted["features"]["other"] == 1
+
+
+@pytest.mark.parametrize(("given", "size"), [(7, 7), ("7", 0), (None, 0), (0.5, 0)])
+async def test_size_of_a_file_is_a_number_or_unknown(
+    given: object, size: int, host: StandInHost
+) -> None:
+    """Plugins of the host write what they like."""
+    file_id = host.files.add(b"a", "a.txt", size=given)
+    stored = await readable_file(file_id, await user_model("user-1"))
+    assert stored
+    assert stored.size == size
+
+
+@pytest.mark.parametrize(("most", "read"), [(2, b"ab"), (4, b"abc"), (-1, b"abc")])
+async def test_beginning_of_a_file_is_read_alone(
+    most: int, read: bytes, host: StandInHost
+) -> None:
+    file_id = host.files.add(b"abc", "a.txt")
+    stored = await readable_file(file_id, await user_model("user-1"))
+    assert await read_file(stored, bytes, most) == read
+
+
+@pytest.mark.parametrize("given", [None, "x", [1]])
+async def test_parameters_of_tasks_are_an_object_or_none(
+    given: object, host: StandInHost
+) -> None:
+    host.settings.values["task.model.params"] = given
+    assert await task_parameters() == {}
+
+
+async def test_id_of_a_chat_is_quoted_in_a_header(host: StandInHost) -> None:
+    """Whoever calls the API of the host chooses it."""
+    host.provide("utils.headers", include_user_info_headers=lambda *_, **__: {})
+    host.provide(
+        "env",
+        ENABLE_FORWARD_USER_INFO_HEADERS=True,
+        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
+    )
+    context = host_context(metadata={"chat_id": "channel:\r\nX-Admin: ü"})
+
+    headers = await identity_headers(context, "user-1")
+
+    assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC"}

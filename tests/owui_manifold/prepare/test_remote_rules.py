@@ -63,7 +63,8 @@ def test_call_that_no_rule_is_about(setting: object, rule: str) -> None:
     server = {**CRM, "require_approval": setting}
     request = {"server_label": "crm", "name": "read"}
 
-    assert default_remote_rule([CRM, server], request) == rule
+    other = {**CRM, "server_label": "other"}
+    assert default_remote_rule([CRM, server, other], request) == rule
     assert default_remote_rule([], request) == "ask"
 
 
