@@ -217,11 +217,11 @@ async def test_functions_of_old_programs_are_tools(choice: object, desk: Desk) -
         assert sent["tool_choice"] == {"type": "function", "name": name}
 
 
-async def test_program_gets_the_models_own_links(pipe: Pipe, sim: Simulator) -> None:
+async def test_program_gets_the_models_own_links(desk: Desk) -> None:
     """No number of a source that it is not told."""
-    pipe.valves = valves_for(sim, ENABLE_WEB_SEARCH=True)
+    desk.set_valves(ENABLE_WEB_SEARCH=True)
 
-    text = plain_text(await chunks_of(pipe, chat("sim:web-search"), **PLAIN))
+    text = plain_text(await desk.chunks(chat("sim:web-search"), **PLAIN))
 
     assert "froze in 1963. ([harbour.example](https://www.harbour.example/" in text
     assert "[1]" not in text
