@@ -12,6 +12,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
@@ -176,3 +177,15 @@ async def test_file_that_was_replaced_is_uploaded_again(desk: Desk) -> None:
     await desk.answer(call)
 
     assert desk.uploaded == {"a.csv": TABLE.swapcase()}
+
+
+async def test_upload_is_remembered_for_its_user_and_chat(desk: Desk) -> None:
+    desk.attach(a=TABLE)
+    call = desk.asked()
+    await desk.answer(call)
+
+    [row] = desk.host.files.rows.values()
+    account = call.endpoint.account()
+    size = len(TABLE)
+    key = UploadKey(account, "user-1", "chat-1", row.id, row.path, size, "a.csv")
+    assert call.capabilities.uploads.find(key)
