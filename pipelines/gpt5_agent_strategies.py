@@ -7496,7 +7496,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
             is_hosted = tool.get("type") not in CALLED_BY_NAME
-            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+            inner = chain.from_iterable(map(as_mapping, tool.values()))
+            has_field = path in {*tool, *inner} - {"type"}
+            if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
@@ -9799,8 +9801,9 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    # What Open Responses and its gateways call a thought that grows.
+    # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
+    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 

@@ -7495,7 +7495,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
             is_hosted = tool.get("type") not in CALLED_BY_NAME
-            if refusal.is_unknown and is_hosted and path in tool.keys() - {"type"}:
+            inner = chain.from_iterable(map(as_mapping, tool.values()))
+            has_field = path in {*tool, *inner} - {"type"}
+            if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
@@ -9798,8 +9800,9 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    # What Open Responses and its gateways call a thought that grows.
+    # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
+    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
 )
 """Texts of which an item has a list."""
 
@@ -22284,6 +22287,8 @@ class Recorder:
         """The output indexes of items that have waited for a record."""
         self._made_calls: set[object] = set()
         """The ids of calls whose outputs are there."""
+        self._open_calls: set[object] = set()
+        """The ids of calls that have waited for a record and have no output yet."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
         self._marks_next = False
@@ -22339,6 +22344,7 @@ class Recorder:
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
+                self._open_calls.discard(event.item["call_id"])
                 if self._scope.carrier == "output" and self._has_whole_round():
                     self._marks_next = True
                     yield NewRecord(self._take_record(), None)
@@ -22351,12 +22357,11 @@ class Recorder:
         If it went on waiting for a text, a Stop in a later round would lose it. What
         follows a call otherwise has its place in front of a text.
         """
-        waiting = [item for _, item in self._pending]
-        if not any(is_reasoning(item) for item in waiting):
+        if self._open_calls or not self._pending:
             return False
-        calls = {item["call_id"] for item in waiting if is_call(item)}
-        ends_with_call = is_call(waiting[-1]) or is_compaction(waiting[-1])
-        return ends_with_call and calls <= self._made_calls
+        _, last = self._pending[-1]
+        ends_with_call = is_call(last) or is_compaction(last)
+        return ends_with_call and any(is_reasoning(item) for _, item in self._pending)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -22393,10 +22398,14 @@ class Recorder:
             others = [row for row in self._pending if row[0] != index]
             if len(others) == len(self._pending):
                 return  # its record has been written
+            shorter = [item for number, item in self._pending if number == index]
+            self._open_calls -= {i.get("call_id") for i in shorter if is_call(i)}
             self._pending = others
         self._ended.add(index)
         for row in rows:
             insort(self._pending, (index, row), key=itemgetter(0))
+            if is_call(row):
+                self._open_calls.add(row.get("call_id"))
 
     def _kept_rows(self, item: Item) -> list[Item]:
         """Return what is recorded of an item, which the chat does not show as it is.

@@ -725,3 +725,15 @@ async def test_only_other_servers_are_asked_for_their_models(
     await known.wait()
 
     assert asked == addresses[1:]
+
+
+@pytest.mark.parametrize("role", ["admin", "user"])
+async def test_only_administrators_read_what_the_server_said(
+    role: str, desk: Desk
+) -> None:
+    given = {"user": {"role": role}}
+    streamed = await desk.pieces("sim:quota", **given)
+    whole = await desk.result("sim:quota", **given)
+
+    for told in (streamed, whole):
+        assert ("The model's server said" in json.dumps(told)) is (role == "admin")

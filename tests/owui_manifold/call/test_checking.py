@@ -216,3 +216,27 @@ async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None
         await check_call(call)
 
     assert refused.value.remedy == "setup"
+
+
+async def test_header_of_the_administrator_comes_before_the_hosts(
+    host: StandInHost,
+) -> None:
+    """It may say less of who asks."""
+
+    def identity(headers: dict[str, str], _: Any, **__: Any) -> dict[str, str]:
+        return {**headers, "X-Name": "Ada", "X-Role": "user"}
+
+    host.provide("utils.headers", include_user_info_headers=identity)
+    host.provide(
+        "env",
+        VERSION="0.12.4",
+        WEBUI_SECRET_KEY="secret",
+        ENABLE_FORWARD_USER_INFO_HEADERS=True,
+        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
+    )
+    valves = Valves(API_KEY="sk-1", BASE_URL=GATEWAY, EXTRA_HEADERS='{"X-Name": "-"}')
+
+    call = await check_call(arrived_call(chat("Hi"), valves))
+
+    sent = call.endpoint.extra_headers
+    assert sent == {"X-Name": "-", "X-Role": "user", "X-Chat": "chat-1"}

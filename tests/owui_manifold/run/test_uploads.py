@@ -9,6 +9,7 @@ from aiohttp import web
 from calls.turns import StoredChat
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.deadlines import Timeouts
+from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run import uploads
 from owui_manifold.run.answer import answer_events
@@ -170,3 +171,15 @@ async def test_two_files_of_a_user_are_in_memory_at_once(chat: StoredChat) -> No
 
     assert uploads == 2
     assert len(upstream.requests) == 7
+
+
+async def test_upload_is_remembered_for_its_user_and_chat(chat: StoredChat) -> None:
+    attach(chat, a=TABLE)
+    call = chat.asked("Be brief.", QUESTION)
+    await chat.finish(call)
+
+    [row] = chat.host.files.rows.values()
+    account = call.endpoint.account()
+    size = len(TABLE)
+    key = UploadKey(account, "user-1", "chat-1", row.id, row.path, size, "a.csv")
+    assert call.memory.uploads.find(key)
