@@ -698,9 +698,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
         nearest = _nearest_effort(effort_of(payload), quoted)
-        if (
-            nearest and "default" not in quoted
-        ):  # that of a model that only thinks or not
+        # A model that takes `default` thinks or does not, and knows no amounts.
+        if nearest and "default" not in quoted:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)

@@ -175,7 +175,8 @@ class EventStreamDecoder:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
             if line.startswith(b"{") and line.endswith(b"}"):
-                field, value = b"data", line
+                field = b"data"
+                value = line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
