@@ -7504,9 +7504,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
         nearest = _nearest_effort(effort_of(payload), quoted)
-        if (
-            nearest and "default" not in quoted
-        ):  # that of a model that only thinks or not
+        # A model that takes `default` thinks or does not, and knows no amounts.
+        if nearest and "default" not in quoted:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
@@ -9369,7 +9368,8 @@ class EventStreamDecoder:
             # A line that begins with a colon is a comment: its field has no name.
             field, _, value = line.partition(b":")
             if line.startswith(b"{") and line.endswith(b"}"):
-                field, value = b"data", line
+                field = b"data"
+                value = line
             if not line or self._begins_another(field, value):
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
