@@ -7,6 +7,7 @@ import pytest
 
 from calls.sample import host_context
 from openai_responses.errors import InvalidRequest
+from owui_host.database import run_sql
 from owui_host.files import read_file, readable_file
 from owui_host.task_models import task_parameters
 from owui_host.users import user_model
@@ -23,6 +24,7 @@ from owui_manifold.host.open_webui import (
     write_chat_keys,
 )
 from stand_in.host import SERVER_SECRET, Row, StandInHost, host_request
+from stand_in.usage_database import UsageDatabase
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -274,3 +276,16 @@ async def test_id_of_a_chat_is_quoted_in_a_header(host: StandInHost) -> None:
     headers = await identity_headers(context, "user-1")
 
     assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC"}
+
+
+async def test_statements_name_the_schema_of_the_host(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name may have a sign that SQL reads as another."""
+    database = UsageDatabase(monkeypatch, host)
+    database.connection.execute("ATTACH ':memory:' AS \"open-webui\"")
+    host.provide("env", DATABASE_SCHEMA="open-webui")
+
+    await run_sql(("CREATE TABLE {schema}notes (id TEXT)", {}))
+    assert await run_sql(("SELECT count(*) FROM {schema}notes", {})) == [(0,)]
+    assert database.connection.execute('SELECT * FROM "open-webui".notes')
