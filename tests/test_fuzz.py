@@ -235,6 +235,16 @@ def _hostile_events() -> Iterator[tuple[str, list[Json]]]:
         wire.done(wire.call_item("look", "{}", at=at), at=at)
         for at in range(LARGE // 200)
     ]
+    count = LARGE // 250
+    part = {"type": "output_text", "text": "x"}
+    end = {"type": "response.content_part.done", "part": part}
+    yield "ends of parts of items that never begin", [
+        *(wire.done(wire.call_item("look", "{}", at=at), at=at) for at in range(count)),
+        *(
+            {**end, "item_id": f"msg_{at}", "output_index": count + at}
+            for at in range(count)
+        ),
+    ]
     texts = ["x"] * (LARGE // 60)
     yield "many parts", [begun, wire.done(wire.message_item(*texts))]
     yield "many thoughts", [wire.completed(wire.reasoning_item(*texts))]

@@ -158,6 +158,8 @@ class ResponseState:
         """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
         """The items as they were announced."""
+        self._types = set[str]()
+        """Their types."""
         self._ids: dict[str, int] = {}
         """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
@@ -328,7 +330,7 @@ class ResponseState:
         Servers number parts, and name them, in other ways than their texts.
         """
         if position is None:
-            return any(_can_grow(item, kind) for item in self._items)
+            return item_type(_OPENED_BY[kind]) in self._types
         return position in self._ended or self._open[position].has_text
 
     def _find_item(self, index: int, item: Item) -> int | None:
@@ -374,6 +376,7 @@ class ResponseState:
         position = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
+        self._types.add(item_type(item))
         self._open[position] = GrowingParts()
         for item_id in ids:
             self._ids[item_id] = position
@@ -578,8 +581,8 @@ class ResponseState:
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5).
-        if self.ending == ending_of_incomplete(None) and self.items:
-            _, last = self.items[-1]
+        if self.ending == ending_of_incomplete(None) and self._ended:
+            last = self._ended[max(self._ended)]
             if item_type(last) == "function_call" and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items

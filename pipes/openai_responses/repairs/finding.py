@@ -417,9 +417,8 @@ def _blind_steps(
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
         return  # it stays, and with it the refusal
-    # The words are most of a chat, but too many items become fewer as words.
-    if is_too_long(status, error) and error.code != "array_above_max_length":
-        return
+    if is_too_long(status, error):
+        return  # its words are most of a chat
     if error.code == UNREADABLE_STREAM:
         yield LeaveOutParameter("stream")
         return
