@@ -2652,7 +2652,12 @@ def names_lasting_cause(error: ApiError) -> bool:
 
 
 def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the chat does not fit into the model's context."""
+    """Say whether a refusal says that the words of a chat are too many for the model.
+
+    Too many items have the same message, and become fewer as words.
+    """
+    if error.code == "array_above_max_length":
+        return False
     word = _message_word(_list_refusal_words(status, error))
     return word == "context_length_exceeded"
 
@@ -7223,9 +7228,8 @@ def _blind_steps(
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
         return  # it stays, and with it the refusal
-    # The words are most of a chat, but too many items become fewer as words.
-    if is_too_long(status, error) and error.code != "array_above_max_length":
-        return
+    if is_too_long(status, error):
+        return  # its words are most of a chat
     if error.code == UNREADABLE_STREAM:
         yield LeaveOutParameter("stream")
         return
@@ -10588,6 +10592,8 @@ class ResponseState:
         """The ids that calls leave with, by those of the wire."""
         self._items: list[Item] = []
         """The items as they were announced."""
+        self._types = set[str]()
+        """Their types."""
         self._ids: dict[str, int] = {}
         """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
@@ -10758,7 +10764,7 @@ class ResponseState:
         Servers number parts, and name them, in other ways than their texts.
         """
         if position is None:
-            return any(_can_grow(item, kind) for item in self._items)
+            return item_type(_OPENED_BY[kind]) in self._types
         return position in self._ended or self._open[position].has_text
 
     def _find_item(self, index: int, item: Item) -> int | None:
@@ -10804,6 +10810,7 @@ class ResponseState:
         position = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
+        self._types.add(item_type(item))
         self._open[position] = GrowingParts()
         for item_id in ids:
             self._ids[item_id] = position
@@ -11008,8 +11015,8 @@ class ResponseState:
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5).
-        if self.ending == ending_of_incomplete(None) and self.items:
-            _, last = self.items[-1]
+        if self.ending == ending_of_incomplete(None) and self._ended:
+            last = self._ended[max(self._ended)]
             if item_type(last) == "function_call" and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items

@@ -2183,7 +2183,12 @@ def names_lasting_cause(error: ApiError) -> bool:
 
 
 def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the chat does not fit into the model's context."""
+    """Say whether a refusal says that the words of a chat are too many for the model.
+
+    Too many items have the same message, and become fewer as words.
+    """
+    if error.code == "array_above_max_length":
+        return False
     word = _message_word(_list_refusal_words(status, error))
     return word == "context_length_exceeded"
 
