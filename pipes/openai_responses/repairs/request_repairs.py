@@ -41,6 +41,7 @@ from openai_responses.repairs.chat_repairs import (
     ChatRepair,
     PlainItems,
     WordsAlone,
+    change_parts,
     has_media,
     name_items,
     plain_item,
@@ -613,13 +614,7 @@ class StateDetail(RequestRepair):
     message = _refused_message("the detail of an image")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if isinstance(item.get(key), list):
-                    changed[key] = [*map(_with_known_detail, item[key])]
-            items.append(changed)
+        items = [change_parts(item, _with_known_detail) for item in payload["input"]]
         return {**payload, "input": items}
 
 
