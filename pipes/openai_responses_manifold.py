@@ -5601,18 +5601,22 @@ def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
 
     The parts are asked about in their order.
     """
-    bare = dict(item)
+
+    def what_stays(part: Any) -> Any:
+        if isinstance(part, dict) and goes(part):
+            return {"type": "input_text", "text": _MEDIA_GONE}
+        return part
+
+    return change_parts(item, what_stays)
+
+
+def change_parts(item: Item, change: Callable[[Any], Any]) -> Item:
+    """Return an item with other parts in its content or output, asked in their order."""
+    changed = dict(item)
     for key in ("content", "output"):
         if isinstance(item.get(key), list):
-            bare[key] = [
-                (
-                    {"type": "input_text", "text": _MEDIA_GONE}
-                    if isinstance(part, dict) and goes(part)
-                    else part
-                )
-                for part in item[key]
-            ]
-    return bare
+            changed[key] = [change(part) for part in item[key]]
+    return changed
 
 
 def plain_item(item: Item) -> Item:
@@ -6316,13 +6320,7 @@ class StateDetail(RequestRepair):
     message = _refused_message("the detail of an image")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if isinstance(item.get(key), list):
-                    changed[key] = [*map(_with_known_detail, item[key])]
-            items.append(changed)
+        items = [change_parts(item, _with_known_detail) for item in payload["input"]]
         return {**payload, "input": items}
 
 
