@@ -47,7 +47,9 @@ async def test_chat_exports_spans_and_metrics(admin: User, tab: Tab) -> None:
         for scope in resource["scope_metrics"]
         for metric in scope["metrics"]
     }
-    assert instruments == {
+    # The server is everybody's: a task of an earlier test may still be tried again.
+    counts = {"openai_responses.recoveries", "openai_responses.retries"}
+    assert instruments - counts == {
         "gen_ai.client.operation.duration",
         "gen_ai.client.token.usage",
         "openai_responses.cost",
