@@ -9,6 +9,7 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
+from owui_chat.closing_line import AnswerFigures
 from owui_chat.render.chunks import (
     METADATA_KEY,
     Chunk,
@@ -35,22 +36,27 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
     )
 
 
-def whole_completion(ended: RunDone, model: str) -> Chunk:
+def whole_completion(ended: RunDone, model: str, figures: AnswerFigures) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model)
+    return completion(ended, _completion_id(), unix_seconds(), model, figures)
 
 
 def page_result(
-    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+    ended: RunDone,
+    model: str,
+    items: Sequence[Item],
+    figures: AnswerFigures,
+    *,
+    has_advice: bool = False,
 ) -> Chunk:
     """Return the whole answer at once, with the output items that Open WebUI stores.
 
     The page shows no finish_reason, so an answer that ended early gets its message as
     an error, unless a status line `has_advice` about it.
     """
-    result = whole_completion(ended, model)
+    result = whole_completion(ended, model, figures)
     if "usage" in result:
-        result |= host_usage(ended)
+        result |= host_usage(ended, figures.cost)
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:

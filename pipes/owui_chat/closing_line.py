@@ -1,16 +1,22 @@
 """The last status line of an answer, of the pipe and of the agents."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Cost, Usage, describe_cost
 from owui_chat.wording import plural
 
 
 class AnswerFigures(NamedTuple):
-    """What an answer took."""
+    """What an answer took.
 
-    seconds: float
+    It is an event of the answer, too, in front of its end. Then it has what a renderer
+    cannot know.
+    """
+
+    seconds: float = 0.0
     is_failure: bool = False
     rounds: int = 0
     """Of an agent."""
@@ -29,6 +35,8 @@ class AnswerFigures(NamedTuple):
     """What explains a large number of tokens."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
+    metadata: JsonObject = MappingProxyType({})
+    """What the host stores with the line, of an agent."""
 
 
 def closing_line(figures: AnswerFigures) -> str:

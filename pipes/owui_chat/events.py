@@ -1,5 +1,6 @@
 """The events of an answer: those of its run, with what is shown and stored of it.
 
+`closing_line` has the figures of its last line, which come in front of its end.
 `citations` puts shown texts and sources into the events of a run, `storage.recorder`
 adds markers and records, and `render.native` shows the result.
 """
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
+from owui_chat.closing_line import AnswerFigures
 
 
 class SourceCited(NamedTuple):
@@ -43,4 +45,4 @@ class TurnDetails(NamedTuple):
 
 
 CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerFigures

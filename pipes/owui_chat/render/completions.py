@@ -31,6 +31,7 @@ from owui_chat.citations import (
     chat_annotations,
     strip_tracking,
 )
+from owui_chat.closing_line import AnswerFigures
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.older_calls import in_older_form
@@ -76,6 +77,7 @@ class ChunkRenderer:
             "created": created,
             "model": model,
         }
+        self.figures = AnswerFigures()
         self._open_calls: dict[str, Item] = {}
         """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
@@ -130,6 +132,8 @@ class ChunkRenderer:
                 self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
                 self._open_calls.pop(event.item["call_id"], None)
+            case AnswerFigures():
+                self.figures = event
             case RunDone():
                 yield from self._end(event)
 
@@ -199,7 +203,10 @@ class ChunkRenderer:
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
-        sums = {**client_usage(event), **metadata_field(event)}
+        sums = {
+            **client_usage(event, self.figures.cost),
+            **metadata_field(self.figures.metadata),
+        }
         # Clients that have not asked for a chunk without a choice read the first of each.
         in_last_choice = {} if self._has_usage_chunk else sums
         if in_last_choice or not error:
@@ -243,7 +250,11 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 
 
 def completion(
-    ended: RunDone, completion_id: str, created: int, model: str
+    ended: RunDone,
+    completion_id: str,
+    created: int,
+    model: str,
+    figures: AnswerFigures,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
 
@@ -252,7 +263,7 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return {**metadata_field(ended), **error}
+        return {**metadata_field(figures.metadata), **error}
     message = _chat_message(ended)
     finish = "length"
     if not error:
@@ -263,8 +274,8 @@ def completion(
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **client_usage(ended),
-        **metadata_field(ended),
+        **client_usage(ended, figures.cost),
+        **metadata_field(figures.metadata),
         **error,
     }
 

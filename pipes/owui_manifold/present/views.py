@@ -35,10 +35,14 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     A program gets the status of a failure, and what there is of an answer with it.
     """
     if caller.is_open_webui:
-        has_advice = bool(view.advice)
-        items = view.shown.items
-        return page_result(ended, caller.host_model, items, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model)
+        return page_result(
+            ended,
+            caller.host_model,
+            view.shown.items,
+            view.figures,
+            has_advice=bool(view.advice),
+        )
+    result = whole_completion(ended, caller.host_model, view.figures)
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):

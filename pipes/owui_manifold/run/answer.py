@@ -10,6 +10,8 @@ from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.run import begin_spending
+from openai_responses.loop.spending import Spending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from openai_responses.ulid import new_ulid
@@ -66,7 +68,8 @@ async def answer_events(
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
-    events = counted_run(prepared, limits, connections)
+    spending = begin_spending(prepared.toolset)
+    events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:
             if presence.is_due(event):
@@ -79,12 +82,13 @@ async def answer_events(
                 if audit:
                     audit.note_end(event)
                 ended = answer.with_whole_output(event)
-                for last_event in await _last_events(prepared, ended, uploads):
+                last = await _last_events(prepared, ended, uploads, spending)
+                for last_event in last:
                     yield last_event
 
 
 async def _last_events(
-    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads, spending: Spending
 ) -> list[AnswerEvent]:
     """Return the end of a run with its report, and the notices about it.
 
@@ -93,18 +97,18 @@ async def _last_events(
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        return [report_end(prepared, ended)]
+        return [*report_end(prepared, ended, spending)]
     events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
         events.append(Status(refusal, subject="a setting has no effect"))
-    ended = report_end(prepared, ended)
+    figures, ended = report_end(prepared, ended, spending)
     has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
     lines = [Status(notice, is_note=not has_failed) for notice in notices]
     if has_failed:  # how it ended may be the last line, the only one that is seen
-        return [*events, *lines, ended]
-    return [*events, ended, *lines]
+        return [*events, *lines, figures, ended]
+    return [*events, figures, ended, *lines]
 
 
 class _Answer:

@@ -24,6 +24,7 @@ from openai_responses.loop.events import (
     ToolOutput,
 )
 from openai_responses.loop.run import run
+from openai_responses.loop.spending import Spending
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
@@ -66,14 +67,17 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 
 def counted_run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
+    prepared: PreparedRequest,
+    limits: Limits,
+    connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
     """Return the events of a run; with an account it is counted and observed."""
     request = prepared.request
     endpoint = prepared.call.endpoint
     account = prepared.call.account
     if account is None:
-        return _run(prepared, limits, connections)
+        return _run(prepared, limits, connections, spending)
     counts = _RunCounts(prepared, account)
 
     def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
@@ -87,8 +91,7 @@ def counted_run(
         limits.set_waiting(is_waiting)
 
     counting = limits._replace(count_response=spent, set_waiting=wait)
-    events = _run(prepared, counting, connections)
-    events = counts.watch(events)
+    events = counts.watch(_run(prepared, counting, connections, spending))
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
@@ -126,13 +129,16 @@ _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 
 
 def _run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
+    prepared: PreparedRequest,
+    limits: Limits,
+    connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
     call = prepared.call
     toolset = prepared.toolset
     if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
-    return run(prepared.request, call.endpoint, connections, limits, toolset)
+        return run_agent(prepared, call.agent, toolset, limits, connections, spending)
+    return run(prepared.request, call.endpoint, connections, limits, toolset, spending)
 
 
 def event_words(event: RunEvent) -> EventWords:

@@ -20,6 +20,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.closing_line import AnswerFigures
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.native import NativeRenderer
@@ -384,11 +385,9 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
     """A phone shows the beginning alone; a tiny cost has no exponent."""
     usage_note = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    ended = RunDone(
-        Ending("completed"), used, cost=Cost(0.0000123), usage_note=usage_note
-    )
+    figures = AnswerFigures(cost=Cost(0.0000123), usage_note=usage_note)
 
-    [line] = Page(lambda: 0.0).render(ended)
+    [line] = on_page([figures, RunDone(Ending("completed"), used)])[0]
 
     expected = f"· 15 tokens · $0.000012 · 50% of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)
