@@ -33,9 +33,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
+    """One response ended, however it did."""
 
 
 class Status(NamedTuple):

@@ -94,7 +94,7 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         tried = one_attempt(connections, upstream.endpoint, within)
         tried.server.deadlines.event_arrived()
-        assert (await log_of_attempt(tried))[-1] == "turn completed"
+        assert (await log_of_attempt(tried))[-1] == "turn ended"
 
 
 class Teller:

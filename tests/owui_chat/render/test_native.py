@@ -258,7 +258,7 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
     grew = TextDelta(3, "text", 0, "Rain.")
     ended = ItemDone(3, message("1", "Rain."))
 
-    assert on_page([grew, ended, ResponseDone("")]) == ([], [])
+    assert on_page([grew, ended, ResponseDone()]) == ([], [])
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
