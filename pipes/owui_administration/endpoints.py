@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from openai_responses.endings import (
+from openai_responses.causes import (
     FLEX_UNAVAILABLE,
     REQUEST_TOO_LARGE,
     SAFETY_STOPS,

@@ -32,7 +32,8 @@ from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
 from manifold.views import log_metadata
-from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
+from openai_responses.causes import MISALIGNMENT
+from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
 from openai_responses.long_work import count_entries, run_work

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 
+from openai_responses.causes import FLEX_UNAVAILABLE, is_final
 from openai_responses.clock import random_fraction
-from openai_responses.endings import FLEX_UNAVAILABLE, Ending, failure_status, is_final
+from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import Failure, MalformedEvent, ResponsesError
 from openai_responses.items import find_call_ids, open_calls

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openai_responses.endings import MISALIGNMENT
+from openai_responses.causes import MISALIGNMENT
 from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
