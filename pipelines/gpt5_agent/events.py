@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.models.usage import Usage
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from strategies.context import ContextSource
 from strategies.metadata import RunMetadata
 
@@ -131,7 +131,7 @@ AgentOnlyEvent = (
     | ContextSource
     | ToolCallRequested
     | NewMessage
-    | AnswerFigures
+    | AnswerReport
     | ExecutionEnded
     | ReadyForInput
 )

@@ -9,7 +9,7 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import (
     METADATA_KEY,
     Chunk,
@@ -36,16 +36,16 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
     )
 
 
-def whole_completion(ended: RunDone, model: str, figures: AnswerFigures) -> Chunk:
+def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model, figures)
+    return completion(ended, _completion_id(), unix_seconds(), model, report)
 
 
 def page_result(
     ended: RunDone,
     model: str,
     items: Sequence[Item],
-    figures: AnswerFigures,
+    report: AnswerReport,
     *,
     has_advice: bool = False,
 ) -> Chunk:
@@ -54,9 +54,9 @@ def page_result(
     The page shows no finish_reason, so an answer that ended early gets its message as
     an error, unless a status line `has_advice` about it.
     """
-    result = whole_completion(ended, model, figures)
+    result = whole_completion(ended, model, report)
     if "usage" in result:
-        result |= host_usage(ended, figures.cost)
+        result |= host_usage(ended, report.cost)
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:

@@ -20,7 +20,7 @@ from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidR
 from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from owui_chat.render.completions import ChunkRenderer
 from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
@@ -41,7 +41,7 @@ def test_answers_for_clients_have_ids_of_their_own() -> None:
     heads = [
         client_view(ChatCaller("m")).head,
         client_view(ChatCaller("m")).head,
-        whole_completion(ended, "m", AnswerFigures()),
+        whole_completion(ended, "m", AnswerReport()),
     ]
 
     ids = {head["id"] for head in heads}
@@ -66,7 +66,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
 ) -> None:
     """It shows no reason of the end, unless a status line advises on it."""
     stored = page_result(
-        ended, "m", ended.output, AnswerFigures(), has_advice=has_advice
+        ended, "m", ended.output, AnswerReport(), has_advice=has_advice
     )
 
     assert stored.get("error") == (error and {"message": error})
@@ -74,8 +74,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     if ended.usage:
         assert stored["usage"]["prompt_tokens"] == 20
         assert (
-            whole_completion(ended, "m", AnswerFigures())["usage"]["prompt_tokens"]
-            == 30
+            whole_completion(ended, "m", AnswerReport())["usage"]["prompt_tokens"] == 30
         )
 
 

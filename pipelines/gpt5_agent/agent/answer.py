@@ -58,7 +58,7 @@ from openai_responses.models.usage import (
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
@@ -340,9 +340,9 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
-        figures = AnswerFigures(cost=agent.own_cost() if agent else None)
+        report = AnswerReport(cost=agent.own_cost() if agent else None)
         if agent is not None and not agent.is_over:
-            yield figures
+            yield report
             yield ended
             return
         text = read_answer_text(agent.answer) if agent else ""
@@ -354,7 +354,7 @@ async def run_agent(
         yield ExecutionEnded(metadata)
         for notice in notices:  # the page shows the last line of all
             yield Status(notice)
-        yield figures._replace(metadata=metadata.wire())
+        yield report._replace(metadata=metadata.wire())
         yield ended
         yield StateChanged("failed" if failed else "idle")
         yield ReadyForInput()

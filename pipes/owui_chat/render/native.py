@@ -32,6 +32,7 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
 from owui_chat.events import (
     AnswerEvent,
+    AnswerReport,
     Marker,
     SourceCited,
     StoredRecord,
@@ -130,7 +131,7 @@ class NativeRenderer:
         self._began = now()
         self.shown = OutputItems()
         """What the host has stored so far."""
-        self.figures = AnswerFigures()
+        self.report = AnswerReport()
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -216,8 +217,8 @@ class NativeRenderer:
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
-            case AnswerFigures():
-                self.figures = event
+            case AnswerReport():
+                self.report = event
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -265,15 +266,16 @@ class NativeRenderer:
         """Yield the last status line, how to go on, and the usage."""
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
-        metadata = self.figures.metadata
+        metadata = self.report.metadata
         has_line = not open_calls(event.output)
         if has_failed:  # one that counts notes, or that has an agent's metadata
             has_line = self._notes > 0 or bool(metadata)
         if has_line and self._hosted is not None:
-            figures = self.figures._replace(
+            figures = AnswerFigures(
                 seconds=self._now() - self._began,
                 is_failure=has_failed,
                 usage=event.usage,
+                report=self.report,
                 notes=self._notes,
                 note_subjects=[subject for subject in self._note_subjects if subject],
                 failed_attempts=(
@@ -286,7 +288,7 @@ class NativeRenderer:
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
-        usage = host_usage(event, self.figures.cost)
+        usage = host_usage(event, self.report.cost)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})

@@ -6,10 +6,10 @@ from manifold.views import log_metadata, log_refusal
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Spending
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, format_money, window_share
+from openai_responses.models.usage import Cost, Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     answering_name,
@@ -65,16 +65,14 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 
 def report_end(
     prepared: PreparedRequest, ended: RunDone, spending: Spending
-) -> tuple[AnswerFigures, RunDone]:
-    """Log how a run ended; return its figures and it, a failure with its error id."""
+) -> tuple[AnswerReport, RunDone]:
+    """Log how a run ended; return what else is known, and it.
+
+    A failure gets its error id.
+    """
     call = prepared.call
     trace = ended.trace
-    facts = call.resolve(prepared.request.model).facts
     ending = explain_ending(ended, prepared.request.input[-1:])
-    figures = AnswerFigures(
-        usage_note=_usage_note(prepared, ended),
-        window_share=window_share(ended.last_usage, facts),
-    )
     if has_unasked_removals(trace):
         call.memory.count_dropped(trace.removed)
     message = ""
@@ -93,21 +91,28 @@ def report_end(
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
+    shown_cost: Cost | None = None
     if ended.usages:
         cost = cost_of_responses(prepared, ended.usages, ended.output)
         if cost is not None:
             source = source_of_cost(prepared, ended.usages)
             call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
         if call.valves.SHOW_COST:
-            figures = figures._replace(cost=cost)
+            shown_cost = cost
+    facts = call.resolve(prepared.request.model).facts
+    report = AnswerReport(
+        cost=shown_cost,
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
+    )
     if call.agent and prepared.toolset:
         metadata = log_work(prepared, ended, spending)
-        figures = figures._replace(
+        report = report._replace(
             rounds=metadata.rounds,
             tool_calls=metadata.tool_calls,
             metadata=metadata.wire(),
         )
-    return figures, ended
+    return report, ended
 
 
 _MIN_TOOL_TOKENS = 1000

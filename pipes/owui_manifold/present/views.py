@@ -39,10 +39,10 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
             ended,
             caller.host_model,
             view.shown.items,
-            view.figures,
+            view.report,
             has_advice=bool(view.advice),
         )
-    result = whole_completion(ended, caller.host_model, view.figures)
+    result = whole_completion(ended, caller.host_model, view.report)
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):

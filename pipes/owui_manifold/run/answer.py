@@ -101,13 +101,13 @@ async def _last_events(
     refusal = refusal_notice(prepared.call)
     if refusal:
         events.append(Status(refusal, subject="a setting has no effect"))
-    figures, ended = report_end(prepared, ended, spending)
+    report, ended = report_end(prepared, ended, spending)
     has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
     lines = [Status(notice, is_note=not has_failed) for notice in notices]
     if has_failed:  # how it ended may be the last line, the only one that is seen
-        return [*events, *lines, figures, ended]
-    return [*events, figures, ended, *lines]
+        return [*events, *lines, report, ended]
+    return [*events, report, ended, *lines]
 
 
 class _Answer:

@@ -188,7 +188,7 @@ def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
     assert not any(isinstance(event, ExecutionEnded) for event in first)
     assert [type(event).__name__ for event in last[-5:]] == [
         "ExecutionEnded",
-        "AnswerFigures",
+        "AnswerReport",
         "RunDone",
         "StateChanged",
         "ReadyForInput",

@@ -20,8 +20,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.closing_line import AnswerFigures
-from owui_chat.events import Marker
+from owui_chat.events import AnswerReport, Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker
@@ -385,9 +384,9 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
     """A phone shows the beginning alone; a tiny cost has no exponent."""
     usage_note = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    figures = AnswerFigures(cost=Cost(0.0000123), usage_note=usage_note)
+    report = AnswerReport(cost=Cost(0.0000123), usage_note=usage_note)
 
-    [line] = on_page([figures, RunDone(Ending("completed"), used)])[0]
+    [line] = on_page([report, RunDone(Ending("completed"), used)])[0]
 
     expected = f"· 15 tokens · $0.000012 · 50% of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)

@@ -12,7 +12,7 @@ from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.loop.run import begin_spending
 from openai_responses.models.usage import Usage
-from owui_chat.closing_line import AnswerFigures
+from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import Caller
 from owui_manifold.call.memory import PipeMemory
@@ -46,7 +46,7 @@ async def job_of(is_admin: bool = False) -> PreparedRequest:
     return await build_chat_request(call_of(chat(DIARY, tools=[TOOL]), valves, caller))
 
 
-def end_of(prepared: PreparedRequest, ended: RunDone) -> tuple[AnswerFigures, RunDone]:
+def end_of(prepared: PreparedRequest, ended: RunDone) -> tuple[AnswerReport, RunDone]:
     """The figures and the end of a run that has just begun."""
     return report_end(prepared, ended, begin_spending(prepared.toolset))
 
@@ -96,7 +96,7 @@ async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> No
     prepared = await job_of()
     ended = RunDone(COMPLETED, Usage(10, 5, 15), output=SAID, trace=Trace("req_1"))
 
-    assert end_of(prepared, ended) == (AnswerFigures(), ended)
+    assert end_of(prepared, ended) == (AnswerReport(), ended)
     assert lines_of(prepared) == [("DEBUG", "completed, 15 tokens, request id req_1")]
 
 
@@ -109,9 +109,9 @@ async def test_share_of_the_window_is_that_of_the_last_response(
     last = Usage(window // 2, window // 4, window // 4 * 3)
     whole = Usage(4 * window, window, 5 * window)
 
-    figures, _ = end_of(prepared, RunDone(COMPLETED, whole, last, output=SAID))
+    report, _ = end_of(prepared, RunDone(COMPLETED, whole, last, output=SAID))
 
-    assert figures.window_share in (74, 75)
+    assert report.window_share in (74, 75)
 
 
 async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
@@ -136,8 +136,8 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         call = call_of(body, valves, caller)
         call = call._replace(memory=memory)
         end = ended._replace(usage=usage)
-        figures, _ = end_of(await build_chat_request(call), end)
-        return figures.usage_note
+        report, _ = end_of(await build_chat_request(call), end)
+        return report.usage_note
 
     assert await remark(DIARY, is_admin=False) == ""
     line = await remark(DIARY)
@@ -248,10 +248,10 @@ async def test_who_says_what_an_answer_costs(
     valves = Valves.model_validate({"API_KEY": KEY, "SHOW_COST": True, **given})
     asked = call_of(chat("Hi"), valves)
 
-    figures, _ = end_of(await build_chat_request(asked), ended)
+    report, _ = end_of(await build_chat_request(asked), ended)
 
     expected = None if dollars is None else pytest.approx(dollars)
-    assert (figures.cost and figures.cost.dollars) == expected
+    assert (report.cost and report.cost.dollars) == expected
     lines = [line for line in asked.log.text().splitlines() if " cost " in line]
     assert len(lines) == bool(source)
     assert all(line.endswith(source) for line in lines)
@@ -260,9 +260,9 @@ async def test_who_says_what_an_answer_costs(
 async def test_cost_that_is_not_shown_is_in_the_log(host: StandInHost) -> None:
     asked = call_of(chat("Hi"), Valves(API_KEY=KEY))
 
-    figures, _ = end_of(await build_chat_request(asked), ENDED)
+    report, _ = end_of(await build_chat_request(asked), ENDED)
 
-    assert figures.cost is None
+    assert report.cost is None
     assert asked.log.text().count(" cost ") == 1
 
 
@@ -276,6 +276,6 @@ async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
     agent = AgentMode("gpt5_function_calling", StrategyParameters(), is_listed=True)
     prepared = prepared._replace(call=prepared.call._replace(agent=agent))
 
-    figures, _ = end_of(prepared, ENDED)
+    report, _ = end_of(prepared, ENDED)
 
-    assert figures.metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)
+    assert report.metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)
