@@ -22,6 +22,7 @@ from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_chat.events import AnswerReport
 from owui_chat.render.completions import ChunkRenderer
+from owui_chat.render.native import NativeRenderer
 from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
 
@@ -65,12 +66,13 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     ended: RunDone, has_advice: bool, error: str | None
 ) -> None:
     """It shows no reason of the end, unless a status line advises on it."""
-    stored = page_result(
-        ended, "m", ended.output, AnswerReport(), has_advice=has_advice
-    )
+    view = NativeRenderer(lambda: 0.0)
+    view.shown.items += ended.output
+
+    stored = page_result(ended, "m", view, has_advice=has_advice)
 
     assert stored.get("error") == (error and {"message": error})
-    assert stored.get("output") == (ended.output or None)
+    assert stored.get("output") == ([*ended.output] or None)
     if ended.usage:
         assert stored["usage"]["prompt_tokens"] == 20
         assert (

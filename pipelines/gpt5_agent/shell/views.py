@@ -173,9 +173,8 @@ class HostRenderer:
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
-        items = self._native.shown.items
-        shown = self._run_end._replace(output=tuple(items))
-        return page_result(shown, model, items, self._native.report)
+        shown = self._run_end._replace(output=tuple(self._native.shown.items))
+        return page_result(shown, model, self._native)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""

@@ -35,13 +35,8 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     A program gets the status of a failure, and what there is of an answer with it.
     """
     if caller.is_open_webui:
-        return page_result(
-            ended,
-            caller.host_model,
-            view.shown.items,
-            view.report,
-            has_advice=bool(view.advice),
-        )
+        has_advice = bool(view.advice)
+        return page_result(ended, caller.host_model, view, has_advice=has_advice)
     result = whole_completion(ended, caller.host_model, view.report)
     if caller.reads_older_calls:
         result = in_older_form(result)
